@@ -1,0 +1,1 @@
+"""Valid inference for data that were gathered adaptively, with or without differential privacy."""

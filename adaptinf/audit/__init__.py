@@ -1,0 +1,1 @@
+"""Calibration of analyses under a design."""

@@ -1,0 +1,1 @@
+"""Real data that ship with a dependency."""

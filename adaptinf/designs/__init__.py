@@ -1,0 +1,1 @@
+"""Adaptive designs, one file a family."""

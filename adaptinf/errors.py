@@ -1,0 +1,123 @@
+"""Errors that say everything that is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "AdaptinfError",
+    "AdaptinfWarning",
+    "GuaranteeError",
+    "InvalidForLog",
+    "LogValidationError",
+    "ParameterError",
+    "Problem",
+]
+
+_ROWS_SHOWN = 10
+
+
+class AdaptinfError(Exception):
+    """Base of every error that adaptinf raises on purpose."""
+
+
+class AdaptinfWarning(UserWarning):
+    """Base of every warning that adaptinf gives."""
+
+
+class ParameterError(AdaptinfError, ValueError):
+    """One or more parameters are out of range; all of them are listed.
+
+    Parameters
+    ----------
+    subject : str
+        What was being built or called.
+    problems : sequence of str
+        One sentence a problem: what is wrong and what would be right.
+
+    Examples
+    --------
+    >>> str(ParameterError("PrivateUCB", ["epsilon must be positive, got -1"]))
+    'PrivateUCB: epsilon must be positive, got -1'
+    """
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        self.subject = subject
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            text = f"{subject}: {self.problems[0]}"
+        else:
+            text = f"{subject}: {len(self.problems)} problems\n" + "\n".join(f"  - {p}" for p in self.problems)
+        super().__init__(text)
+
+
+class GuaranteeError(AdaptinfError, ValueError):
+    """Privacy guarantees that cannot be combined were combined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One kind of damage in a frame.
+
+    Attributes
+    ----------
+    code : str
+        Short machine-readable name, such as ``"missing-reward"``.
+    message : str
+        What is wrong and what to do.
+    rows : tuple of int
+        Positions of the first offending rows (from 0); empty where the problem is not of rows.
+    total : int
+        Number of offending rows.
+    """
+
+    code: str
+    message: str
+    rows: tuple[int, ...] = ()
+    total: int = 0
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return self.message
+        shown = ", ".join(str(row) for row in self.rows[:_ROWS_SHOWN])
+        more = f", ... ({self.total} rows in all)" if self.total > len(self.rows[:_ROWS_SHOWN]) else ""
+        label = "row" if self.total == 1 else "rows"
+        return f"{self.message} [{label} {shown}{more}]"
+
+
+class LogValidationError(AdaptinfError, ValueError):
+    """A frame is not a valid adaptive log; every problem is listed with its rows.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        Everything that was found.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        head = f"the log has {count} problem{'s' if count != 1 else ''} (rows are counted from 0):"
+        super().__init__(head + "".join(f"\n  - {problem}" for problem in self.problems))
+
+
+class InvalidForLog(AdaptinfError, ValueError):
+    """A method is not valid for this log.
+
+    Parameters
+    ----------
+    method : str
+        The method that was asked for.
+    reason : str
+        Why this log does not support it.
+    alternatives : sequence of str
+        Methods that this log supports.
+    """
+
+    def __init__(self, method: str, reason: str, alternatives: Sequence[str]) -> None:
+        self.method = method
+        self.reason = reason
+        self.alternatives = tuple(alternatives)
+        hint = f"; valid here: {', '.join(self.alternatives)}" if self.alternatives else ""
+        super().__init__(f"{method} is not valid for this log: {reason}{hint}")

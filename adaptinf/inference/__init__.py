@@ -1,0 +1,1 @@
+"""Estimates, intervals and tests that are valid for adaptively gathered data."""

@@ -1,0 +1,1 @@
+"""Noise, counters and mechanisms of differential privacy."""

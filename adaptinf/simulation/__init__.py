@@ -1,0 +1,1 @@
+"""Environments, the run loop and replication."""
