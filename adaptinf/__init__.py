@@ -1,1 +1,75 @@
-"""Valid inference for data that were gathered adaptively, with or without differential privacy."""
+"""Valid inference for data that were gathered adaptively, with or without differential privacy.
+
+Public names are imported when they are first used, so that ``import adaptinf`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adaptinf import audit, datasets, designs, errors
+    from adaptinf.guarantee import PrivacyGuarantee
+    from adaptinf.inference.arms import ArmMeans, Contrast
+    from adaptinf.inference.bias import bias_bound
+    from adaptinf.inference.cate import CATE
+    from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
+    from adaptinf.log import AdaptiveLog, read_log
+    from adaptinf.simulation import environments
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CATE",
+    "AdaptiveLog",
+    "ArmMeans",
+    "Contrast",
+    "PrivacyGuarantee",
+    "__version__",
+    "audit",
+    "bias_bound",
+    "correct_pvalues",
+    "corrected_level",
+    "datasets",
+    "designs",
+    "environments",
+    "errors",
+    "max_information",
+    "read_log",
+]
+
+_MODULES = {
+    "audit": "adaptinf.audit",
+    "datasets": "adaptinf.datasets",
+    "designs": "adaptinf.designs",
+    "environments": "adaptinf.simulation.environments",
+    "errors": "adaptinf.errors",
+}
+_HOMES = {
+    "AdaptiveLog": "adaptinf.log",
+    "ArmMeans": "adaptinf.inference.arms",
+    "CATE": "adaptinf.inference.cate",
+    "Contrast": "adaptinf.inference.arms",
+    "PrivacyGuarantee": "adaptinf.guarantee",
+    "bias_bound": "adaptinf.inference.bias",
+    "correct_pvalues": "adaptinf.inference.maxinfo",
+    "corrected_level": "adaptinf.inference.maxinfo",
+    "max_information": "adaptinf.inference.maxinfo",
+    "read_log": "adaptinf.log",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value = import_module(_MODULES[name])
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
