@@ -1,0 +1,22 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+
+def _global_state() -> bytes:
+    name, keys, *position = np.random.get_state()  # noqa: NPY002 - it only looks
+    return repr((name, position)).encode() + np.asarray(keys).tobytes()
+
+
+@pytest.fixture(autouse=True)
+def global_generator_untouched() -> Iterator[None]:
+    """Fail a test that draws from NumPy's global generator, or seeds it."""
+    before = _global_state()
+    yield
+    if _global_state() != before:
+        pytest.fail("the test touched NumPy's global generator: use np.random.default_rng(seed)")
