@@ -1,0 +1,333 @@
+"""Tail probabilities in natural logs, right where the probability itself underflows.
+
+One function, the regularised incomplete beta function in logs, serves Student's t and the binomial
+law; both quantile functions solve for it by Newton steps that cannot overshoot.
+
+References
+----------
+Didonato, Morris (1992), "Algorithm 708: significant digit computation of the incomplete beta
+function ratios" (the tails of the two laws as incomplete beta functions). Lentz (1976), on
+evaluating continued fractions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from adaptinf.typing import FloatArray
+
+__all__ = [
+    "binomial_limits",
+    "log_betainc",
+    "log_binomial_tails",
+    "log_normal_tail",
+    "log_student_tail",
+    "normal_quantile",
+    "student_quantile",
+]
+
+_UNDERFLOW = 1e-280
+_TINY = 1e-300
+_MAX_TERMS = 20_000
+_MAX_NEWTON = 200
+
+
+def log_normal_tail(z: ArrayLike) -> FloatArray:
+    """Log of the standard normal upper tail at |z|.
+
+    Parameters
+    ----------
+    z : array_like
+        Standardised statistics of any shape; only their size counts.
+
+    Returns
+    -------
+    ndarray
+        ``log P(Z > |z|)``, the same shape.
+
+    Examples
+    --------
+    >>> round(float(log_normal_tail(40.0)), 4)
+    -804.6084
+    """
+    return np.asarray(special.log_ndtr(-np.abs(np.asarray(z, dtype=float))), dtype=float)
+
+
+def normal_quantile(log_tail: float) -> float:
+    """Point whose upper normal tail has the given log probability.
+
+    Parameters
+    ----------
+    log_tail : float
+        Log of the tail probability, at most log 1/2.
+
+    Returns
+    -------
+    float
+        ``x`` with ``log P(Z > x) = log_tail``.
+
+    Examples
+    --------
+    >>> round(normal_quantile(float(np.log(0.025))), 6)
+    1.959964
+    """
+    return max(0.0, -float(special.ndtri_exp(log_tail)))
+
+
+def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
+    """Log of the upper tail of Student's t at |t|.
+
+    Parameters
+    ----------
+    t : array_like
+        Statistics; only their size counts.
+    df : array_like
+        Degrees of freedom, positive; NaN where they are not, infinity gives the normal tail.
+
+    Returns
+    -------
+    ndarray
+        ``log P(T_df > |t|)``, broadcast shape.
+
+    Examples
+    --------
+    >>> round(float(log_student_tail(1e6, 100.0)), 2)
+    -1154.52
+    """
+    size, freedom = np.broadcast_arrays(np.abs(np.asarray(t, dtype=float)), np.asarray(df, dtype=float))
+    result = np.full(size.shape, np.nan)
+    normal = np.isposinf(freedom)
+    result[normal] = log_normal_tail(size[normal])
+    student = (freedom > 0) & ~normal
+    result[student] = _log_student_tail(size[student], freedom[student])
+    return result
+
+
+def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        log_ratio = 2.0 * (np.log(t) - 0.5 * np.log(df))
+    log_x = -np.logaddexp(0.0, log_ratio)
+    log_complement = -np.logaddexp(0.0, -log_ratio)
+    tail = log_betainc(0.5 * df, np.full(df.shape, 0.5), log_x, log_complement)
+    return np.asarray(tail - np.log(2.0), dtype=float)
+
+
+def student_quantile(log_tail: float, df: ArrayLike) -> FloatArray:
+    """Points whose upper Student tails have the given log probability.
+
+    Parameters
+    ----------
+    log_tail : float
+        Log of the tail probability, below log 1/2.
+    df : array_like
+        Degrees of freedom, shape (k,).
+
+    Returns
+    -------
+    ndarray
+        Shape (k,). Infinite where the quantile is larger than any float, NaN where `df` is not positive.
+
+    Examples
+    --------
+    >>> student_quantile(float(np.log(0.025)), [1.0, 10.0]).round(4)
+    array([12.7062,  2.2281])
+    """
+    freedom = np.atleast_1d(np.asarray(df, dtype=float))
+    quantile = np.full(freedom.shape, np.nan)
+    valid = freedom > 0
+    start = normal_quantile(log_tail)
+    if start == 0.0 or not np.isfinite(start):
+        quantile[valid] = start
+        return quantile
+    normal = np.isposinf(freedom)
+    quantile[normal] = start
+    rest = valid & ~normal
+    quantile[rest] = _student_newton(log_tail, freedom[rest], start)
+    return quantile
+
+
+def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray:
+    """Newton on log t, where the log tail is concave: from the right it descends without overshooting."""
+    log_t = np.full(df.shape, np.log(start))
+    ceiling = np.log(np.finfo(float).max)
+    for _ in range(_MAX_NEWTON):
+        inside = np.minimum(log_t, ceiling)
+        tail = _log_student_tail(np.exp(inside), df)
+        slope = np.exp(_log_student_density(inside, df) + inside - tail)
+        step = (tail - log_tail) / slope
+        log_t = inside + step
+        settled = (np.abs(step) <= 4e-16 * np.maximum(1.0, np.abs(log_t))) | (
+            (inside >= ceiling) & (step > 0)
+        )
+        if np.all(settled):
+            break
+    return np.asarray(np.where(log_t > ceiling, np.inf, np.exp(np.minimum(log_t, ceiling))), dtype=float)
+
+
+def _log_student_density(log_t: FloatArray, df: FloatArray) -> FloatArray:
+    spread = np.logaddexp(0.0, 2.0 * log_t - np.log(df))
+    return np.asarray(
+        -special.betaln(0.5 * df, np.full(df.shape, 0.5)) - 0.5 * np.log(df) - 0.5 * (df + 1.0) * spread,
+        dtype=float,
+    )
+
+
+def log_binomial_tails(
+    successes: ArrayLike, trials: ArrayLike, rate: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Logs of both binomial tails, each including the observed count.
+
+    Parameters
+    ----------
+    successes, trials : array_like
+        Counts, ``0 <= successes <= trials``.
+    rate : array_like
+        Success rates; below 0 or above 1 they are impossible and get probability 0.
+
+    Returns
+    -------
+    at_most, at_least : ndarray
+        ``log P(X <= successes)`` and ``log P(X >= successes)``, broadcast shape.
+
+    Examples
+    --------
+    >>> low, high = log_binomial_tails(8, 10, 0.5)
+    >>> float(np.exp(high).round(6))
+    0.054688
+    """
+    count, total, theta = np.broadcast_arrays(
+        np.asarray(successes, dtype=float), np.asarray(trials, dtype=float), np.asarray(rate, dtype=float)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_rate, log_complement = np.log(theta), np.log1p(-theta)
+    at_least = np.where(count == 0, 0.0, _masked(count, total - count + 1, log_rate, log_complement))
+    at_most = np.where(count == total, 0.0, _masked(total - count, count + 1, log_complement, log_rate))
+    outside = (theta < 0) | (theta > 1)
+    undefined = (total < 1) | np.isnan(theta)
+    for tail in (at_most, at_least):
+        tail[outside] = -np.inf
+        tail[undefined] = np.nan
+    return at_most, at_least
+
+
+def _masked(a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: FloatArray) -> FloatArray:
+    result = np.full(a.shape, np.nan)
+    valid = (a > 0) & (b > 0) & ~np.isnan(log_x) & ~np.isnan(log_complement)
+    result[valid] = log_betainc(a[valid], b[valid], log_x[valid], log_complement[valid])
+    return result
+
+
+def binomial_limits(
+    successes: ArrayLike, trials: ArrayLike, log_tail: float
+) -> tuple[FloatArray, FloatArray]:
+    """Clopper-Pearson limits with the given log probability in each tail.
+
+    Parameters
+    ----------
+    successes, trials : array_like
+        Counts, shape (k,).
+    log_tail : float
+        Log of the probability left in each tail.
+
+    Returns
+    -------
+    lower, upper : ndarray
+        Shape (k,); 0 and 1 where the data do not bound the rate, NaN without trials.
+
+    Examples
+    --------
+    >>> lower, upper = binomial_limits([0, 8], [10, 10], float(np.log(0.025)))
+    >>> lower.round(4), upper.round(4)
+    (array([0.    , 0.4439]), array([0.3085, 0.9748]))
+    """
+    count, total = np.broadcast_arrays(
+        np.atleast_1d(np.asarray(successes, dtype=float)), np.asarray(trials, dtype=float)
+    )
+    lower, upper = np.zeros(count.shape), np.ones(count.shape)
+    some, not_all = count > 0, count < total
+    lower[some] = np.exp(_log_betainc_inverse(count[some], (total - count + 1)[some], log_tail))
+    upper[not_all] = -np.expm1(_log_betainc_inverse((total - count)[not_all], (count + 1)[not_all], log_tail))
+    # Rounding must not let an impossible rate of exactly 0 or 1 back into the interval.
+    lower[some] = np.maximum(lower[some], np.nextafter(0.0, 1.0))
+    upper[not_all] = np.minimum(upper[not_all], np.nextafter(1.0, 0.0))
+    for limit in (lower, upper):
+        limit[~(total >= 1)] = np.nan
+    return lower, upper
+
+
+def log_betainc(a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: FloatArray) -> FloatArray:
+    """Log of the regularised incomplete beta function I_x(a, b).
+
+    Parameters
+    ----------
+    a, b : ndarray
+        Positive shapes, shape (k,).
+    log_x, log_complement : ndarray
+        log x and log(1 - x), shape (k,); both are taken so that neither end loses digits.
+
+    Returns
+    -------
+    ndarray
+        Shape (k,).
+    """
+    complement = special.betainc(b, a, np.exp(log_complement))
+    direct = special.betainc(a, b, np.exp(log_x))
+    result = np.empty(a.shape)
+    upper = complement < 0.5
+    result[upper] = np.log1p(-complement[upper])
+    plain = ~upper & (direct > _UNDERFLOW)
+    result[plain] = np.log(direct[plain])
+    far = ~upper & ~plain
+    if np.any(far):
+        result[far] = _log_betainc_far(a[far], b[far], log_x[far], log_complement[far])
+    return result
+
+
+def _log_betainc_far(
+    a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: FloatArray
+) -> FloatArray:
+    """Modified Lentz evaluation of the continued fraction, for x far below its mean."""
+    x = np.exp(log_x)
+    front = a * log_x + b * log_complement - np.log(a) - special.betaln(a, b)
+    numerator = np.ones(a.shape)
+    denominator = 1.0 / _nonzero(1.0 - (a + b) * x / (a + 1.0))
+    value = denominator.copy()
+    for m in range(1, _MAX_TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for coefficient in (even, odd):
+            denominator = 1.0 / _nonzero(1.0 + coefficient * denominator)
+            numerator = _nonzero(1.0 + coefficient / numerator)
+            change = denominator * numerator
+            value = value * change
+        if np.all(np.abs(change - 1.0) < 4e-16):
+            break
+    return np.asarray(front + np.log(value), dtype=float)
+
+
+def _nonzero(x: FloatArray) -> FloatArray:
+    return np.asarray(np.where(np.abs(x) < _TINY, _TINY, x), dtype=float)
+
+
+def _log_betainc_inverse(a: FloatArray, b: FloatArray, log_value: float) -> FloatArray:
+    """Solve for log x where log I_x(a, b) = log_value, for b >= 1.
+
+    In log x the log of I is concave and lies below its line a log x - log(a B(a, b)), so Newton
+    steps from that line's root climb to the solution without overshooting.
+    """
+    log_beta = special.betaln(a, b)
+    log_x = np.minimum((log_value + np.log(a) + log_beta) / a, -np.finfo(float).tiny)
+    if not np.isfinite(log_value):
+        return np.asarray(log_x, dtype=float)
+    for _ in range(_MAX_NEWTON):
+        log_complement = np.log(-np.expm1(log_x))
+        current = log_betainc(a, b, log_x, log_complement)
+        slope = np.exp(a * log_x + (b - 1.0) * log_complement - log_beta - current)
+        moved = np.minimum(log_x + (log_value - current) / slope, -np.finfo(float).tiny)
+        settled = np.abs(moved - log_x) <= 4e-16 * np.abs(moved)
+        log_x = moved
+        if np.all(settled):
+            break
+    return np.asarray(log_x, dtype=float)
