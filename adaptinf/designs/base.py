@@ -1,0 +1,389 @@
+"""What every design can do: be run, be replicated, and say what it guarantees."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program, Run, iterate_runs, replicate_blocks
+from adaptinf.typing import FloatArray, RandomSource
+
+__all__ = ["Design", "ReleaseName", "Replications", "Status"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Status:
+    """What a status code of a kernel means.
+
+    Attributes
+    ----------
+    phase : str
+        Name of the phase.
+    randomised : bool
+        Whether the arm was drawn with fixed probabilities.
+    """
+
+    phase: str
+    randomised: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReleaseName:
+    """What a release code of a kernel means: its name and the mechanism that made it private."""
+
+    name: str
+    mechanism: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replications:
+    """Many runs of a design in one environment, kept as sums.
+
+    Attributes
+    ----------
+    tallies : ndarray of shape (replications, statuses, features, arms, 3)
+        Counts, sums and sums of squares of the rewards, by status of the round.
+    outcomes : ndarray of shape (replications, outcomes)
+        What the design reported at the end of each run; columns by `outcome_names`.
+    outcome_names : tuple of str
+        Names of the columns of `outcomes`.
+    statuses : tuple of Status
+        What the second axis of `tallies` means; empty where a design has one kind of round.
+    regret : ndarray of shape (replications,)
+        Pseudo-regret of each run.
+    contextual : bool
+        Whether the environment has contexts.
+    """
+
+    tallies: FloatArray
+    outcomes: FloatArray
+    outcome_names: tuple[str, ...]
+    statuses: tuple[Status, ...]
+    regret: FloatArray
+    contextual: bool
+
+    def _cells(self, part: int) -> FloatArray:
+        cells = self.tallies[..., part].sum(axis=1)
+        return cells if self.contextual else cells[:, 0]
+
+    @property
+    def pulls(self) -> FloatArray:
+        """Pulls, of shape (replications, arms) or (replications, features, arms)."""
+        return self._cells(0)
+
+    @property
+    def sums(self) -> FloatArray:
+        """Sums of rewards, of the shape of `pulls`."""
+        return self._cells(1)
+
+    @property
+    def means(self) -> FloatArray:
+        """Sample means, of the shape of `pulls`; NaN where an arm was never pulled."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sums / np.where(self.pulls > 0, self.pulls, np.nan), dtype=np.float64)
+
+    @property
+    def released(self) -> dict[str, FloatArray]:
+        """Released numbers by name, each of shape (replications, features)."""
+        groups: dict[str, list[int]] = {}
+        for column, name in enumerate(self.outcome_names):
+            groups.setdefault(name, []).append(column)
+        return {name: self.outcomes[:, columns] for name, columns in groups.items()}
+
+    def phase_tallies(self, phase: str, randomised: bool | None = None) -> FloatArray:
+        """Counts, sums and squares of the rounds of a phase.
+
+        Parameters
+        ----------
+        phase : str
+            Name of the phase.
+        randomised : bool, optional
+            Keep only randomised (True) or other (False) rounds.
+
+        Returns
+        -------
+        ndarray of shape (replications, features, arms, 3)
+            Tallies of those rounds.
+        """
+        keep = [
+            code
+            for code, status in enumerate(self.statuses)
+            if status.phase == phase and randomised in (None, status.randomised)
+        ]
+        if not keep:
+            known = ", ".join(sorted({status.phase for status in self.statuses})) or "none"
+            raise ParameterError(
+                "phase_tallies", [f"there is no such phase as {phase!r}; there are: {known}"]
+            )
+        return np.asarray(self.tallies[:, keep].sum(axis=1), dtype=np.float64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Design(ABC):
+    """Base of all designs: frozen parameters, checked when they are given.
+
+    Subclasses give the compiled program, the guarantee and the meaning of their codes.
+    """
+
+    statuses: ClassVar[tuple[Status, ...]] = ()
+    release_names: ClassVar[tuple[ReleaseName, ...]] = ()
+    min_arms: ClassVar[int] = 1
+    max_arms: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        problems = self._problems()
+        if problems:
+            raise ParameterError(type(self).__name__, problems)
+
+    @abstractmethod
+    def _problems(self) -> list[str]:
+        """What is wrong with the parameters."""
+
+    @abstractmethod
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
+        """The privacy that the actions and releases have, composed from the design's mechanisms.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee or None
+            None for a design that promises none.
+        """
+        return None
+
+    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
+        """The guarantee for one round's rewards (contexts public), which max-information needs.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee or None
+            By default what `guarantee` implies.
+        """
+        whole = self.guarantee(horizon, n_arms)
+        return None if whole is None else whole.reward_level()
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end, one a column of `Replications.outcomes`."""
+        return ()
+
+    def _propensity_status(self) -> str:
+        return "exact"
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        """Rounds whose reward can change a later action."""
+        return horizon - 1
+
+    def _batches(self, horizon: int) -> Any:
+        return None
+
+    def run(self, env: Environment, horizon: int, rng: RandomSource | None = None) -> AdaptiveLog:
+        """Run the design once and keep every round.
+
+        Parameters
+        ----------
+        env : Environment
+            Where contexts and rewards come from.
+        horizon : int
+            Number of rounds.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness. Privacy noise is simulated: the log is labelled as not private.
+
+        Returns
+        -------
+        AdaptiveLog
+            With propensities where they exist, releases and guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If the horizon or the number of arms does not fit the design.
+        """
+        return next(self.logs(env, horizon, 1, rng))
+
+    def logs(
+        self,
+        env: Environment,
+        horizon: int,
+        replications: int,
+        rng: RandomSource | None = None,
+        start: int = 0,
+    ) -> Iterator[AdaptiveLog]:
+        """Logs of runs `start` to `replications`, one after another; run r has the numbers of replicate r.
+
+        Parameters
+        ----------
+        env : Environment
+            Where contexts and rewards come from.
+        horizon : int
+            Rounds of a run.
+        replications : int
+            Where to stop.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness.
+        start : int
+            First run, a multiple of 64.
+
+        Yields
+        ------
+        AdaptiveLog
+            A log with arrays of its own.
+        """
+        self._check(env, horizon, replications)
+        for run in iterate_runs(self, env, horizon, start, replications, rng):
+            yield self._log(run, env, horizon)
+
+    def replicate(
+        self,
+        env: Environment,
+        horizon: int,
+        replications: int,
+        rng: RandomSource | None = None,
+        n_jobs: int = 1,
+    ) -> Replications:
+        """Run the design many times and keep sums only: memory does not grow with the horizon.
+
+        Parameters
+        ----------
+        env : Environment
+            Where contexts and rewards come from.
+        horizon : int
+            Rounds of a run.
+        replications : int
+            Number of runs.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness; replicate r depends on (rng, r) alone.
+        n_jobs : int
+            Worker processes, -1 for all cores; the numbers are the same for any.
+
+        Returns
+        -------
+        Replications
+            Means, pulls, regret and released numbers of every run.
+
+        Raises
+        ------
+        ParameterError
+            If the horizon, the replications or the number of arms do not fit.
+        """
+        self._check(env, horizon, replications)
+        block = replicate_blocks(self, env, horizon, replications, rng, n_jobs)
+        cells = block.tallies.sum(axis=1)
+        return Replications(
+            tallies=block.tallies,
+            outcomes=block.outcomes,
+            outcome_names=self.outcome_names(env.n_features),
+            statuses=self.statuses,
+            regret=env.regret(cells[..., 0], cells[..., 1]),
+            contextual=bool(env.features),
+        )
+
+    def _check(self, env: Environment, horizon: int, replications: int) -> None:
+        problems = []
+        if not isinstance(horizon, int | np.integer) or horizon < 1:
+            problems.append(f"horizon must be an integer of at least 1, got {horizon!r}")
+        if not isinstance(replications, int | np.integer) or replications < 1:
+            problems.append(f"replications must be an integer of at least 1, got {replications!r}")
+        if env.n_arms < self.min_arms or (self.max_arms is not None and env.n_arms > self.max_arms):
+            span = (
+                f"exactly {self.min_arms}" if self.min_arms == self.max_arms else f"at least {self.min_arms}"
+            )
+            problems.append(f"the environment must have {span} arms, got {env.n_arms}")
+        if problems:
+            raise ParameterError(type(self).__name__, problems)
+
+    def record(self) -> DesignRecord:
+        """Name and parameters, as a log keeps them."""
+        return DesignRecord(
+            name=type(self).__name__,
+            parameters={field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+        )
+
+    def _log(self, run: Run, env: Environment, horizon: int) -> AdaptiveLog:
+        record = run.record
+        phases = tuple(dict.fromkeys(status.phase for status in self.statuses))
+        guarantee = self.guarantee(horizon, env.n_arms)
+        return AdaptiveLog.from_arrays(
+            self._arrays(run, env, phases),
+            arms=env.arms,
+            phases=phases,
+            reward_range=env.reward_range,
+            propensity_status=self._propensity_status() if record.propensities.shape[1] else "absent",
+            guarantee=guarantee,
+            reward_guarantee=self.reward_guarantee(horizon, env.n_arms),
+            design=self.record(),
+            noise=None if guarantee is None else "simulation",
+            releases=self._releases(run.released, env),
+            adaptive_rounds=self._adaptive_rounds(run, horizon),
+        )
+
+    def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
+        record = run.record
+        action = record.action.copy()
+        propensities = record.propensities.copy() if record.propensities.shape[1] else None
+        chosen = None if propensities is None else propensities[np.arange(action.size), action]
+        phase = randomised = None
+        if self.statuses:
+            phase = np.array([phases.index(status.phase) for status in self.statuses])[record.status]
+            randomised = np.array([status.randomised for status in self.statuses])[record.status]
+        context = {}
+        if env.features:
+            context[str(env.context_name)] = _labels(env.features)[record.feature]
+        return LogArrays(
+            action=action,
+            reward=record.reward.copy(),
+            propensity=chosen,
+            propensities=propensities,
+            batch=self._batches(action.size),
+            phase=phase,
+            randomised=randomised,
+            context=context,
+        )
+
+    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+        """Columns of the releases; the group is a context's label, or an arm's where there are no contexts."""
+        if not released.shape[0]:
+            return None
+        codes = released[:, 1].astype(np.int64)
+        groups = _labels(env.features or env.arms)
+        names = np.array([entry.name for entry in self.release_names], dtype=object)
+        mechanisms = np.array([entry.mechanism for entry in self.release_names], dtype=object)
+        return {
+            "round": released[:, 0].astype(np.int64),
+            "name": names[codes],
+            "group": groups[released[:, 2].astype(np.int64)],
+            "value": released[:, 3].copy(),
+            "mechanism": mechanisms[codes],
+            "scale": released[:, 4].copy(),
+        }
+
+
+def _labels(labels: tuple[Any, ...]) -> Any:
+    if all(type(label) is int for label in labels):
+        return np.array(labels, dtype=np.int64)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array

@@ -1,0 +1,313 @@
+"""Upper confidence bounds, without and with differential privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.base import Design, ReleaseName
+from adaptinf.designs.parameters import choice_problem, number_problem
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.privacy.counters import COUNTERS, counter_scales, counter_slots, next_noise, noise_row
+from adaptinf.privacy.laplace_sums import counter_quantiles
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, release, simulate_block
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["UCB", "PrivateUCB"]
+
+_COUNT, _SUM, _NOISE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 8)
+_CELL = 2
+_SCALAR_COLUMNS = 8
+
+
+class _Tables(NamedTuple):
+    """The index of an arm at round t with N pulls: (sum + noise + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
+
+    On a cell of `grid`, q(t) is `intercept + slope * log t`, by the law that the noise has at N.
+    """
+
+    n_arms: int
+    width: float
+    log_offset: float
+    relaxation: float
+    private: bool
+    hybrid: bool
+    slots: int
+    trunk: float
+    node: float
+    grid: FloatArray
+    intercept: FloatArray
+    slope: FloatArray
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _refresh(tables: _Tables, state: FloatArray, arm: int) -> None:
+    """Write an arm's index as base + root * sqrt(width log(t/delta)) + slope * log t."""
+    count = state[_COUNT, arm]
+    inverse = 1.0 / count
+    base = state[_SUM, arm]
+    if tables.private:
+        cell = int(state[SCALARS, _CELL])
+        row = noise_row(tables.hybrid, tables.slots, int(count))
+        base += state[_NOISE, arm] + tables.relaxation + tables.intercept[cell, row]
+        state[_SLOPE, arm] = tables.slope[cell, row] * inverse
+    state[_BASE, arm] = base * inverse
+    state[_ROOT, arm] = math.sqrt(inverse)
+
+
+@kernel
+def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    now = state[SCALARS, ROUND] + 1.0
+    best = 0
+    if now <= tables.n_arms:
+        best = int(now) - 1
+    else:
+        cell = int(state[SCALARS, _CELL])
+        if now > tables.grid[cell + 1]:
+            while now > tables.grid[cell + 1]:
+                cell += 1
+            state[SCALARS, _CELL] = cell
+            for arm in range(tables.n_arms):
+                _refresh(tables, state, arm)
+        log_now = math.log(now)
+        root = math.sqrt(tables.width * (log_now + tables.log_offset))
+        highest = -np.inf
+        for arm in range(tables.n_arms):
+            index = state[_BASE, arm] + state[_ROOT, arm] * root + state[_SLOPE, arm] * log_now
+            if index > highest:
+                highest = index
+                best = arm
+    if tables.propensity.shape[0] > 0:
+        tables.propensity[:] = 0.0
+        tables.propensity[best] = 1.0
+    return best
+
+
+@kernel
+def _update(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    count = state[_COUNT, arm] + 1.0
+    state[_COUNT, arm] = count
+    if tables.private:
+        state[_SUM, arm] += min(max(reward, 0.0), 1.0)
+        noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, int(count), source)
+        state[_NOISE, arm] = noise
+        release(tables, state, 0, arm, state[_SUM, arm] + noise, tables.node)
+    else:
+        state[_SUM, arm] += reward
+    _refresh(tables, state, arm)
+
+
+@kernel
+def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
+    pass
+
+
+@compiled
+def _run_block(
+    tables: _Tables,
+    environment: EnvironmentTables,
+    horizon: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    tallies: FloatArray,
+    outcomes: FloatArray,
+    record: Record,
+) -> None:
+    simulate_block(
+        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB(Design):
+    """UCB1: pull the arm with the highest sample mean plus sqrt(width log(t) / pulls).
+
+    Parameters
+    ----------
+    width : float
+        Constant of the confidence width; 2 is UCB1's for rewards in [0, 1].
+
+    Raises
+    ------
+    ParameterError
+        If the width is not positive.
+
+    Notes
+    -----
+    Each arm is pulled once first, in order, and ties go to the first arm. Propensities are 0 or 1, so inverse
+    weighting is impossible.
+
+    References
+    ----------
+    Auer, P., Cesa-Bianchi, N. and Fischer, P. (2002). Finite-time analysis of the multiarmed bandit problem.
+    Machine Learning 47, 235-256.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> log = UCB().run(BernoulliArms([0.9, 0.5]), horizon=200, rng=0)
+    >>> int((log.arrays.action == 0).sum()) > 100
+    True
+    """
+
+    width: float = 2.0
+
+    def _problems(self) -> list[str]:
+        return number_problem("width", self.width, 0.0, open_low=True)
+
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        n_arms = environment.n_arms
+        tables = _Tables(
+            n_arms=n_arms,
+            width=float(self.width),
+            log_offset=0.0,
+            relaxation=0.0,
+            private=False,
+            hybrid=False,
+            slots=1,
+            trunk=0.0,
+            node=0.0,
+            grid=np.array([1.0, np.inf]),
+            intercept=np.zeros((1, 1)),
+            slope=np.zeros((1, 1)),
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(n_arms if recording else 0),
+            released=np.zeros((0, 5)),
+        )
+        return Program(_run_block, tables, (_TRUNK, max(n_arms, _SCALAR_COLUMNS)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateUCB(Design):
+    """UCB on differentially private running sums, one counter an arm.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards.
+    calibration : {"corrected", "published"}
+        ``"corrected"`` spends epsilon on each arm's counter and widens the index by the 1 - 1/t quantile of the
+        counter's own noise. ``"published"`` spends epsilon / K and adds the paper's relaxation gamma.
+    counter : {"hybrid", "binary"}
+        The continual sum; the binary one is less noisy and needs the horizon.
+    width : float
+        Constant of the confidence width (corrected).
+    delta : float or None
+        Failure probability in the published index; by default 1 / horizon, as the paper gives no value.
+    relaxation : bool
+        Whether the published index has its gamma.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Notes
+    -----
+    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. A reward enters the
+    counter of one arm only, so the actions and the noisy sums are epsilon-differentially private, not K epsilon.
+    Given the past, the propensities depend on the counters' noise and are not tractable: the log has none.
+
+    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with
+    gamma = K log(T)^2 log(K T log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N)
+    + q/N. The quantile q is interpolated in log t between four points an octave.
+
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+    Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private stochastic multi-arm bandits. UAI.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> design = PrivateUCB(epsilon=1.0)
+    >>> design.guarantee(horizon=500, n_arms=3).epsilon
+    1.0
+    >>> log = design.run(BernoulliArms([0.9, 0.5, 0.2]), horizon=500, rng=0)
+    >>> len(log.releases)
+    500
+    """
+
+    epsilon: float
+    calibration: str = "corrected"
+    counter: str = "hybrid"
+    width: float = 2.0
+    delta: float | None = None
+    relaxation: bool = True
+
+    release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
+        problems += choice_problem("counter", self.counter, COUNTERS)
+        problems += number_problem("width", self.width, 0.0, open_low=True)
+        if self.delta is not None:
+            problems += number_problem("delta", self.delta, 0.0, 1.0, open_low=True)
+        return problems
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions and the noisy sums promise, parallel over the arms' counters."""
+        if self.calibration == "corrected":
+            return PrivacyGuarantee(epsilon=float(self.epsilon))
+        reason = (
+            f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but a reward enters one counter "
+            "only, so that the actions are private at epsilon / K"
+        )
+        return PrivacyGuarantee(epsilon=float(self.epsilon) / n_arms, reasons=(reason,))
+
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        n_arms = environment.n_arms
+        budget = self.guarantee(horizon, n_arms).epsilon
+        trunk, node = counter_scales(self.counter, budget, horizon)
+        grid, quantiles = counter_quantiles(self.counter, horizon)
+        quantiles = quantiles / budget
+        log_offset = relaxation = 0.0
+        if self.calibration == "published":
+            log_delta = -math.log(horizon) if self.delta is None else math.log(self.delta)
+            log_offset = -log_delta
+            quantiles = np.zeros_like(quantiles)
+            if self.relaxation:
+                relaxation = _published_relaxation(self.epsilon, n_arms, horizon, log_delta)
+        slope = np.diff(quantiles, axis=0) / np.diff(np.log(grid))[:, None]
+        slots = counter_slots(horizon)
+        tables = _Tables(
+            n_arms=n_arms,
+            width=2.0 if self.calibration == "published" else float(self.width),
+            log_offset=log_offset,
+            relaxation=relaxation,
+            private=True,
+            hybrid=self.counter == "hybrid",
+            slots=slots,
+            trunk=trunk,
+            node=node,
+            grid=grid,
+            intercept=np.ascontiguousarray(quantiles[:-1] - slope * np.log(grid[:-1])[:, None]),
+            slope=np.ascontiguousarray(slope),
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(0),
+            released=np.zeros((horizon if recording else 0, 5)),
+        )
+        return Program(_run_block, tables, (_TRUNK + 1 + slots, max(n_arms, _SCALAR_COLUMNS)))
+
+
+def _published_relaxation(epsilon: float, n_arms: int, horizon: int, log_delta: float) -> float:
+    """The paper's gamma: K log(T)^2 log(K T log(T) / delta) / epsilon, 0 at a horizon of 1."""
+    log_horizon = math.log(horizon)
+    if log_horizon == 0.0:
+        return 0.0
+    return n_arms * log_horizon**2 * (math.log(n_arms * horizon * log_horizon) - log_delta) / epsilon

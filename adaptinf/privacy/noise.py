@@ -1,0 +1,156 @@
+"""Where a kernel's random numbers come from.
+
+A kernel never knows whether its noise is drawn on the spot or was drawn before: it calls ``laplace(source,
+scale)`` and ``uniform(source)``, and the type of ``source`` decides.
+
+==================  =====================================================================
+source              what a call gives
+==================  =====================================================================
+Generator           a fresh draw (the simulation backend: fast, seedable, **not private**)
+`Buffer`            the next value that was drawn beforehand
+`Recorder`          zero, after the scale that was asked for has been noted
+==================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["Buffer", "Recorder", "bit_count", "laplace", "trailing_zeros", "uniform"]
+
+
+class Buffer(NamedTuple):
+    """Values drawn beforehand, handed out in order.
+
+    Attributes
+    ----------
+    uniforms : ndarray of shape (n,)
+        Uniform draws on [0, 1).
+    noises : ndarray of shape (m,)
+        Noise that already has the scale that will be asked for.
+    positions : ndarray of int, shape (2,)
+        How many uniforms and how many noises have been handed out.
+    """
+
+    uniforms: FloatArray
+    noises: FloatArray
+    positions: IntArray
+
+
+class Recorder(NamedTuple):
+    """Notes the scales of the noise that a kernel asks for.
+
+    Attributes
+    ----------
+    scales : ndarray of shape (m,)
+        The scales asked for, in order.
+    count : ndarray of int, shape (1,)
+        How many have been noted.
+    """
+
+    scales: FloatArray
+    count: IntArray
+
+
+def laplace(source: Any, scale: float) -> float:
+    """One Laplace draw of the given scale from a source."""
+    if isinstance(source, Buffer):
+        return _buffer_laplace(source, scale)
+    if isinstance(source, Recorder):
+        return _recorder_laplace(source, scale)
+    return float(_generator_laplace(source, scale))
+
+
+def uniform(source: Any) -> float:
+    """One uniform draw on [0, 1) from a source."""
+    if isinstance(source, Buffer):
+        return _buffer_uniform(source)
+    return float(source.random())
+
+
+def _generator_laplace(source: Any, scale: Any) -> Any:
+    return math.copysign(source.standard_exponential() * scale, source.random() - 0.5)
+
+
+def _buffer_laplace(source: Any, scale: Any) -> Any:
+    position = source.positions[1]
+    source.positions[1] = position + 1
+    return source.noises[position]
+
+
+def _recorder_laplace(source: Any, scale: Any) -> Any:
+    source.scales[source.count[0]] = scale
+    source.count[0] += 1
+    return 0.0
+
+
+def _generator_uniform(source: Any) -> Any:
+    return source.random()
+
+
+def _buffer_uniform(source: Any) -> Any:
+    position = source.positions[0]
+    source.positions[0] = position + 1
+    return source.uniforms[position]
+
+
+def _is(source: Any, kind: type) -> bool:
+    return isinstance(source, types.NamedTuple) and source.instance_class is kind
+
+
+@overload(laplace, jit_options={"forceinline": True})
+def _laplace_for(source: Any, scale: Any) -> Any:
+    if _is(source, Buffer):
+        return _buffer_laplace
+    if _is(source, Recorder):
+        return _recorder_laplace
+    return _generator_laplace
+
+
+@overload(uniform, jit_options={"forceinline": True})
+def _uniform_for(source: Any) -> Any:
+    return _buffer_uniform if _is(source, Buffer) else _generator_uniform
+
+
+@intrinsic
+def trailing_zeros(typingctx: Any, value: Any) -> Any:
+    """Trailing zero bits of a positive int64, in compiled code."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), build
+
+
+@intrinsic
+def bit_count(typingctx: Any, value: Any) -> Any:
+    """Set bits of an int64, in compiled code."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.int64), build
+
+
+@intrinsic
+def top_bit(typingctx: Any, value: Any) -> Any:
+    """Position of the highest set bit of a positive int64, in compiled code."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
+
+    return types.int64(types.int64), build
+
+
+def generator(rng: np.random.SeedSequence) -> np.random.Generator:
+    """The fast generator that simulations draw from."""
+    return np.random.Generator(np.random.SFC64(rng))

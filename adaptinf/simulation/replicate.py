@@ -1,0 +1,203 @@
+"""Replication: blocks of 64 runs, one stream of random numbers a block, in one process or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from adaptinf.errors import ParameterError
+from adaptinf.privacy.noise import generator
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.run import RELEASED, SCALARS, Record, empty_record
+from adaptinf.typing import FloatArray, RandomSource
+
+__all__ = [
+    "BLOCK",
+    "Block",
+    "Collector",
+    "Program",
+    "Run",
+    "iterate_runs",
+    "replicate_blocks",
+    "seed_sequence",
+]
+
+BLOCK = 64
+"""Replicates that share a stream: replicate r depends on (rng, r) alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the run loop needs of a design for one environment and horizon.
+
+    Attributes
+    ----------
+    entry : compiled function
+        ``entry(tables, environment, horizon, rng, state, tallies, outcomes, record)``.
+    tables : NamedTuple
+        The design's parameters; holds the arrays ``status``, ``propensity`` and ``released``.
+    state_shape : (int, int)
+        Rows and columns of the design's memory.
+    n_statuses, n_outcomes : int
+        Status codes, and numbers reported at the end of a run.
+    """
+
+    entry: Any
+    tables: Any
+    state_shape: tuple[int, int]
+    n_statuses: int = 1
+    n_outcomes: int = 0
+
+
+class Collector(Protocol):
+    """Anything that can be run: a design."""
+
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables; `recording` asks for propensities and releases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Raw results of consecutive runs.
+
+    Attributes
+    ----------
+    tallies : ndarray of shape (runs, statuses, features, arms, 3)
+        Counts, sums and sums of squares of the rewards.
+    outcomes : ndarray of shape (runs, outcomes)
+        What the design reported at the end.
+    """
+
+    tallies: FloatArray
+    outcomes: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Raw results of one recorded run: its rounds, its releases and what it reported at the end."""
+
+    record: Record
+    released: FloatArray
+    outcome: FloatArray
+
+
+def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
+    """The seed sequence that stands for `rng`: a Generator is drawn from once, None asks the system."""
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence(rng.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
+    if rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0):
+        return np.random.SeedSequence(None if rng is None else int(rng))
+    raise ParameterError("rng", [f"must be an int of at least 0, a SeedSequence or a Generator, got {rng!r}"])
+
+
+def replicate_blocks(
+    collector: Collector,
+    environment: Environment,
+    horizon: int,
+    replications: int,
+    rng: RandomSource | None,
+    n_jobs: int = 1,
+) -> Block:
+    """Run a design many times and keep the tallies.
+
+    Parameters
+    ----------
+    collector : Collector
+        The design.
+    environment : Environment
+        Where contexts and rewards come from.
+    horizon : int
+        Rounds of a run.
+    replications : int
+        Number of runs.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness.
+    n_jobs : int
+        Worker processes; the numbers are the same for any.
+
+    Returns
+    -------
+    Block
+        Tallies and outcomes of all runs, in order.
+    """
+    root = seed_sequence(rng)
+    starts = range(0, replications, BLOCK)
+    if n_jobs == 1 or len(starts) == 1:
+        return _run_blocks(collector, environment, horizon, replications, root, list(starts))
+    workers = max(1, min(len(starts), 4 * abs(n_jobs)))
+    shares = [list(part) for part in np.array_split(np.asarray(starts), workers)]
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(_run_blocks)(collector, environment, horizon, replications, root, [int(s) for s in share])
+        for share in shares
+    )
+    return Block(
+        np.concatenate([part.tallies for part in parts]), np.concatenate([part.outcomes for part in parts])
+    )
+
+
+def iterate_runs(
+    collector: Collector,
+    environment: Environment,
+    horizon: int,
+    start: int,
+    stop: int,
+    rng: RandomSource | None,
+) -> Iterator[Run]:
+    """Recorded runs `start` to `stop` (both multiples of the block size, or the end), one at a time.
+
+    The arrays of a run are overwritten by the next one. The numbers are those of `replicate_blocks`.
+    """
+    root = seed_sequence(rng)
+    program = collector.program(environment, horizon, recording=True)
+    tables, world = program.tables, environment.tables(horizon)
+    with_propensities = tables.propensity.shape[0] > 0
+    record = empty_record(horizon, environment.n_arms, with_propensities)
+    state = np.zeros(program.state_shape)
+    tallies = _tallies(program, environment, 1)
+    outcomes = np.zeros((1, program.n_outcomes))
+    stream = _stream(root, start)
+    for run in range(start, stop):
+        if run % BLOCK == 0:
+            stream = _stream(root, run)
+        tallies[:] = 0.0
+        program.entry(tables, world, horizon, stream, state, tallies, outcomes, record)
+        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])], outcomes[0])
+
+
+def _run_blocks(
+    collector: Collector,
+    environment: Environment,
+    horizon: int,
+    replications: int,
+    root: np.random.SeedSequence,
+    starts: list[int],
+) -> Block:
+    program = collector.program(environment, horizon, recording=False)
+    world = environment.tables(horizon)
+    record = empty_record(0, environment.n_arms, with_propensities=False)
+    sizes = [min(BLOCK, replications - start) for start in starts]
+    tallies = _tallies(program, environment, sum(sizes))
+    outcomes = np.zeros((sum(sizes), program.n_outcomes))
+    state = np.zeros(program.state_shape)
+    done = 0
+    for start, size in zip(starts, sizes, strict=True):
+        part = slice(done, done + size)
+        program.entry(
+            program.tables, world, horizon, _stream(root, start), state, tallies[part], outcomes[part], record
+        )
+        done += size
+    return Block(tallies, outcomes)
+
+
+def _tallies(program: Program, environment: Environment, runs: int) -> FloatArray:
+    return np.zeros((runs, program.n_statuses, environment.n_features, environment.n_arms, 3))
+
+
+def _stream(root: np.random.SeedSequence, run: int) -> np.random.Generator:
+    return generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run // BLOCK)))
