@@ -213,7 +213,7 @@ class BinomialDifferenceReference:
     --------
     >>> reference = BinomialDifferenceReference(*(np.array([x]) for x in (45, 50, 20, 50)))
     >>> reference.interval(float(np.log(0.05))).round(3)
-    array([[0.205, 0.724]])
+    array([[0.196, 0.725]])
     """
 
     successes: FloatArray
