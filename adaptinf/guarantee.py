@@ -36,8 +36,8 @@ class PrivacyGuarantee:
     model : {"central", "local"}
         A trusted curator adds the noise, or each participant does.
     notion : {"standard", "anticipating"}
-        Whether the joint law of all outputs is protected, or of all outputs except the participant's own action
-        (earlier outputs included).
+        Whether the joint law of all outputs is protected, or of all outputs except the participant's own
+        action (earlier outputs included).
     reasons : tuple of str
         Why the numbers are what they are, where that needs saying.
 
@@ -48,12 +48,12 @@ class PrivacyGuarantee:
 
     Notes
     -----
-    The guarantee covers the actions and the named releases. It covers neither the raw log, nor propensities, nor
-    an estimate that was computed from the raw log. A participant who returns m times pays m times.
+    The guarantee covers the actions and the named releases. It covers neither the raw log, nor propensities,
+    nor an estimate that was computed from the raw log. A participant who returns m times pays m times.
 
-    Standard record-level implies standard reward-level. Anticipating record-level does not: let the first action
-    be a fair coin and the second one the coin xor the first reward. The second action alone says nothing about
-    that reward; the pair reveals it.
+    Standard record-level implies standard reward-level. Anticipating record-level does not: let the first
+    action be a fair coin and the second one the coin xor the first reward. The second action alone says
+    nothing about that reward; the pair reveals it.
 
     References
     ----------
@@ -105,8 +105,8 @@ class PrivacyGuarantee:
 
         Notes
         -----
-        Under the anticipating notion, "the protected outputs" of a participant leave out that participant's own
-        action: a function that reads it is no post-processing.
+        Under the anticipating notion, "the protected outputs" of a participant leave out that participant's
+        own action: a function that reads it is no post-processing.
         """
         return self
 
@@ -232,14 +232,14 @@ def parallel(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
 
     Notes
     -----
-    Over arms this needs counters with independent noise, each clocked by its own pulls, and an arm choice that
-    reads rewards through those counters only. It is then pointwise in the action sequence for delta = 0; for
-    delta > 0 on adaptive streams it is proved for Gaussian noise.
+    Over arms this needs counters with independent noise, each clocked by its own pulls, and an arm choice
+    that reads rewards through those counters only. It is then pointwise in the action sequence for delta = 0;
+    for delta > 0 on adaptive streams it is proved for Gaussian noise.
 
     References
     ----------
-    Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for SGD
-    via optimal private linear operators on adaptive streams.
+    Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
+    SGD via optimal private linear operators on adaptive streams.
 
     Examples
     --------
