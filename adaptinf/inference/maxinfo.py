@@ -161,6 +161,8 @@ def correct_pvalues(
             stacklevel=2,
         )
         return np.where(np.isnan(values), np.nan, 1.0)[()]
+    if beta == "optimal" and epsilon * n == 0.0:
+        return values.copy()[()]
     with np.errstate(divide="ignore"):
         log_p = np.log(values)
     if beta == "optimal":
@@ -235,8 +237,8 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     """
     problems = bound_problems(bound, "optimal") + interval_problems("alpha", alpha, closed=False)
     check("corrected_level", epsilon, n, problems)
-    if alpha == 0.0:
-        return 0.0
+    if alpha == 0.0 or epsilon * n == 0.0:
+        return float(alpha)
     return min(alpha, math.exp(log_level(math.log(alpha), epsilon, n, bound)[0]))
 
 
