@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,9 +110,9 @@ class Results:
 
     Notes
     -----
-    The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the weight
-    that the estimate gives to a round's reward: the number of equally weighted rewards that would be as spread out.
-    For a difference it is the smaller one of its two arms.
+    The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the
+    weight that the estimate gives to a round's reward: that many equally weighted rewards would be as
+    precise. For a difference it is the smaller one of its two arms.
     """
 
     model: str
@@ -163,7 +164,7 @@ class Results:
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values by term."""
-        return np.exp(self.log_pvalues).rename("p_value")
+        return self._by_term(np.exp(self.log_pvalues.to_numpy()), "p_value")
 
     @property
     def log_pvalues_corrected(self) -> pd.Series[float]:
@@ -186,7 +187,7 @@ class Results:
         InvalidForLog
             If no correction is due or none is possible; `correction` is None then.
         """
-        return np.exp(self.log_pvalues_corrected).rename("p_value_corrected")
+        return self._by_term(np.exp(self.log_pvalues_corrected.to_numpy()), "p_value_corrected")
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Confidence intervals.
@@ -220,8 +221,8 @@ class Results:
         Returns
         -------
         DataFrame
-            Columns low and high, one row a term: the uncorrected interval at the corrected level. It excludes the
-            null exactly when the corrected p-value is at most alpha.
+            Columns low and high, one row a term: the uncorrected interval at the corrected level. It
+            excludes the null exactly when the corrected p-value is at most alpha.
 
         Raises
         ------
@@ -250,7 +251,7 @@ class Results:
         return float(np.nanmin(values)) if np.any(np.isfinite(values)) else math.nan
 
     def diagnostics(self) -> pd.DataFrame:
-        """Diagnostics by term: pulls, effective sample size, smallest propensity and what else the model gives."""
+        """Diagnostics by term: pulls, effective sample size, smallest propensity and the model's own."""
         return pd.DataFrame(dict(self.details), index=list(self.terms))
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -264,8 +265,8 @@ class Results:
         Returns
         -------
         DataFrame
-            Columns term, estimate, std_error, statistic, p_value, conf_low and conf_high; with a correction also
-            p_value_corrected, conf_low_corrected and conf_high_corrected.
+            Columns term, estimate, std_error, statistic, p_value, conf_low and conf_high; with a
+            correction also p_value_corrected, conf_low_corrected and conf_high_corrected.
 
         Raises
         ------
@@ -337,7 +338,7 @@ class Results:
         return self.correction
 
 
-def check_alpha(subject: str, alpha: float) -> None:
+def check_alpha(subject: str, alpha: object) -> None:
     """Refuse an alpha that is not between 0 and 0.5.
 
     Parameters
@@ -352,8 +353,7 @@ def check_alpha(subject: str, alpha: float) -> None:
     ParameterError
         If it is out of range.
     """
-    number = isinstance(alpha, (int, float, np.floating)) and not isinstance(alpha, bool)
-    if not number or not 0.0 < alpha < 0.5:
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 0.5:
         problem = f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"
         raise ParameterError(subject, [problem])
 

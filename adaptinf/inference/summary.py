@@ -1,0 +1,379 @@
+"""Summary tables: statsmodels' own, with every cell and note escaped for LaTeX and HTML.
+
+Imported when a summary is first asked for, because statsmodels takes a while to load.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from statsmodels.iolib.summary import Summary
+from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
+from statsmodels.iolib.tableformatting import fmt_base
+
+from adaptinf.inference.results import check_alpha
+
+if TYPE_CHECKING:
+    from adaptinf.guarantee import PrivacyGuarantee
+    from adaptinf.inference.maxinfo import Correction
+    from adaptinf.inference.reference import Reference
+    from adaptinf.inference.results import Results
+    from adaptinf.typing import FloatArray
+
+__all__ = ["ResultSummary", "escape_latex", "footer", "format_pvalue", "summarise"]
+
+_MIN_WIDTH = 78
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+_LATEX_TABLE = str.maketrans(_LATEX)
+
+
+def escape_latex(text: str) -> str:
+    r"""Text with every character that LaTeX would interpret made literal.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The same text for LaTeX.
+
+    Examples
+    --------
+    >>> print(escape_latex("50% of arm_1 & arm_2"))
+    50\% of arm\_1 \& arm\_2
+    """
+    return text.translate(_LATEX_TABLE)
+
+
+class _EscapedCell(Cell):  # type: ignore[misc]
+    """A cell whose text is literal in every output format."""
+
+    def format(self, width: int, output_format: str = "txt", **fmt_dict: Any) -> str:
+        text = " ".join(str(self.data).split())
+        if output_format in ("latex", "ltx"):
+            text = escape_latex(text)
+        elif output_format in ("html", "htm"):
+            text = html.escape(text)
+        literal = Cell(text, datatype=self._datatype, row=self.row, **self._fmt)
+        return str(literal.format(width, output_format=output_format, **fmt_dict))
+
+
+class ResultSummary(Summary):  # type: ignore[misc]
+    """Tables and notes of one result, as text, LaTeX, HTML or CSV.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    tables : sequence of SimpleTable
+        Header block and coefficients.
+    notes : sequence of str
+        Footer, one entry a note.
+
+    Attributes
+    ----------
+    tables : list of SimpleTable
+        As given.
+    notes : tuple of str
+        As given.
+    """
+
+    def __init__(self, title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> None:
+        super().__init__()
+        self.title = title
+        self.tables = list(tables)
+        self.notes = tuple(" ".join(note.split()) for note in notes)
+
+    def as_text(self) -> str:
+        """Summary as plain text, its notes wrapped to the width of the tables."""
+        lines = "\n".join(table.as_text() for table in self.tables).split("\n")
+        # Where one table ends and the next begins two rules meet: one is enough.
+        kept = [x for x, after in zip(lines, [*lines[1:], ""], strict=True) if not (_rule(x) and x == after)]
+        width = max(len(line) for line in kept)
+        text = [self.title.center(width).rstrip(), *(line.rstrip() for line in kept)]
+        if self.notes:
+            text.append("Notes:")
+        for number, note in enumerate(self.notes, start=1):
+            head = f"[{number}] "
+            text += textwrap.wrap(
+                note,
+                width,
+                initial_indent=head,
+                subsequent_indent=" " * len(head),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        return "\n".join(text)
+
+    def as_latex(self) -> str:
+        """Summary as LaTeX tabulars (they need the booktabs package), each note a line below."""
+        parts = [r"\begin{center}", rf"\textbf{{{escape_latex(self.title)}}} \\[0.5ex]"]
+        parts += [table.as_latex_tabular(center=False) + r" \\[0.5ex]" for table in self.tables]
+        parts.append(r"\end{center}")
+        if self.notes:
+            lines = [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
+            parts.append(
+                "\\noindent Notes: \\newline\n" + " \\newline\n".join(f"{{{line}}}" for line in lines)
+            )
+        return "\n".join(parts)
+
+    def as_html(self) -> str:
+        """Summary as HTML tables, the notes as a numbered list."""
+        parts = [f"<h4>{html.escape(self.title)}</h4>", *(table.as_html() for table in self.tables)]
+        if self.notes:
+            items = "\n".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+            parts.append(f"<p>Notes:</p>\n<ol>\n{items}\n</ol>")
+        return "\n".join(parts)
+
+    def as_csv(self) -> str:
+        """Summary as comma-separated text; ``Results.to_frame`` gives full precision."""
+        return "\n".join([self.title, *(table.as_csv() for table in self.tables), *self.notes])
+
+
+def summarise(results: Results, alpha: float) -> ResultSummary:
+    """Summary of a result.
+
+    Parameters
+    ----------
+    results : Results
+        Any result.
+    alpha : float
+        One minus the level of the intervals, between 0 and 0.5.
+
+    Returns
+    -------
+    ResultSummary
+        Header block, coefficients, and notes.
+
+    Raises
+    ------
+    ParameterError
+        If alpha is not between 0 and 0.5.
+    """
+    check_alpha("summary", alpha)
+    header, rows = _coefficients(results, alpha)
+    facts = _facts(results)
+    # The narrower of the two tables is padded, so that they end at the same column.
+    coefficient_widths = _widths([header[0], header[1], *rows], minimum=8)
+    fact_widths = _widths(facts, minimum=0)
+    width = max(_MIN_WIDTH, _total(coefficient_widths), _total(fact_widths))
+    coefficient_widths[0] += width - _total(coefficient_widths)
+    fact_widths[1] += width - _total(fact_widths)
+    tables = [
+        _table([row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr"),
+        _table(
+            [row[1:] for row in rows],
+            [f"{top}\n{bottom}" if any(header[0]) else bottom for top, bottom in zip(*header, strict=True)][
+                1:
+            ],
+            [row[0] for row in rows],
+            coefficient_widths,
+            "l" + "r" * (len(header[0]) - 1),
+        ),
+    ]
+    return ResultSummary(f"{results.model} Results", tables, footer(results, alpha))
+
+
+def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
+    """Notes under a summary: the test, the correction, the model's assumptions, what privacy covers.
+
+    Parameters
+    ----------
+    results : Results
+        Any result.
+    alpha : float
+        Level at which a correction is described.
+
+    Returns
+    -------
+    tuple of str
+        One entry a note.
+    """
+    kind = "exact in finite samples" if results.reference.exact else "an approximation"
+    notes = [f"P-values and intervals: {results.reference.name}, {kind}."]
+    if results.correction is not None:
+        notes.append(_correction_note(results.correction, results.reference, alpha))
+    notes += results.notes
+    facts = results.facts
+    if facts.guarantee is not None:
+        notes.append(_privacy_note(facts.guarantee, results.private))
+    if facts.noise == "simulation":
+        notes.append("Simulation noise: not private. Its low-order bits leak; release noise does not.")
+    return tuple(notes)
+
+
+def format_pvalue(log_p: float) -> str:
+    """P-value for a table, also where it underflows.
+
+    Parameters
+    ----------
+    log_p : float
+        Natural log of the p-value.
+
+    Returns
+    -------
+    str
+        Three decimals, or two digits and an exponent below 0.001.
+
+    Examples
+    --------
+    >>> format_pvalue(-3.0), format_pvalue(-2000.0)
+    ('0.050', '2.6e-869')
+    """
+    if math.isnan(log_p):
+        return "nan"
+    if math.isinf(log_p):
+        return "0"
+    if log_p >= math.log(0.001):
+        return f"{math.exp(log_p):.3f}"
+    exponent = math.floor(log_p / math.log(10.0))
+    mantissa = f"{math.exp(log_p - exponent * math.log(10.0)):.1f}"
+    if mantissa == "10.0":
+        mantissa, exponent = "1.0", exponent + 1
+    return f"{mantissa}e{exponent:03d}"
+
+
+def _coefficients(results: Results, alpha: float) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
+    letter = "t" if results.reference.name == "t" else "z"
+    test = "P exact" if results.reference.exact else f"P>|{letter}|"
+    limits = [f"[{_level(alpha / 2)}", f"{_level(1 - alpha / 2)}]"]
+    bottom = ["", "coef", "std err", letter, test, *limits]
+    top = [""] * len(bottom)
+    columns = [
+        [_number(x) for x in results.estimate],
+        [_number(x) for x in results.std_error],
+        [_statistic(x) for x in results.tvalues],
+        [format_pvalue(x) for x in results.log_pvalues],
+        *_limit_columns(results.conf_int(alpha).to_numpy()),
+    ]
+    if results.correction is not None:
+        bottom += [test, *limits]
+        top += ["corrected"] * 3
+        columns += [
+            [format_pvalue(x) for x in results.log_pvalues_corrected],
+            *_limit_columns(results.conf_int_corrected(alpha).to_numpy()),
+        ]
+    rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
+    return (top, bottom), rows
+
+
+def _facts(results: Results) -> list[list[str]]:
+    facts = results.facts
+    ess = results.ess.to_numpy()
+    left = [
+        ("Model:", results.model),
+        ("Estimator:", results.estimator),
+        ("Weights:", results.weights or "none"),
+        ("Design:", facts.design or "unknown"),
+        ("Guarantee:", _short_guarantee(facts.guarantee)),
+    ]
+    right = [
+        ("No. rounds:", str(facts.n_rounds)),
+        ("Effective sample (min):", f"{np.nanmin(ess):.1f}" if np.any(np.isfinite(ess)) else "unknown"),
+        (
+            "Smallest propensity:",
+            _number(results.min_propensity) if results.min_propensity > 0 else "not used",
+        ),
+        ("Noise backend:", facts.noise or "none"),
+        ("Null:", f"{results.null:g}"),
+    ]
+    return [[*a, *b] for a, b in zip(left, [(f"  {name}", value) for name, value in right], strict=True)]
+
+
+def _correction_note(correction: Correction, reference: Reference, alpha: float) -> str:
+    head = "Corrected columns, for adaptive collection under the reward-level guarantee"
+    if correction.vacuous(alpha):
+        head = "Corrected columns: none possible at this epsilon"
+    note = f"{head}: {correction.describe(alpha)}."
+    if not reference.exact:
+        note += f" The {reference.name} approximation may fail so far out in the tail."
+    return note
+
+
+def _privacy_note(guarantee: PrivacyGuarantee, private: bool) -> str:
+    if private:
+        return (
+            f"Privacy: {guarantee}. These numbers come from the private releases alone and are covered by it."
+        )
+    return (
+        f"Privacy: {guarantee}. It covers the actions and the named releases. Not covered: the raw log, its "
+        "propensity columns, and estimates from the raw log, such as these."
+    )
+
+
+def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:
+    if guarantee is None:
+        return "none"
+    delta = f", delta = {guarantee.delta:.3g}" if guarantee.delta > 0 else ""
+    return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {guarantee.unit}"
+
+
+def _number(x: float) -> str:
+    if not math.isfinite(x):
+        return str(float(x))
+    size = abs(x)
+    if size == 0 or 1e-4 <= size < 1e3:
+        return f"{x:.4f}"
+    return f"{x:.2f}" if 1e3 <= size < 1e6 else f"{x:.2e}"
+
+
+def _statistic(x: float) -> str:
+    return f"{x:.3f}" if not math.isfinite(x) or abs(x) < 1e4 else f"{x:.2e}"
+
+
+def _level(x: float) -> str:
+    return f"{x:.6g}"
+
+
+def _limit_columns(limits: FloatArray) -> tuple[list[str], list[str]]:
+    return [_number(x) for x in limits[:, 0]], [_number(x) for x in limits[:, 1]]
+
+
+def _widths(rows: Sequence[Sequence[str]], minimum: int) -> list[int]:
+    return [max(minimum, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(widths) - 1
+
+
+def _rule(line: str) -> bool:
+    return set(line) == {"="}
+
+
+def _table(
+    rows: Sequence[Sequence[str]],
+    headers: Sequence[str] | None,
+    stubs: Sequence[str],
+    widths: Sequence[int],
+    aligns: str,
+) -> SimpleTable:
+    text = {**fmt_base, "colwidths": list(widths), "data_aligns": aligns[1:], "data_fmts": ["%s"]}
+    latex = {**default_latex_fmt, "replacements": {}, "data_aligns": aligns[1:], "data_fmts": ["%s"]}
+    latex["header_align"] = "r"  # a header aligned unlike its column would split the tabular in two
+    return SimpleTable(
+        rows, headers, list(stubs), txt_fmt=text, ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
+        celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
+    )  # fmt: skip
