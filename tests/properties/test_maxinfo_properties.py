@@ -17,6 +17,7 @@ from adaptinf.inference.maxinfo import (
 )
 
 thorough = settings(max_examples=2000, deadline=None)
+brief = settings(max_examples=700, deadline=None)
 epsilons = st.one_of(st.just(0.0), st.floats(-9.0, 1.0).map(math.exp))
 rounds = st.one_of(st.integers(0, 50), st.integers(0, 2_000_000))
 log_levels = st.floats(-700.0, -0.02)
@@ -54,7 +55,7 @@ def test_corrected_pvalues_are_ordered_and_never_smaller(epsilon, n, log_p, boun
     np.testing.assert_allclose(corrected, one_by_one, rtol=1e-13, atol=1e-13)
 
 
-@thorough
+@brief
 @given(epsilons, rounds, log_levels, st.floats(0.01, 10.0), bounds)
 def test_level_grows_with_alpha_and_shrinks_with_the_information(epsilon, n, log_alpha, gap, bound) -> None:
     def level(log_alpha: float, epsilon: float, n: int) -> float:
@@ -68,7 +69,7 @@ def test_level_grows_with_alpha_and_shrinks_with_the_information(epsilon, n, log
     assert level(log_alpha, epsilon, n + 100) <= here + slack
 
 
-@thorough
+@brief
 @given(epsilons, rounds, st.floats(1e-300, 1.0), st.floats(1e-12, 0.999))
 def test_no_fixed_beta_beats_the_optimal_one_and_the_moment_bound_beats_both(epsilon, n, p, beta) -> None:
     assume(log_corrected_level(math.log(0.05), epsilon=epsilon, n=n) > -740.0)
@@ -78,7 +79,7 @@ def test_no_fixed_beta_beats_the_optimal_one_and_the_moment_bound_beats_both(eps
     assert correct_pvalues(p, epsilon=epsilon, n=n, bound="moment") <= optimal * (1.0 + 1e-9)
 
 
-@thorough
+@brief
 @given(epsilons, rounds, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_information_shrinks_with_beta_and_stays_below_epsilon_n(epsilon, n, one, other) -> None:
     low, high = sorted((one, other))

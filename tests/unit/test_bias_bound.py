@@ -59,7 +59,7 @@ def test_every_bad_argument_is_listed() -> None:
         bias_bound(PrivacyGuarantee(0.1), 10, [math.nan])
     with pytest.raises(ParameterError, match="one value an arm"):
         bias_bound(PrivacyGuarantee(0.1), 10, [[0.1]])
-    with pytest.raises(ParameterError, match="got -0.1 for arm 0"):
+    with pytest.raises(ParameterError, match=r"got -0\.1 for arm 0"):
         trivial_bias_bound([-0.1])
     for horizon in (1.5, True, "10"):
         with pytest.raises(ParameterError, match="horizon must be a whole number"):

@@ -37,10 +37,10 @@ def _correction(epsilon: float, n: int, bound: str = "max-information") -> Corre
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "bits"), [(0.01, 4.792), (0.02, 12.498), (0.05, 53.086), (0.1, 179.014), (0.3, 1410.86)]
+    ("epsilon", "bits"), [(0.01, 4.793), (0.02, 12.499), (0.05, 53.093), (0.1, 179.005), (0.3, 1410.857)]
 )
 def test_bits_of_a_long_run_at_beta_one_hundredth(epsilon: float, bits: float) -> None:
-    assert max_information(epsilon, 20_190, beta=0.01) == pytest.approx(bits, abs=5e-3)
+    assert max_information(epsilon, 20_190, beta=0.01) == pytest.approx(bits, abs=6e-4)
 
 
 def test_bits_by_hand() -> None:
@@ -84,13 +84,8 @@ def test_shape_is_kept() -> None:
     assert correct_pvalues(p, epsilon=0.1, n=100).shape == (2, 3)
     assert correct_pvalues([], epsilon=0.1, n=100).shape == (0,)
     assert isinstance(correct_pvalues(1e-4, epsilon=0.1, n=100), float)
-    np.testing.assert_array_equal(
-        correct_pvalues(pd.Series([1e-4]), epsilon=0.1, n=100), p[0, :1] * 0 + _one(1e-4)
-    )
-
-
-def _one(p: float) -> float:
-    return float(correct_pvalues(p, epsilon=0.1, n=100))
+    one = correct_pvalues(1e-4, epsilon=0.1, n=100)
+    np.testing.assert_array_equal(correct_pvalues(pd.Series([1e-4]), epsilon=0.1, n=100), [one])
 
 
 def test_fixed_beta_is_the_formula() -> None:
@@ -210,7 +205,7 @@ def test_correction_with_the_moment_bound() -> None:
 def test_describe_says_what_a_pvalue_needs() -> None:
     assert _correction(0.02, 20_190).describe(0.05) == (
         "max-information 12.2 bits (epsilon = 0.02, n = 20190, beta = 1.6e-02 at alpha = 0.05): "
-        "a p-value must be at most 7.1e-06"
+        "a p-value must be at most 7.2e-06"
     )
     assert _correction(0.01, 1).describe(0.05) == (
         "max-information 0.0 bits (epsilon = 0.01, n = 1, beta = 0 at alpha = 0.05): "
@@ -246,7 +241,7 @@ def test_correction_needs_a_level_inside_the_unit_interval(alpha: float) -> None
 
 
 def test_correction_refuses_what_the_guarantee_does_not_give() -> None:
-    with pytest.raises(ParameterError, match="below the guarantee's 0.5"):
+    with pytest.raises(ParameterError, match=r"below the guarantee's 0\.5"):
         Correction(0.1, 100, PrivacyGuarantee(0.5))
     with pytest.raises(ParameterError, match="delta = 1e-06 is positive"):
         Correction(0.5, 100, PrivacyGuarantee(0.5, delta=1e-6))
