@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.laplace_tails import log_normal_two_laplace_tail
+from adaptinf.inference.results import check_alpha
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -226,7 +227,7 @@ def released_intervals(
     minimum : array_like
         Smallest count with an estimate, exclusive; broadcast against the counts.
     alpha : float
-        One minus the level of the intervals.
+        One minus the level of the intervals, between 0 and 0.5.
 
     Returns
     -------
@@ -241,6 +242,7 @@ def released_intervals(
     >>> (low.round(3), high.round(3))
     (array([0.184]), array([0.601]))
     """
+    check_alpha("released_intervals", alpha)
     effect = effect_from_sums(
         contrast_sums, arrivals, epsilon_sum=epsilon_sum, epsilon_count=epsilon_count, minimum=minimum
     )

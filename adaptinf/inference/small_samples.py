@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from adaptinf.inference.results import check_alpha
 from adaptinf.inference.tails import log_student_tail, student_quantile
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -249,7 +250,7 @@ def difference_intervals(
     binary : bool
         Whether rewards are 0 or 1, so that arms with few events get the Agresti-Caffo interval.
     alpha : float
-        One minus the level.
+        One minus the level, between 0 and 0.5.
 
     Returns
     -------
@@ -263,6 +264,7 @@ def difference_intervals(
     >>> float(estimate[0, 0].round(3)), float(low[0, 0].round(3)), float(high[0, 0].round(3))
     (0.2, 0.004, 0.396)
     """
+    check_alpha("difference_intervals", alpha)
     n, s, q = (np.asarray(x, dtype=float) for x in (counts, sums, squares))
     result = difference_in_means(n[..., 1], s[..., 1], q[..., 1], n[..., 0], s[..., 0], q[..., 0])
     if binary:
