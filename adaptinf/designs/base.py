@@ -12,6 +12,7 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.parameters import count_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
@@ -71,7 +72,7 @@ class Replications:
     contextual: bool
 
     def _cells(self, part: int) -> FloatArray:
-        cells = self.tallies[..., part].sum(axis=1)
+        cells: FloatArray = self.tallies[..., part].sum(axis=1)
         return cells if self.contextual else cells[:, 0]
 
     @property
@@ -137,6 +138,7 @@ class Design(ABC):
     release_names: ClassVar[tuple[ReleaseName, ...]] = ()
     min_arms: ClassVar[int] = 1
     max_arms: ClassVar[int | None] = None
+    min_horizon: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -197,7 +199,8 @@ class Design(ABC):
         """Rounds whose reward can change a later action."""
         return horizon - 1
 
-    def _batches(self, horizon: int) -> Any:
+    def _batches(self, horizon: int, n_arms: int) -> Any:
+        """Batch number of each round, or None."""
         return None
 
     def run(self, env: Environment, horizon: int, rng: RandomSource | None = None) -> AdaptiveLog:
@@ -302,11 +305,8 @@ class Design(ABC):
         )
 
     def _check(self, env: Environment, horizon: int, replications: int) -> None:
-        problems = []
-        if not isinstance(horizon, int | np.integer) or horizon < 1:
-            problems.append(f"horizon must be an integer of at least 1, got {horizon!r}")
-        if not isinstance(replications, int | np.integer) or replications < 1:
-            problems.append(f"replications must be an integer of at least 1, got {replications!r}")
+        problems = count_problem("horizon", horizon, low=self.min_horizon)
+        problems += count_problem("replications", replications)
         if env.n_arms < self.min_arms or (self.max_arms is not None and env.n_arms > self.max_arms):
             span = (
                 f"exactly {self.min_arms}" if self.min_arms == self.max_arms else f"at least {self.min_arms}"
@@ -357,14 +357,14 @@ class Design(ABC):
             reward=record.reward.copy(),
             propensity=chosen,
             propensities=propensities,
-            batch=self._batches(action.size),
+            batch=self._batches(action.size, env.n_arms),
             phase=phase,
             randomised=randomised,
             context=context,
         )
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
-        """Columns of the releases; the group is a context's label, or an arm's where there are no contexts."""
+        """Columns of the releases; the group is a context, or an arm where there are no contexts."""
         if not released.shape[0]:
             return None
         codes = released[:, 1].astype(np.int64)

@@ -10,8 +10,8 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design, ReleaseName
-from adaptinf.designs.parameters import choice_problem, number_problem
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.privacy.counters import COUNTERS, counter_scales, counter_slots, next_noise, noise_row
 from adaptinf.privacy.laplace_sums import counter_quantiles
 from adaptinf.simulation.environments import Environment
@@ -27,7 +27,7 @@ _SCALAR_COLUMNS = 8
 
 
 class _Tables(NamedTuple):
-    """The index of an arm at round t with N pulls: (sum + noise + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
+    """The index of an arm: (sum + noise + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
 
     On a cell of `grid`, q(t) is `intercept + slope * log t`, by the law that the noise has at N.
     """
@@ -199,8 +199,8 @@ class PrivateUCB(Design):
     epsilon : float
         Privacy parameter of the rewards.
     calibration : {"corrected", "published"}
-        ``"corrected"`` spends epsilon on each arm's counter and widens the index by the 1 - 1/t quantile of the
-        counter's own noise. ``"published"`` spends epsilon / K and adds the paper's relaxation gamma.
+        ``"corrected"`` spends epsilon on each arm's counter and widens the index by the 1 - 1/t quantile of
+        the counter's own noise. ``"published"`` spends epsilon / K and adds the paper's relaxation gamma.
     counter : {"hybrid", "binary"}
         The continual sum; the binary one is less noisy and needs the horizon.
     width : float
@@ -215,20 +215,18 @@ class PrivateUCB(Design):
     ParameterError
         Listing every parameter that is out of range.
 
-    Notes
-    -----
-    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. A reward enters the
-    counter of one arm only, so the actions and the noisy sums are epsilon-differentially private, not K epsilon.
-    Given the past, the propensities depend on the counters' noise and are not tractable: the log has none.
+    Notes ----- Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. A
+    reward enters the counter of one arm only, so the actions and the noisy sums are epsilon-differentially
+    private, not K epsilon. Given the past, the propensities depend on the counters' noise and are not
+    tractable: the log has none.
 
-    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with
-    gamma = K log(T)^2 log(K T log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N)
-    + q/N. The quantile q is interpolated in log t between four points an octave.
+    Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T
+    log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q
+    is interpolated in log t between four points an octave.
 
-    References
-    ----------
-    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
-    Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private stochastic multi-arm bandits. UAI.
+    References ---------- Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via
+    differential privacy. ICML. Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private
+    stochastic multi-arm bandits. UAI.
 
     Examples
     --------
@@ -264,8 +262,8 @@ class PrivateUCB(Design):
         if self.calibration == "corrected":
             return PrivacyGuarantee(epsilon=float(self.epsilon))
         reason = (
-            f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but a reward enters one counter "
-            "only, so that the actions are private at epsilon / K"
+            f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but a reward enters one "
+            "counter only, so that the actions are private at epsilon / K"
         )
         return PrivacyGuarantee(epsilon=float(self.epsilon) / n_arms, reasons=(reason,))
 

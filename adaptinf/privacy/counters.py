@@ -7,14 +7,14 @@ those of ``n & (n - 1)`` and one fresh node, whose level is the number of traili
 
 from __future__ import annotations
 
-
 from typing import Any
 
 import numpy as np
 
 from adaptinf.compilation import kernel
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.noise import bit_count, laplace, top_bit, trailing_zeros
+from adaptinf.privacy.bits import bit_count, top_bit, trailing_zeros
+from adaptinf.privacy.noise import laplace
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -102,9 +102,9 @@ def next_noise(
     """
     if hybrid:
         level = top_bit(count)
-        inside = count - (np.int64(1) << level)
+        inside = count - (1 << level)
         if inside == 0:
-            total = state[trunk_row, column] + laplace(source, trunk)
+            total = float(state[trunk_row, column]) + laplace(source, trunk)
             state[trunk_row, column] = total
             return total
         scale = node * level
@@ -116,7 +116,7 @@ def next_noise(
     if earlier > 0:
         fresh += state[trunk_row + 1 + trailing_zeros(earlier), column]
     state[trunk_row + 1 + trailing_zeros(inside), column] = fresh
-    return state[trunk_row, column] + fresh
+    return float(state[trunk_row, column]) + fresh
 
 
 @kernel
@@ -124,7 +124,7 @@ def noise_row(hybrid: bool, slots: int, count: int) -> int:
     """Row of a table with one row for each law that the noise can have: the nodes at `count`."""
     if hybrid:
         level = top_bit(count)
-        return level * slots + bit_count(count - (np.int64(1) << level))
+        return level * slots + bit_count(count - (1 << level))
     return bit_count(count)
 
 

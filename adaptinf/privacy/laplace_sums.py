@@ -17,7 +17,7 @@ _KNOTS = 48
 
 
 def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
-    """log P(S > x) for S a sum of independent centred Laplace variables.
+    """Log P(S > x) for S a sum of independent centred Laplace variables.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
     >>> bool(abs(tail[0] - (np.log(0.5) - 3.0)) < 1e-10)
     True
     """
-    return _tail(np.asarray(x, dtype=np.float64), scales, terms)[0]
+    log_tail: FloatArray = _tail(np.asarray(x, dtype=np.float64), scales, terms)[0]
+    return log_tail
 
 
 def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
@@ -64,7 +65,7 @@ def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatA
     Examples
     --------
     >>> q = laplace_sum_quantile(np.array([np.log(0.005)]), np.array([[2.0]]), np.array([[1.0]]))
-    >>> round(float(q[0]), 9) == round(2.0 * np.log(100.0), 9)
+    >>> bool(abs(q[0] - 2.0 * np.log(100.0)) < 1e-9)
     True
     """
     log_tail = np.asarray(log_tail, dtype=np.float64)
@@ -115,7 +116,8 @@ def _tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> tuple[FloatAr
     weight = np.full(_CONTOUR.size, _CONTOUR[1] - _CONTOUR[0])
     weight[0] *= 0.5
     tail = (density / point).imag @ weight / np.pi
-    return start + np.log(tail), -(density.imag @ weight / np.pi) / tail
+    log_tail: FloatArray = start + np.log(tail)
+    return log_tail, -(density.imag @ weight / np.pi) / tail
 
 
 def _laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -156,8 +158,8 @@ def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> 
     Examples
     --------
     >>> grid, quantiles = counter_quantiles("binary", 100)
-    >>> round(float(quantiles[grid == 64.0, 1][0]) / 7 / np.log(32), 5)
-    1.0
+    >>> bool(abs(quantiles[grid == 64.0, 1][0] / 7 - np.log(32)) < 1e-4)
+    True
     """
     slots = counter_slots(horizon)
     grid = 2.0 ** (np.arange(points_an_octave, points_an_octave * (slots + 1) + 1) / points_an_octave)

@@ -18,13 +18,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Buffer", "Recorder", "bit_count", "laplace", "trailing_zeros", "uniform"]
+__all__ = ["Buffer", "Recorder", "generator", "laplace", "uniform"]
 
 
 class Buffer(NamedTuple):
@@ -52,27 +51,27 @@ class Recorder(NamedTuple):
     ----------
     scales : ndarray of shape (m,)
         The scales asked for, in order.
-    count : ndarray of int, shape (1,)
+    asked : ndarray of int, shape (1,)
         How many have been noted.
     """
 
     scales: FloatArray
-    count: IntArray
+    asked: IntArray
 
 
 def laplace(source: Any, scale: float) -> float:
     """One Laplace draw of the given scale from a source."""
     if isinstance(source, Buffer):
-        return _buffer_laplace(source, scale)
+        return float(_buffer_laplace(source, scale))
     if isinstance(source, Recorder):
-        return _recorder_laplace(source, scale)
+        return float(_recorder_laplace(source, scale))
     return float(_generator_laplace(source, scale))
 
 
 def uniform(source: Any) -> float:
     """One uniform draw on [0, 1) from a source."""
     if isinstance(source, Buffer):
-        return _buffer_uniform(source)
+        return float(_buffer_uniform(source))
     return float(source.random())
 
 
@@ -87,8 +86,8 @@ def _buffer_laplace(source: Any, scale: Any) -> Any:
 
 
 def _recorder_laplace(source: Any, scale: Any) -> Any:
-    source.scales[source.count[0]] = scale
-    source.count[0] += 1
+    source.scales[source.asked[0]] = scale
+    source.asked[0] += 1
     return 0.0
 
 
@@ -118,37 +117,6 @@ def _laplace_for(source: Any, scale: Any) -> Any:
 @overload(uniform, jit_options={"forceinline": True})
 def _uniform_for(source: Any) -> Any:
     return _buffer_uniform if _is(source, Buffer) else _generator_uniform
-
-
-@intrinsic
-def trailing_zeros(typingctx: Any, value: Any) -> Any:
-    """Trailing zero bits of a positive int64, in compiled code."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), build
-
-
-@intrinsic
-def bit_count(typingctx: Any, value: Any) -> Any:
-    """Set bits of an int64, in compiled code."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.int64(types.int64), build
-
-
-@intrinsic
-def top_bit(typingctx: Any, value: Any) -> Any:
-    """Position of the highest set bit of a positive int64, in compiled code."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
-        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
-
-    return types.int64(types.int64), build
 
 
 def generator(rng: np.random.SeedSequence) -> np.random.Generator:

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import count_problem
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, empty_record
@@ -91,9 +92,12 @@ def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
         return rng
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence(rng.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
-    if rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0):
-        return np.random.SeedSequence(None if rng is None else int(rng))
-    raise ParameterError("rng", [f"must be an int of at least 0, a SeedSequence or a Generator, got {rng!r}"])
+    problems = (
+        [] if rng is None else count_problem("rng, where it is a number,", rng, low=0)
+    )
+    if problems:
+        raise ParameterError("rng", problems)
+    return np.random.SeedSequence(rng)
 
 
 def replicate_blocks(

@@ -126,7 +126,7 @@ def release(tables: Any, state: FloatArray, name: int, group: int, value: float,
 @kernel
 def _arrival(environment: EnvironmentTables, step: int, rng: np.random.Generator) -> int:
     if environment.kind == TABLEAU:
-        return environment.tableau_features[step]
+        return int(environment.tableau_features[step])
     row = (step // environment.period) % environment.arrivals.shape[0]
     draw = rng.random()
     feature = 0
@@ -142,13 +142,17 @@ def _reward(
     if environment.kind == BERNOULLI:
         return 1.0 if rng.random() < environment.location[feature, arm] else 0.0
     if environment.kind == NORMAL:
-        return environment.location[feature, arm] + environment.scale[feature, arm] * rng.standard_normal()
+        return float(
+            environment.location[feature, arm] + environment.scale[feature, arm] * rng.standard_normal()
+        )
     if environment.kind == UNIFORM:
-        return environment.location[feature, arm] + environment.scale[feature, arm] * rng.random()
+        return float(environment.location[feature, arm] + environment.scale[feature, arm] * rng.random())
     if environment.kind == POOL:
         size = environment.size[feature, arm]
-        return environment.pool[environment.start[feature, arm] + min(int(rng.random() * size), size - 1)]
-    return environment.tableau[step, arm]
+        return float(
+            environment.pool[environment.start[feature, arm] + min(int(rng.random() * size), size - 1)]
+        )
+    return float(environment.tableau[step, arm])
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Checks of parameters that several designs share."""
+"""Checks of parameters that many rooms share."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def number_problem(
     )
     if isinstance(value, bool) or not isinstance(value, Real):
         return [f"{name} must be a number {span}, got {value!r}"]
+    value = float(value)
     inside = (value > low if open_low else value >= low) and value <= high and not math.isinf(value)
     return [] if inside else [f"{name} must be {span}, got {value!r}"]
 

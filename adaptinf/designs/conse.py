@@ -1,0 +1,269 @@
+"""ConSE: successive elimination by context, then a randomised trial whose length is learnt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.base import Design, Status
+from adaptinf.parameters import number_problem
+from adaptinf.privacy.noise import uniform
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, simulate_block
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = [
+    "CONSE_STATUSES",
+    "ESTIMATION_BETTER",
+    "ESTIMATION_RANDOMISED",
+    "LEARNING_BETTER",
+    "LEARNING_RANDOMISED",
+    "ConSE",
+    "epoch_sequences",
+    "estimation_budget",
+    "write_propensity",
+]
+
+LEARNING_RANDOMISED, LEARNING_BETTER, ESTIMATION_RANDOMISED, ESTIMATION_BETTER = range(4)
+"""Status codes: phase, and whether a fair coin chose the arm."""
+
+CONSE_STATUSES = (
+    Status("learning", randomised=True),
+    Status("learning", randomised=False),
+    Status("estimation", randomised=True),
+    Status("estimation", randomised=False),
+)
+
+_T_MIN = 2
+_ARRIVALS, _EPOCH, _IN_EPOCH, _KEPT, _SECOND = range(1, 6)
+_COUNT, _SUM, _POOLED_COUNT, _POOLED_SUM = 6, 8, 10, 12
+_ROWS = 14
+_SCALAR_COLUMNS = 8
+_EPOCHS = 40
+
+
+class _Tables(NamedTuple):
+    """Lengths and thresholds by epoch (entry 0 is not used)."""
+
+    horizon: int
+    n_features: int
+    alpha: float
+    lengths: FloatArray
+    thresholds: FloatArray
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def write_propensity(propensity: FloatArray, treated: float) -> None:
+    """Write the propensities of two arms, where there is room for them."""
+    if propensity.shape[0] > 0:
+        propensity[0] = 1.0 - treated
+        propensity[1] = treated
+
+
+@kernel
+def estimation_budget(least: float, totals: FloatArray, n_features: int, alpha: float) -> float:
+    """T_min: the larger of `least` and the smallest feature's expected arrivals to the power 1 - alpha."""
+    smallest = totals[0]
+    for feature in range(n_features):
+        smallest = min(smallest, totals[feature])
+    return max(least, math.pow(smallest, 1.0 - alpha))
+
+
+@kernel
+def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    feature = int(context[0])
+    first_half = state[SCALARS, ROUND] < tables.horizon // 2
+    if first_half:
+        randomised = state[_KEPT, feature] == 0.0
+    else:
+        randomised = state[_SECOND, feature] < math.ceil(state[SCALARS, _T_MIN])
+    if randomised:
+        tables.status[0] = LEARNING_RANDOMISED if first_half else ESTIMATION_RANDOMISED
+        write_propensity(tables.propensity, 0.5)
+        return 1 if uniform(source) < 0.5 else 0
+    tables.status[0] = LEARNING_BETTER if first_half else ESTIMATION_BETTER
+    arm = int(state[_KEPT, feature]) - 1
+    write_propensity(tables.propensity, float(arm))
+    return arm
+
+
+@kernel
+def _epoch_ends(tables: _Tables, state: FloatArray, feature: int) -> None:
+    """Compare the means of the epoch and start the next one."""
+    epoch = int(state[_EPOCH, feature])
+    counts = state[_COUNT, feature], state[_COUNT + 1, feature]
+    if counts[0] > 0.0 and counts[1] > 0.0:
+        gap = state[_SUM + 1, feature] / counts[1] - state[_SUM, feature] / counts[0]
+        if abs(gap) > tables.thresholds[epoch]:
+            state[_KEPT, feature] = 2.0 if gap > 0.0 else 1.0
+    state[_EPOCH, feature] = min(epoch + 1, tables.lengths.shape[0] - 1)
+    state[_IN_EPOCH, feature] = 0.0
+    for arm in range(2):
+        state[_COUNT + arm, feature] = 0.0
+        state[_SUM + arm, feature] = 0.0
+
+
+@kernel
+def _half_time(tables: _Tables, state: FloatArray) -> None:
+    """Fix the length of the trial; an undecided feature takes the arm with the higher pooled mean."""
+    state[SCALARS, _T_MIN] = estimation_budget(
+        math.log(tables.horizon), state[_ARRIVALS], tables.n_features, tables.alpha
+    )
+    for feature in range(tables.n_features):
+        if state[_KEPT, feature] == 0.0:
+            control = state[_POOLED_SUM, feature] / max(state[_POOLED_COUNT, feature], 1.0)
+            treated = state[_POOLED_SUM + 1, feature] / max(state[_POOLED_COUNT + 1, feature], 1.0)
+            state[_KEPT, feature] = 2.0 if treated > control else 1.0
+
+
+@kernel
+def _update(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    feature = int(context[0])
+    half = tables.horizon // 2
+    if state[SCALARS, ROUND] <= half:
+        state[_ARRIVALS, feature] += 1.0
+        if tables.status[0] == LEARNING_RANDOMISED:
+            if state[_EPOCH, feature] == 0.0:
+                state[_EPOCH, feature] = 1.0
+            state[_IN_EPOCH, feature] += 1.0
+            state[_COUNT + arm, feature] += 1.0
+            state[_SUM + arm, feature] += reward
+            state[_POOLED_COUNT + arm, feature] += 1.0
+            state[_POOLED_SUM + arm, feature] += reward
+            if state[_IN_EPOCH, feature] >= tables.lengths[int(state[_EPOCH, feature])]:
+                _epoch_ends(tables, state, feature)
+        if state[SCALARS, ROUND] == half:
+            _half_time(tables, state)
+    else:
+        state[_SECOND, feature] += 1.0
+
+
+@kernel
+def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
+    outcome[0] = state[SCALARS, _T_MIN]
+    for feature in range(tables.n_features):
+        outcome[1 + feature] = state[_KEPT, feature] - 1.0
+
+
+@compiled
+def _run_block(
+    tables: _Tables,
+    environment: EnvironmentTables,
+    horizon: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    tallies: FloatArray,
+    outcomes: FloatArray,
+    record: Record,
+) -> None:
+    simulate_block(
+        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConSE(Design):
+    """Contextual successive elimination, then a randomised trial: two arms, finitely many contexts.
+
+    Parameters
+    ----------
+    alpha : float
+        In [0, 1]: 0 spends everything on estimation, 1 on regret.
+
+    Raises
+    ------
+    ParameterError
+        If alpha is not in [0, 1].
+
+    Notes ----- First half: each context is randomised by fair coins in epochs of R_e arrivals until its
+    means differ by more than 2 h_e; from then on it gets the better arm. Second half: the first T_min
+    arrivals of each context are randomised, T_min = max(log n, min_j f_j^(1 - alpha)), f_j the arrivals of
+    context j in the first half; the others get the better arm. The paper's epoch 0 holds log 0: epochs
+    start at 1. T_min is rounded up. A context that is undecided at half-time takes the arm with the higher
+    mean over all of its randomised arrivals.
+
+    Rewards are taken to lie in [0, 1]. The second half's randomised rounds are a randomised trial given the
+    first half, so differences in means over them are unbiased. Later propensities are 0 or 1.
+
+    References
+    ----------
+    Li, J., Shi, K. and Simchi-Levi, D. (2024). Privacy preserving adaptive experiment design. ICML.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments import FiniteContext
+    >>> environment = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> log = ConSE(alpha=0.2).run(environment, horizon=20_000, rng=0)
+    >>> log.phases
+    ('learning', 'estimation')
+    """
+
+    alpha: float = 0.0
+
+    statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
+    min_arms: ClassVar[int] = 2
+    max_arms: ClassVar[int | None] = 2
+    min_horizon: ClassVar[int] = 2
+
+    def _problems(self) -> list[str]:
+        return number_problem("alpha", self.alpha, 0.0, 1.0)
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        return ("t_min", *["better_arm"] * n_features)
+
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        lengths, widths = epoch_sequences(horizon)
+        tables = _Tables(
+            horizon=horizon,
+            n_features=environment.n_features,
+            alpha=float(self.alpha),
+            lengths=lengths,
+            thresholds=2.0 * widths,
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(2 if recording else 0),
+            released=np.zeros((0, 5)),
+        )
+        return Program(
+            _run_block,
+            tables,
+            (_ROWS, max(environment.n_features, _SCALAR_COLUMNS)),
+            n_statuses=len(CONSE_STATUSES),
+            n_outcomes=len(self.outcome_names(environment.n_features)),
+        )
+
+
+def epoch_sequences(horizon: int, epsilon: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Lengths R_e and half-widths h_e of the epochs; entry 0 is not used.
+
+    Parameters
+    ----------
+    horizon : int
+        Rounds of the trial, n.
+    epsilon : float
+        Privacy parameter in the second term of R_e; 1 where there is none.
+
+    Returns
+    -------
+    lengths, widths : ndarray of float
+        R_e = max(32 log(16 n e^2) / D^2, 8 log(8 n e^2) / (epsilon D)) + 1 with D = 2^-e, and
+        h_e = sqrt(log(16 n e^2) / (2 R_e)).
+    """
+    epoch = np.arange(1, _EPOCHS)
+    gap = 0.5**epoch
+    wide = np.log(16.0 * horizon * epoch**2)
+    lengths = np.maximum(32.0 * wide / gap**2, 8.0 * np.log(8.0 * horizon * epoch**2) / (epsilon * gap)) + 1.0
+    widths = np.sqrt(wide / (2.0 * lengths))
+    return np.concatenate([[np.inf], lengths]), np.concatenate([[np.inf], widths])

@@ -1,0 +1,198 @@
+"""Designs that explore without looking: uniform assignment and epsilon-greedy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.base import Design
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import count_problem, number_problem
+from adaptinf.privacy.noise import uniform
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program, Run
+from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, simulate_block
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["EpsilonGreedy", "Uniform"]
+
+_COUNT, _SUM, _ROWS = 1, 2, 3
+_GREEDY = 2
+_SCALAR_COLUMNS = 8
+
+
+class _Tables(NamedTuple):
+    """Exploration at round t is min(1, exploration * t^-decay); the greedy arm is renewed once a batch."""
+
+    n_arms: int
+    exploration: float
+    decay: float
+    batch_size: int
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _greedy(tables: _Tables, state: FloatArray) -> int:
+    """Arm with the highest sample mean; one that was never pulled comes first."""
+    best = 0
+    highest = -np.inf
+    for arm in range(tables.n_arms):
+        mean = np.inf
+        if state[_COUNT, arm] > 0.0:
+            mean = state[_SUM, arm] / state[_COUNT, arm]
+        if mean > highest:
+            highest = mean
+            best = arm
+    return best
+
+
+@kernel
+def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    step = int(state[SCALARS, ROUND])
+    explore = min(1.0, tables.exploration * math.pow(step + 1.0, -tables.decay))
+    if step % tables.batch_size == 0:
+        state[SCALARS, _GREEDY] = _greedy(tables, state)
+    arm = int(state[SCALARS, _GREEDY])
+    greedy = arm
+    draw = uniform(source)
+    if draw < explore:
+        arm = min(int(draw / explore * tables.n_arms), tables.n_arms - 1)
+    if tables.propensity.shape[0] > 0:
+        tables.propensity[:] = explore / tables.n_arms
+        tables.propensity[greedy] += 1.0 - explore
+    return arm
+
+
+@kernel
+def _update(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    state[_COUNT, arm] += 1.0
+    state[_SUM, arm] += reward
+
+
+@kernel
+def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
+    pass
+
+
+@compiled
+def _run_block(
+    tables: _Tables,
+    environment: EnvironmentTables,
+    horizon: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    tallies: FloatArray,
+    outcomes: FloatArray,
+    record: Record,
+) -> None:
+    simulate_block(
+        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
+    )
+
+
+def _program(
+    environment: Environment, exploration: float, decay: float, batch_size: int, recording: bool
+) -> Program:
+    tables = _Tables(
+        n_arms=environment.n_arms,
+        exploration=float(exploration),
+        decay=float(decay),
+        batch_size=int(batch_size),
+        status=np.zeros(1, dtype=np.int64),
+        propensity=np.zeros(environment.n_arms if recording else 0),
+        released=np.zeros((0, 5)),
+    )
+    return Program(_run_block, tables, (_ROWS, max(environment.n_arms, _SCALAR_COLUMNS)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Design):
+    """Assign every arm with the same probability in every round.
+
+    Notes ----- The actions do not depend on any data, so they are 0-differentially private, and ordinary
+    statistics are valid.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> log = Uniform().run(BernoulliArms([0.5, 0.5]), horizon=10, rng=0)
+    >>> log.arrays.propensity.tolist() == [0.5] * 10
+    True
+    """
+
+    def _problems(self) -> list[str]:
+        return []
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """Nothing of the data enters the actions: epsilon is 0 for whole records."""
+        return PrivacyGuarantee(epsilon=0.0, unit="record")
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        return 0
+
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        return _program(environment, 1.0, 0.0, max(1, horizon), recording)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonGreedy(Design):
+    """Pull the arm with the highest sample mean, or with a small probability any arm.
+
+    Parameters
+    ----------
+    exploration : float
+        Probability of a uniformly drawn arm, in [0, 1] (the epsilon of the name; not a privacy parameter).
+    decay : float
+        Exploration at round t is min(1, exploration * t^-decay).
+    batch_size : int
+        Rounds after which the greedy arm is renewed.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Notes
+    -----
+    An arm that was never pulled counts as the best one. Propensities are known: exploration / K, plus
+    1 - exploration for the greedy arm.
+
+    References
+    ----------
+    Sutton, R. S. and Barto, A. G. (2018). Reinforcement Learning, 2nd edition, chapter 2.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> log = EpsilonGreedy(exploration=0.2).run(BernoulliArms([0.9, 0.1]), horizon=100, rng=0)
+    >>> sorted(set(log.arrays.propensity.round(2).tolist()))
+    [0.1, 0.9]
+    """
+
+    exploration: float = 0.1
+    decay: float = 0.0
+    batch_size: int = 1
+
+    def _problems(self) -> list[str]:
+        return [
+            *number_problem("exploration", self.exploration, 0.0, 1.0),
+            *number_problem("decay", self.decay, 0.0),
+            *count_problem("batch_size", self.batch_size),
+        ]
+
+    def _batches(self, horizon: int, n_arms: int) -> Any:
+        return None if self.batch_size == 1 else np.arange(horizon) // self.batch_size
+
+    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        return _program(environment, self.exploration, self.decay, self.batch_size, recording)
