@@ -113,6 +113,24 @@ class Results:
     The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the
     weight that the estimate gives to a round's reward: that many equally weighted rewards would be as
     precise. For a difference it is the smaller one of its two arms.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.reference import NormalReference
+    >>> estimate, std_error = np.array([0.5]), np.array([0.1])
+    >>> result = Results(
+    ...     model="ArmMeans",
+    ...     estimands=(Estimand("arm-mean", arm="a"),),
+    ...     terms=("a",),
+    ...     estimate=estimate,
+    ...     std_error=std_error,
+    ...     reference=NormalReference(estimate, std_error),
+    ...     estimator="aipw",
+    ...     facts=LogFacts(n_rounds=100),
+    ... )
+    >>> result.conf_int(alpha=0.1).round(3)
+         low   high
+    a  0.336  0.664
     """
 
     model: str

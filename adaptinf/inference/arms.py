@@ -1,0 +1,283 @@
+"""Means of arms, and contrasts of two arms, from adaptively gathered data.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy"
+(corrected tests of sample means).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.inference.armfit import ArmFit, check_test, fit_arms, fit_notes, resolve_test
+from adaptinf.inference.choice import arm_codes, choose, default_estimator
+from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.reference import (
+    BinomialDifferenceReference,
+    BinomialReference,
+    NormalReference,
+    Reference,
+    StudentReference,
+)
+from adaptinf.inference.results import Estimand, LogFacts, Results
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["ArmMeans", "Contrast", "default_estimator"]
+
+
+class ArmMeans:
+    """Mean rewards of arms.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    arms : sequence of labels, optional
+        The arms of interest, by default all of the log's.
+
+    Raises
+    ------
+    ParameterError
+        If an arm is unknown or repeated.
+
+    Notes
+    -----
+    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past, positive in
+    every round, and that each arm's expected reward does not change over time. Their normal intervals are
+    asymptotic; stabilising weights (sqrt, two-point) keep them so when propensities move with the data.
+
+    Sample means are not valid under adaptivity. Where the design was differentially private in the rewards,
+    their p-values and intervals are also given in a corrected form, which is.
+
+    References
+    ----------
+    Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+    experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy".
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> action = rng.integers(0, 2, size=400)
+    >>> arrays = LogArrays(
+    ...     action=action,
+    ...     reward=rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float),
+    ...     propensity=np.full(400, 0.5),
+    ...     propensities=np.full((400, 2), 0.5),
+    ... )
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> result = ArmMeans(log).fit()
+    >>> result.estimator, result.weights
+    ('aipw', 'sqrt')
+    >>> result.conf_int().round(2)
+        low  high
+    a  0.20  0.32
+    b  0.53  0.66
+    """
+
+    def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
+        self.log = log
+        self.arms = tuple(log.arms if arms is None else arms)
+        self._codes = arm_codes("ArmMeans", log, self.arms)
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        weights: str | None = None,
+        decay: float | None = None,
+        test: str = "auto",
+        null: float = 0.0,
+        keep_scores: bool = False,
+    ) -> Results:
+        """Estimate the means.
+
+        Parameters
+        ----------
+        estimator : {"sample-mean", "ipw", "aipw"}, optional
+            By default what `default_estimator` says.
+        weights : {"uniform", "sqrt", "two-point"}, optional
+            Weights of the scores of IPW and AIPW.
+        decay : float, optional
+            Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
+        test : {"auto", "normal", "t", "exact"}
+            Distribution of p-values and intervals. ``"auto"``: exact binomial where a correction is due and
+            all rewards are 0 or 1, otherwise t for sample means and normal for IPW and AIPW.
+        null : float
+            Value that the means are tested against.
+        keep_scores : bool
+            Whether the result keeps the scores and weights, arrays over the rounds.
+
+        Returns
+        -------
+        Results
+            One term an arm.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+        """
+        check_test("ArmMeans.fit", test, null)
+        choice = choose("ArmMeans.fit", self.log, self._codes, estimator, weights, decay)
+        fit = fit_arms(self.log, self._codes, choice)
+        correction = correction_for(self.log) if fit.naive else None
+        kind = resolve_test(self.log, choice, test, corrected=correction is not None)
+        return Results(
+            model="ArmMeans",
+            estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
+            terms=tuple(map(str, self.arms)),
+            estimate=fit.estimate,
+            std_error=fit.std_error,
+            covariance=fit.covariance,
+            reference=_mean_reference(fit, kind),
+            estimator=choice.estimator,
+            weights=choice.weights,
+            facts=LogFacts.of(self.log),
+            null=null,
+            correction=correction,
+            details={"pulls": fit.pulls, "ess": fit.ess, "min_propensity": fit.min_propensity},
+            notes=fit_notes(self.log, fit, kind, correction),
+            scores=fit.rows if keep_scores else None,
+        )
+
+
+class Contrast:
+    """Difference of the mean rewards of two arms.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    treatment, control : label
+        The arms; the control's mean is subtracted.
+
+    Raises
+    ------
+    ParameterError
+        If an arm is unknown, or both are the same.
+
+    Notes
+    -----
+    As for `ArmMeans`. Each arm's scores have their own weights; the standard error takes into account that
+    both are computed from the same rounds.
+
+    References
+    ----------
+    Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+    experiments". Welch (1947), "The generalization of 'Student's' problem when several different population
+    variances are involved".
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> arrays = LogArrays(
+    ...     action=np.array([0, 1, 0, 1, 0, 1]), reward=np.array([0.1, 0.8, 0.3, 0.6, 0.2, 0.4])
+    ... )
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> result = Contrast(log, treatment="b", control="a").fit()
+    >>> result.params.round(3)
+    b - a    0.4
+    Name: estimate, dtype: float64
+    >>> result.estimator
+    'sample-mean'
+    """
+
+    def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
+        self.log = log
+        self.treatment = treatment
+        self.control = control
+        self._codes = arm_codes("Contrast", log, (treatment, control))
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        weights: str | None = None,
+        decay: float | None = None,
+        test: str = "auto",
+        null: float = 0.0,
+        keep_scores: bool = False,
+    ) -> Results:
+        """Estimate the difference.
+
+        Parameters
+        ----------
+        estimator : {"sample-mean", "ipw", "aipw"}, optional
+            By default what `default_estimator` says.
+        weights : {"uniform", "sqrt", "two-point"}, optional
+            Weights of the scores of IPW and AIPW.
+        decay : float, optional
+            Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
+        test : {"auto", "normal", "t", "exact"}
+            Distribution of the p-value and interval, as for `ArmMeans.fit`; t is Welch's for sample means.
+        null : float
+            Value that the difference is tested against.
+        keep_scores : bool
+            Whether the result keeps the scores and weights, arrays over the rounds.
+
+        Returns
+        -------
+        Results
+            One term, treatment minus control.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+        """
+        check_test("Contrast.fit", test, null)
+        choice = choose("Contrast.fit", self.log, self._codes, estimator, weights, decay)
+        fit = fit_arms(self.log, self._codes, choice)
+        correction = correction_for(self.log) if fit.naive else None
+        kind = resolve_test(self.log, choice, test, corrected=correction is not None)
+        difference, std_error, df = fit.difference(0, 1)
+        return Results(
+            model="Contrast",
+            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
+            terms=(f"{self.treatment} - {self.control}",),
+            estimate=np.array([difference]),
+            std_error=np.array([std_error]),
+            reference=_difference_reference(fit, kind, difference, std_error, df),
+            estimator=choice.estimator,
+            weights=choice.weights,
+            facts=LogFacts.of(self.log),
+            null=null,
+            correction=correction,
+            details={
+                "pulls_treatment": fit.pulls[:1],
+                "pulls_control": fit.pulls[1:],
+                "ess": fit.ess.min(keepdims=True),
+                "min_propensity": fit.min_propensity.min(keepdims=True),
+            },
+            notes=fit_notes(self.log, fit, kind, correction),
+            scores=fit.rows if keep_scores else None,
+        )
+
+
+def _mean_reference(fit: ArmFit, kind: str) -> Reference:
+    if kind == "exact":
+        return BinomialReference(fit.successes, fit.pulls)
+    if kind == "t":
+        return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
+    return NormalReference(fit.estimate, fit.std_error)
+
+
+def _difference_reference(
+    fit: ArmFit, kind: str, difference: float, std_error: float, df: float
+) -> Reference:
+    if kind == "exact":
+        return BinomialDifferenceReference(fit.successes[:1], fit.pulls[:1], fit.successes[1:], fit.pulls[1:])
+    estimate, size = np.array([difference]), np.array([std_error])
+    return (
+        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
+    )
