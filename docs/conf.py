@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Any
+
+import latex2mathml.converter
+from docutils import nodes
+from sphinx.application import Sphinx
+
+import adaptinf
+
+project = "adaptinf"
+author = "The adaptinf developers"
+release = version = adaptinf.__version__
+
+extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_typehints = "none"  # the docstrings say types and shapes
+numpydoc_show_class_members = False  # autodoc lists them
+add_module_names = False
+
+html_theme = "furo"
+html_title = f"adaptinf {version}"
+html_math_renderer = "mathml"
+
+
+def _write_math(translator: Any, node: nodes.Element, display: str) -> None:
+    formula = latex2mathml.converter.convert(node.astext(), display=display)
+    translator.body.append(formula if display == "inline" else f'<div class="math">{formula}</div>\n')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    # MathML that browsers draw themselves: pages are whole without a network.
+    app.add_html_math_renderer(
+        "mathml",
+        (lambda translator, node: _write_math(translator, node, "inline"), None),
+        (lambda translator, node: _write_math(translator, node, "block"), None),
+    )
