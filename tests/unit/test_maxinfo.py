@@ -96,6 +96,14 @@ def test_fixed_beta_is_the_formula() -> None:
     assert no_failure == pytest.approx(1e-3 * math.e, rel=1e-14)
 
 
+@pytest.mark.parametrize("bound", ["max-information", "moment"])
+def test_rounding_never_makes_a_corrected_pvalue_the_smaller_one(bound: str) -> None:
+    p = np.geomspace(1e-300, 1.0, 500)
+    corrected = correct_pvalues(p, epsilon=1e-17, n=1, bound=bound)  # type: ignore[arg-type]
+    assert np.all(corrected >= p)
+    np.testing.assert_allclose(corrected, p, rtol=1e-12)
+
+
 def test_few_rounds_use_epsilon_n() -> None:
     assert corrected_level(0.05, epsilon=0.01, n=1) == pytest.approx(0.05 * math.exp(-0.01), rel=1e-14)
     assert correct_pvalues(1e-5, epsilon=0.5, n=2) == pytest.approx(1e-5 * math.e, rel=1e-14)
