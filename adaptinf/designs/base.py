@@ -266,6 +266,7 @@ class Design(ABC):
         replications: int,
         rng: RandomSource | None = None,
         n_jobs: int = 1,
+        start: int = 0,
     ) -> Replications:
         """Run the design many times and keep sums only: memory does not grow with the horizon.
 
@@ -281,6 +282,8 @@ class Design(ABC):
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
             Worker processes, -1 for all cores; the numbers are the same for any.
+        start : int
+            First run, a multiple of 64: the result holds runs `start` to `replications`.
 
         Returns
         -------
@@ -293,7 +296,7 @@ class Design(ABC):
             If the horizon, the replications or the number of arms do not fit.
         """
         self._check(env, horizon, replications)
-        block = replicate_blocks(self, env, horizon, replications, rng, n_jobs)
+        block = replicate_blocks(self, env, horizon, replications, rng, n_jobs, start)
         cells = block.tallies.sum(axis=1)
         return Replications(
             tallies=block.tallies,

@@ -92,9 +92,7 @@ def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
         return rng
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence(rng.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
-    problems = (
-        [] if rng is None else count_problem("rng, where it is a number,", rng, low=0)
-    )
+    problems = [] if rng is None else count_problem("rng, where it is a number,", rng, low=0)
     if problems:
         raise ParameterError("rng", problems)
     return np.random.SeedSequence(rng)
@@ -107,6 +105,7 @@ def replicate_blocks(
     replications: int,
     rng: RandomSource | None,
     n_jobs: int = 1,
+    start: int = 0,
 ) -> Block:
     """Run a design many times and keep the tallies.
 
@@ -119,11 +118,13 @@ def replicate_blocks(
     horizon : int
         Rounds of a run.
     replications : int
-        Number of runs.
+        Number of runs, or where to stop.
     rng : int, SeedSequence, Generator or None
         Source of randomness.
     n_jobs : int
         Worker processes; the numbers are the same for any.
+    start : int
+        First run, a multiple of the block size.
 
     Returns
     -------
@@ -131,7 +132,7 @@ def replicate_blocks(
         Tallies and outcomes of all runs, in order.
     """
     root = seed_sequence(rng)
-    starts = range(0, replications, BLOCK)
+    starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:
         return _run_blocks(collector, environment, horizon, replications, root, list(starts))
     workers = max(1, min(len(starts), 4 * abs(n_jobs)))
@@ -185,15 +186,15 @@ def _run_blocks(
     program = collector.program(environment, horizon, recording=False)
     world = environment.tables(horizon)
     record = empty_record(0, environment.n_arms, with_propensities=False)
-    sizes = [min(BLOCK, replications - start) for start in starts]
+    sizes = [min(BLOCK, replications - first) for first in starts]
     tallies = _tallies(program, environment, sum(sizes))
     outcomes = np.zeros((sum(sizes), program.n_outcomes))
     state = np.zeros(program.state_shape)
     done = 0
-    for start, size in zip(starts, sizes, strict=True):
+    for first, size in zip(starts, sizes, strict=True):
         part = slice(done, done + size)
         program.entry(
-            program.tables, world, horizon, _stream(root, start), state, tallies[part], outcomes[part], record
+            program.tables, world, horizon, _stream(root, first), state, tallies[part], outcomes[part], record
         )
         done += size
     return Block(tallies, outcomes)
