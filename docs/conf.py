@@ -5,11 +5,15 @@ from typing import Any
 import latex2mathml.converter
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util import logging
 
 import adaptinf
 
+logger = logging.getLogger(__name__)
+
 project = "adaptinf"
 author = "The adaptinf developers"
+copyright = "2026, The adaptinf developers"
 release = version = adaptinf.__version__
 
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
@@ -31,6 +35,8 @@ html_math_renderer = "mathml"
 
 def _write_math(translator: Any, node: nodes.Element, display: str) -> None:
     formula = latex2mathml.converter.convert(node.astext(), display=display)
+    if "\\" in formula or "<mi>&</mi>" in formula:
+        logger.warning("this formula does not become MathML: %s", node.astext(), location=node)
     translator.body.append(formula if display == "inline" else f'<div class="math">{formula}</div>\n')
     raise nodes.SkipNode
 
