@@ -101,7 +101,7 @@ def test_mixed_guarantees_are_refused_by_field(combine, field: str, value: str) 
 
 
 def test_all_differing_fields_are_named() -> None:
-    with pytest.raises(GuaranteeError, match="differ in unit .*, model .*, notion"):
+    with pytest.raises(GuaranteeError, match=r"differ in unit .*, model .*, notion"):
         sequential(PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 0.0, "record", "local", "anticipating"))
 
 
