@@ -3,98 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.storage import (
+    PLAIN_FIELDS,
+    LogColumns,
+    StoredLog,
+    encode,
+    read_file,
+    restored_arrays,
+    same_values,
+    storable,
+    write_csv,
+    write_parquet,
+)
+from adaptinf.validation import RELEASE_COLUMNS, DesignRecord, Label, LogArrays, Metadata, check_frame
 
-__all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays"]
-
-Label: TypeAlias = Any
-RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
+__all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays", "read_log"]
 
 
-@dataclass(frozen=True, slots=True)
-class LogArrays:
-    """The columns of a log as NumPy arrays, one entry a round.
+class AdaptiveLog(LogColumns):
+    """A log of adaptively gathered data: one row a round, in the order in which the arms were chosen.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars, with T rows in time order. It is not changed, and its index is ignored: rows are
+        counted from 0.
+    action : str
+        Column of the chosen arms: strings, whole numbers, booleans or finite numbers, of one type.
+    reward : str
+        Numeric column of finite rewards; booleans count as 0 and 1.
+    propensity : str, optional
+        Column with the probability of the chosen arm given everything before the choice, in (0, 1]. By
+        default it is taken from the columns of all arms where there are any.
+    propensities : mapping of arm to str, optional
+        Column with the probability of each arm, chosen or not, in [0, 1]. Rows must sum to 1 within 1e-6, and
+        the chosen arm's entry must equal `propensity` within a millionth of it. By default the columns named
+        ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
+        nobody chose.
+    context : str or list of str, optional
+        Columns known before the choice: finite numbers, booleans, or strings as labels.
+    batch : str, optional
+        Column of batches, each one stretch of rows; they are numbered from 0 in the log.
+    unit : str, optional
+        Column that says who took part.
+    round : str, optional
+        Column of increasing round numbers or times (times with a zone become UTC); by default 1, ..., T.
+    phase : str, optional
+        Column of strings, such as learning and estimation.
+    randomised : str, optional
+        Boolean column: rounds whose arm was drawn with fixed probabilities.
+    arms : list of labels, optional
+        All arms in the order you want. By default those chosen or given a propensity column: sorted where
+        they are of one type, by first appearance where not.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward.
+    propensity_status : {"exact", "estimated", "absent"}, optional
+        How the propensities are known; exact by default where there are any.
+    guarantee, reward_guarantee : PrivacyGuarantee or dict of its fields, optional
+        What the design promises; the second is for one round's rewards, by default what the first implies.
+    design : DesignRecord or str, optional
+        What gathered the log.
+    noise : {"simulation", "release"}, optional
+        Backend of the privacy noise.
+    releases : DataFrame, optional
+        The private releases: columns round, name, group, value, mechanism and scale.
+    adaptive_rounds : int, optional
+        Number of rounds whose reward can change a later action; unknown by default.
+    recommended : label, optional
+        The arm that a best-arm design named.
 
     Attributes
     ----------
-    action : ndarray of int64, shape (T,)
-        Codes into the arms of the log.
-    reward : ndarray of float64, shape (T,)
-        Rewards, in the user's units.
-    propensity : ndarray of float64, shape (T,), or None
-        Probability of the chosen arm, given everything before the choice.
-    propensities : ndarray of float64, shape (T, K), or None
-        Probability of every arm.
-    batch : ndarray of int64, shape (T,), or None
-        Batch numbers 0, 1, 2, ... that never decrease.
-    phase : ndarray of int64, shape (T,), or None
-        Codes into the phases of the log.
-    randomised : ndarray of bool, shape (T,), or None
-        Rounds whose arm was drawn with fixed probabilities.
-    context : dict of str to ndarray, shape (T,)
-        Context columns by name.
+    arrays : LogArrays
+        The columns as NumPy arrays.
+    arms : tuple of labels
+        All arms; ``arrays.action`` holds positions in it.
+    phases : tuple of str
+        Phases by first appearance; ``arrays.phase`` holds positions in it.
+    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, recommended
+        As above.
+
+    Raises
+    ------
+    LogValidationError
+        With everything that is wrong with the frame, and the rows. Nothing is dropped, filled or converted: a
+        missing value, a number stored as text or a whole number beyond 2**53 is a problem of its own.
+
+    Notes
+    -----
+    Whether a propensity really is the probability with which the design chose cannot be seen from a log. It
+    has to be the design's own number, not a model fitted afterwards (``propensity_status="estimated"``).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, 0, 1], "p": [0.5, 0.5, 0.8]})
+    >>> log = AdaptiveLog(frame, action="arm", reward="y", propensity="p", reward_range=(0, 1))
+    >>> log.arms
+    ('a', 'b')
+    >>> log.column("y")
+    array([1., 0., 1.])
+    >>> AdaptiveLog(frame, action="arm", reward="y", propensity="p", arms=["a", "c"], reward_range=(1, 0))
+    Traceback (most recent call last):
+        ...
+    adaptinf.errors.LogValidationError: the log has 2 problems (rows are counted from 0):
+      - reward_range must be (low, high) with low < high, got (1.0, 0.0)
+      - actions 'b' are not among arms=['a', 'c'] (a number and a string are different labels) [row 1]
     """
 
-    action: IntArray
-    reward: FloatArray
-    propensity: FloatArray | None = None
-    propensities: FloatArray | None = None
-    batch: IntArray | None = None
-    phase: IntArray | None = None
-    randomised: BoolArray | None = None
-    context: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class DesignRecord:
-    """Name and parameters of the design that gathered a log.
-
-    Attributes
-    ----------
-    name : str
-        The design, such as ``"PrivateUCB"``.
-    parameters : dict of str to object
-        Its parameters as plain values: numbers, strings, None, arrays, and lists, tuples or dicts of these.
-    """
-
-    name: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-
-class AdaptiveLog:
-    """A log of adaptively gathered data."""
-
-    __slots__ = (
-        "_columns",
-        "_frame",
-        "_releases",
-        "_rounds",
-        "_units",
-        "adaptive_rounds",
-        "arms",
-        "arrays",
-        "design",
-        "guarantee",
-        "noise",
-        "phases",
-        "propensity_status",
-        "recommended",
-        "reward_guarantee",
-        "reward_range",
-    )
-
-    arrays: LogArrays
-    arms: tuple[Label, ...]
-    phases: tuple[str, ...]
     reward_range: tuple[float, float] | None
     propensity_status: str
     guarantee: PrivacyGuarantee | None
@@ -103,6 +127,63 @@ class AdaptiveLog:
     noise: str | None
     adaptive_rounds: int | None
     recommended: Label | None
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        action: str,
+        reward: str,
+        propensity: str | None = None,
+        propensities: Mapping[Any, str] | None = None,
+        context: str | Sequence[str] = (),
+        batch: str | None = None,
+        unit: str | None = None,
+        round: str | None = None,
+        phase: str | None = None,
+        randomised: str | None = None,
+        arms: Sequence[Any] | None = None,
+        reward_range: tuple[float, float] | None = None,
+        propensity_status: str | None = None,
+        guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        design: DesignRecord | str | None = None,
+        noise: str | None = None,
+        releases: pd.DataFrame | Mapping[str, Any] | None = None,
+        adaptive_rounds: int | None = None,
+        recommended: Any = None,
+    ) -> None:
+        checked = check_frame(
+            frame,
+            single={
+                "action": action,
+                "reward": reward,
+                "propensity": propensity,
+                "batch": batch,
+                "unit": unit,
+                "round": round,
+                "phase": phase,
+                "randomised": randomised,
+            },
+            context=context,
+            propensities=propensities,
+            arms=arms,
+            reward_range=reward_range,
+            metadata=Metadata(
+                guarantee=guarantee,
+                reward_guarantee=reward_guarantee,
+                design=design,
+                noise=noise,
+                releases=releases,
+                adaptive_rounds=adaptive_rounds,
+                recommended=recommended,
+                propensity_status=propensity_status,
+            ),
+        )
+        self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
+        self._names = checked.names
+        self._rounds = checked.rounds
+        self._units = checked.units
 
     @classmethod
     def from_arrays(
@@ -128,25 +209,14 @@ class AdaptiveLog:
         arrays : LogArrays
             The columns.
         arms : sequence of labels
-            Arm labels: plain int, str, bool or float; ``arrays.action`` holds positions in it.
+            Plain int, str, bool or float; ``arrays.action`` holds positions in it.
         phases : sequence of str
-            Names of the phases that ``arrays.phase`` holds positions in.
-        reward_range : (float, float), optional
-            Smallest and largest possible reward.
-        propensity_status : {"exact", "estimated", "absent"}, optional
-            By default exact where there are propensities, absent where there are none.
-        guarantee, reward_guarantee : PrivacyGuarantee, optional
-            What the design promises; the second is for one round's rewards, by default what the first implies.
-        design : DesignRecord, optional
-            What gathered the log.
-        noise : {"simulation", "release"}, optional
-            Backend of the privacy noise.
+            Names of the phases; ``arrays.phase`` holds positions in it.
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
-        adaptive_rounds : int, optional
-            Number of rounds whose reward can change a later action; None where unknown.
-        recommended : label, optional
-            The arm that a best-arm design named.
+        reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+        recommended : optional
+            As in the constructor, in their final types.
 
         Returns
         -------
@@ -164,115 +234,163 @@ class AdaptiveLog:
         2  3      a     1.0
         """
         log = cls.__new__(cls)
-        log.arrays = arrays
-        log.arms = tuple(arms)
-        log.phases = tuple(phases)
-        log.reward_range = reward_range
-        log.propensity_status = propensity_status or ("absent" if arrays.propensity is None else "exact")
-        log.guarantee = guarantee
-        if reward_guarantee is None and guarantee is not None:
-            reward_guarantee = guarantee.reward_level()
-        log.reward_guarantee = reward_guarantee
-        log.design = design
-        log.noise = noise
-        log.adaptive_rounds = adaptive_rounds
-        log.recommended = recommended
-        log._columns = None
-        log._frame = None
-        log._releases = releases
-        log._rounds = None
-        log._units = None
+        metadata = Metadata(
+            guarantee=guarantee,
+            reward_guarantee=reward_guarantee,
+            design=design,
+            noise=noise,
+            releases=releases,
+            adaptive_rounds=adaptive_rounds,
+            recommended=recommended,
+            propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
+        )
+        log._fill(arrays, tuple(arms), tuple(phases), reward_range, metadata)
         return log
 
-    @property
-    def n_rounds(self) -> int:
-        """Number of rounds."""
-        return len(self.arrays.action)
+    def _fill(
+        self,
+        arrays: LogArrays,
+        arms: tuple[Label, ...],
+        phases: tuple[str, ...],
+        reward_range: tuple[float, float] | None,
+        metadata: Metadata,
+    ) -> None:
+        self.arrays = arrays
+        self.arms = arms
+        self.phases = phases
+        self.reward_range = reward_range
+        self.propensity_status = metadata.propensity_status
+        self.guarantee = metadata.guarantee
+        self.reward_guarantee = metadata.reward_guarantee
+        if self.reward_guarantee is None and self.guarantee is not None:
+            self.reward_guarantee = self.guarantee.reward_level()
+        self.design = metadata.design
+        self.noise = metadata.noise
+        self.adaptive_rounds = metadata.adaptive_rounds
+        self.recommended = metadata.recommended
+        self._releases = metadata.releases
+        self._frame = self._names = self._rounds = self._units = None
 
-    @property
-    def n_arms(self) -> int:
-        """Number of arms, chosen or not."""
-        return len(self.arms)
-
-    @property
-    def context(self) -> tuple[str, ...]:
-        """Names of the context columns."""
-        return tuple(self.arrays.context)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Canonical column names by the user's own names."""
-        if self._columns is None:
-            return {name: name for name in self.frame.columns}
-        return dict(self._columns)
-
-    @property
-    def releases(self) -> pd.DataFrame:
-        """Private releases: round, name, group, value, mechanism and scale; empty where there are none."""
-        if not isinstance(self._releases, pd.DataFrame):
-            self._releases = pd.DataFrame(self._releases or {}, columns=list(RELEASE_COLUMNS))
-        return self._releases
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Canonical columns as a pandas frame: a fresh one, so that changing it does not change the log."""
-        if self._frame is None:
-            self._frame = pd.DataFrame(self._canonical_columns())
-        return self._frame.copy(deep=False)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """One column by the user's name for it or by its canonical name.
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the log as one Parquet file that `read_log` turns back into an equal log.
 
         Parameters
         ----------
-        name : str
-            Such as ``"y"`` or ``"reward"``.
-
-        Returns
-        -------
-        ndarray, shape (T,)
-            Its values; labels for actions and phases.
+        path : path
+            Ends in ``.parquet`` or ``.pq``.
 
         Raises
         ------
         ParameterError
-            If the log has no such column.
+            If the name ends otherwise, or the log holds something that a file cannot.
         """
-        canonical = name if self._columns is None else self._columns.get(name, name)
-        columns = self._canonical_columns()
-        if canonical not in columns:
-            known = ", ".join(map(str, dict.fromkeys([*(self._columns or {}), *columns])))
-            raise ParameterError("AdaptiveLog.column", [f"there is no column {name!r}; the log has {known}"])
-        return columns[canonical]
+        write_parquet(Path(path), self._stored())
 
-    def _canonical_columns(self) -> dict[str, NDArray[Any]]:
-        """Columns of the frame in order."""
-        arrays = self.arrays
-        rounds = np.arange(1, self.n_rounds + 1) if self._rounds is None else self._rounds
-        named: dict[str, NDArray[Any] | None] = {
-            "t": rounds,
-            "unit_id": self._units,
-            "action": _label_array(self.arms)[arrays.action],
-            "reward": arrays.reward,
-            "propensity": arrays.propensity,
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the log as CSV, with everything else in ``<path>.json``; `read_log` restores an equal log.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.csv``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends otherwise, or the log holds something that a file cannot.
+        """
+        write_csv(Path(path), self._stored())
+
+    def equals(self, other: AdaptiveLog) -> bool:
+        """Whether two logs hold the same columns, metadata and releases; NaN equals NaN."""
+        mine, theirs = self._stored(), other._stored()
+        return (
+            encode(mine.metadata) == encode(theirs.metadata)
+            and list(mine.columns) == list(theirs.columns)
+            and all(same_values(values, theirs.columns[name]) for name, values in mine.columns.items())
+            and mine.releases.equals(theirs.releases)
+        )
+
+    def _stored(self) -> StoredLog:
+        metadata = {name: getattr(self, name) for name in PLAIN_FIELDS} | {
+            "context": self.context,
+            "names": self._names,
+            "has_rounds": self._rounds is not None,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "reward_guarantee": None if self.reward_guarantee is None else self.reward_guarantee.to_dict(),
+            "design": None if self.design is None else (self.design.name, self.design.parameters),
         }
-        if arrays.propensities is not None:
-            for code, arm in enumerate(self.arms):
-                named[f"propensity_{arm}"] = arrays.propensities[:, code]
-        named["batch"] = arrays.batch
-        named["phase"] = None if arrays.phase is None else _label_array(self.phases)[arrays.phase]
-        named["randomised"] = arrays.randomised
-        named.update(arrays.context)
-        return {name: values for name, values in named.items() if values is not None}
+        return StoredLog(storable(self._canonical_columns(), self.arms), metadata, self.releases)
+
+    @classmethod
+    def _restored(cls, stored: StoredLog) -> AdaptiveLog:
+        metadata = stored.metadata
+        for name in ("guarantee", "reward_guarantee"):
+            if metadata[name] is not None:
+                metadata[name] = PrivacyGuarantee.from_dict(metadata[name])
+        design = metadata["design"]
+        log = cls.from_arrays(
+            restored_arrays(stored),
+            design=None if design is None else DesignRecord(*design),
+            guarantee=metadata["guarantee"],
+            reward_guarantee=metadata["reward_guarantee"],
+            releases=stored.releases,
+            **{name: metadata[name] for name in PLAIN_FIELDS},
+        )
+        log._names = metadata["names"]
+        log._rounds = stored.columns["t"] if metadata["has_rounds"] else None
+        log._units = stored.columns.get("unit_id")
+        return log
+
+    def __repr__(self) -> str:
+        """Arms, rounds, design, guarantee and propensities at a glance."""
+        arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
+        known = "chosen arm only" if self.arrays.propensities is None else "every arm"
+        status = self.propensity_status
+        lines = [
+            f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
+            f"  design: {'unknown' if self.design is None else self.design.name}",
+            f"  guarantee: {self.guarantee or 'none'}",
+            f"  propensities: {status if status == 'absent' else f'{status}, {known}'}",
+        ]
+        return "\n".join(lines)
 
 
-def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
-    """Labels as an array that keeps each one's type: native for numbers of one type, otherwise objects."""
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and kinds <= {int, float, bool}:
-        array = np.array(labels)
-        if array.dtype.kind in "ifb":
-            return array
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
+    """Read a log from a file.
+
+    Parameters
+    ----------
+    path : path
+        A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
+    **options
+        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``.
+
+    Returns
+    -------
+    AdaptiveLog
+        Equal to the one that was written; or validated like any frame.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ParameterError
+        If the file cannot be read, differs from its sidecar, or needs other options.
+    LogValidationError
+        If a file that adaptinf did not write is not a valid log.
+
+    Notes
+    -----
+    In a CSV of other origin pandas decides the types: text such as ``NA`` is a missing value.
+    """
+    content = read_file(Path(path))
+    if isinstance(content, StoredLog):
+        if options:
+            problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
+            raise ParameterError("read_log", [problem])
+        return AdaptiveLog._restored(content)
+    missing = [f"{name}=" for name in ("action", "reward") if name not in options]
+    if missing:
+        raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
+    return AdaptiveLog(content, **options)

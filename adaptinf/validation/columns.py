@@ -1,0 +1,226 @@
+"""Columns of pandas and polars frames as NumPy arrays, without changing a value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "Column",
+    "Label",
+    "Labels",
+    "as_float",
+    "column_names",
+    "frame_kind",
+    "label_array",
+    "label_key",
+    "plain_label",
+    "read_column",
+    "read_labels",
+]
+
+Label: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a frame.
+
+    Attributes
+    ----------
+    values : ndarray, shape (T,)
+        Booleans, numbers, times or objects; meaningless where missing.
+    missing : ndarray of bool, shape (T,)
+        Rows without a value (None, NaN, NaT or NA).
+    dtype : str
+        What the frame called its type.
+    """
+
+    values: NDArray[Any]
+    missing: BoolArray
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A column of labels.
+
+    Attributes
+    ----------
+    codes : ndarray of int64, shape (T,)
+        Positions in `values`; -1 where missing or bad.
+    values : list of labels
+        Distinct labels by first appearance; 1, 1.0 and True are three labels.
+    missing, bad : ndarray of bool, shape (T,)
+        Rows without a value, and rows whose value cannot be a label.
+    """
+
+    codes: IntArray
+    values: list[Label]
+    missing: BoolArray
+    bad: BoolArray
+
+
+def frame_kind(frame: object) -> str | None:
+    """``"pandas"``, ``"polars"``, or None for anything that is not a frame in memory."""
+    if isinstance(frame, pd.DataFrame):
+        return "pandas"
+    kind = type(frame)
+    if kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "polars":
+        return "polars"
+    return None
+
+
+def column_names(frame: Any) -> list[Hashable]:
+    """Names of the columns in order, duplicates included."""
+    return list(frame.columns)
+
+
+def read_column(frame: Any, position: int) -> Column:
+    """Read the column at a position; the arrays may share memory with the frame."""
+    if frame_kind(frame) == "pandas":
+        return _read_pandas(frame.iloc[:, position])
+    return _read_polars(frame.to_series(position))
+
+
+def _read_pandas(series: pd.Series[Any]) -> Column:
+    dtype = series.dtype
+    missing = np.asarray(series.isna(), dtype=bool)
+    numpy_dtype = np.dtype(getattr(dtype, "numpy_dtype", object))
+    values: NDArray[Any]
+    if isinstance(dtype, np.dtype):
+        values = series.to_numpy()
+    elif isinstance(dtype, pd.CategoricalDtype):
+        values = _expand_categories(series)
+    elif isinstance(dtype, pd.SparseDtype):
+        values = np.asarray(series)
+    elif isinstance(dtype, pd.DatetimeTZDtype):
+        values = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    elif numpy_dtype.kind in "biu":
+        values = series.to_numpy(dtype=numpy_dtype, na_value=0)
+    elif numpy_dtype.kind == "f":
+        values = series.to_numpy(dtype=numpy_dtype, na_value=np.nan)
+    else:
+        values = series.to_numpy(dtype=object)
+    return Column(values, missing, str(dtype))
+
+
+def _expand_categories(series: pd.Series[Any]) -> NDArray[Any]:
+    categories = series.cat.categories
+    if not len(categories):
+        return np.full(len(series), None, dtype=object)
+    return _read_pandas(categories.to_series()).values[series.cat.codes.to_numpy()]
+
+
+def _read_polars(series: Any) -> Column:
+    dtype = series.dtype
+    name = str(dtype)
+    missing = series.is_null().to_numpy()
+    values: NDArray[Any]
+    if dtype.is_integer() and "128" not in name:
+        values = series.fill_null(0).to_numpy()
+    elif dtype.is_float():
+        values = series.to_numpy()
+        missing = missing | np.isnan(values)
+    elif name == "Boolean":
+        values = series.fill_null(False).to_numpy()
+    elif name == "Date" or name.startswith("Datetime"):
+        values = series.to_numpy()
+    else:
+        values = _object_array(series.to_list())
+    return Column(values, missing, name)
+
+
+def read_labels(column: Column) -> Labels:
+    """Distinct labels of a column: strings, whole numbers, booleans and finite floats; others are bad."""
+    values, missing = column.values, column.missing
+    bad = np.zeros(len(values), dtype=bool)
+    if values.dtype.kind in "biu":
+        return _factorize(values, missing, bad)
+    if values.dtype.kind == "f":
+        numbers, inexact = as_float(values)
+        return _factorize(numbers, missing, (np.isinf(numbers) | inexact) & ~missing)
+    if values.dtype.kind != "O":
+        return Labels(np.full(len(values), -1), [], missing, ~missing)
+    if set(map(type, values[~missing])) <= {str}:
+        return _factorize(values, missing, bad)
+    return _read_mixed_labels(values, missing)
+
+
+def _factorize(values: NDArray[Any], missing: BoolArray, bad: BoolArray) -> Labels:
+    usable = ~(missing | bad)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[usable], distinct = pd.factorize(values[usable])
+    return Labels(codes, np.asarray(distinct).tolist(), missing, bad)
+
+
+def _read_mixed_labels(values: NDArray[Any], missing: BoolArray) -> Labels:
+    codes = np.full(len(values), -1, dtype=np.int64)
+    bad = np.zeros(len(values), dtype=bool)
+    known: dict[tuple[type, Label], int] = {}
+    for row in np.flatnonzero(~missing):
+        label = plain_label(values[row])
+        if label is None:
+            bad[row] = True
+        else:
+            codes[row] = known.setdefault(label_key(label), len(known))
+    return Labels(codes, [label for _, label in known], missing, bad)
+
+
+def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
+    """Numbers or booleans as a new float64 array, and the rows whose value it cannot hold exactly.
+
+    Whole numbers beyond 2**53 count as inexact, although some of them are not.
+    """
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float64)
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        return numbers, np.abs(numbers) > 2.0**53
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return numbers, (numbers != values) & ~np.isnan(numbers)
+    return numbers, np.zeros(len(numbers), dtype=bool)
+
+
+def plain_label(value: object) -> Label | None:
+    """Plain Python label for a value, or None where it cannot be one."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, np.timedelta64):  # a subclass of NumPy's integers
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and np.isfinite(value) and float(value) == value:
+        return float(value)
+    return None
+
+
+def label_key(label: Label) -> tuple[type, Label]:
+    """Key that keeps 1, 1.0 and True apart."""
+    return type(label), label
+
+
+def label_array(labels: Sequence[Label]) -> NDArray[Any]:
+    """Labels as an array that keeps each one's type: native for numbers of one type, otherwise objects."""
+    kinds = {type(label) for label in labels}
+    if kinds == {bool} or kinds == {float}:
+        return np.array(labels)
+    if kinds == {int} and min(labels) >= -(2**63) and max(labels) < 2**63:  # type: ignore[operator]
+        return np.array(labels, dtype=np.int64)
+    return _object_array(labels)
+
+
+def _object_array(items: Iterable[object]) -> NDArray[Any]:
+    listed = list(items)
+    array = np.empty(len(listed), dtype=object)
+    for position, item in enumerate(listed):
+        array[position] = item
+    return array
