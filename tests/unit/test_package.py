@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import adaptinf
 
+PACKAGE = Path(adaptinf.__file__).parent
 HEAVY = ("numpy", "scipy", "pandas", "statsmodels", "numba", "pyarrow", "joblib", "tqdm", "matplotlib")
 
 
@@ -49,7 +51,7 @@ def test_version_is_that_of_the_installed_distribution() -> None:
 
 
 def test_types_are_shipped() -> None:
-    assert (Path(adaptinf.__file__).parent / "py.typed").is_file()
+    assert (PACKAGE / "py.typed").is_file()
 
 
 @pytest.mark.parametrize(
@@ -68,3 +70,11 @@ def test_a_test_that_touches_the_global_generator_fails(tmp_path: Path, line: st
     result = run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
     assert result.returncode == failures, result.stdout + result.stderr
     assert ("touched NumPy's global generator" in result.stdout) == bool(failures)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_docstring_sections_have_their_underline_on_its_own_line(path: Path) -> None:
+    titles = "Parameters|Returns|Yields|Raises|Notes|References|Examples|Attributes"
+    assert re.findall(rf"^.*\b(?:{titles}) -{{3,}}.*$", path.read_text(encoding="utf-8"), re.MULTILINE) == []
