@@ -257,7 +257,7 @@ def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correcti
     if not fit.naive:
         notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
     elif correction is not None:
-        notes.append("Sample means: not valid under adaptivity; the corrected columns are.")
+        notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
     else:
         notes.append("Sample means: not valid under adaptivity; a naive baseline.")
     if fit.naive and log.design is None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from scipy.optimize import elementwise
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.tails import (
@@ -38,7 +39,8 @@ __all__ = [
 
 _LOG_2 = float(np.log(2.0))
 _LOG_4 = float(np.log(4.0))
-_BISECTIONS = 120
+_LARGE = 1e300
+_MAX_ROOT = 300
 
 
 @runtime_checkable
@@ -264,25 +266,35 @@ def _log_worst_tail(
 
     The first arm's lower limit and the second arm's upper limit, each with tail probability q, are
     exactly `null` apart where P(X >= successes) and P(Y <= control_successes) both equal q; the
-    first grows and the second falls as the rates move up together, so bisection finds the place.
+    first grows and the second falls as the rates move up together.
     """
+    counts = (successes, trials, control_successes, control_trials)
 
-    def tails(rate: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at_least = log_binomial_tails(successes, trials, rate + null)[1]
-        at_most = log_binomial_tails(control_successes, control_trials, rate)[0]
+    def tails(rate: FloatArray, *counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at_least = log_binomial_tails(counts[0], counts[1], np.clip(rate + null, 0.0, 1.0))[1]
+        at_most = log_binomial_tails(counts[2], counts[3], rate)[0]
         return at_least, at_most
+
+    def gap(rate: FloatArray, *counts: FloatArray) -> FloatArray:
+        at_least, at_most = tails(rate, *counts)
+        return np.clip(at_least - at_most, -_LARGE, _LARGE)
 
     if abs(null) > 1.0:
         return np.where((trials >= 1) & (control_trials >= 1), -np.inf, np.nan)
     low = np.full(successes.shape, max(0.0, -null))
     high = np.full(successes.shape, min(1.0, 1.0 - null))
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        at_least, at_most = tails(middle)
-        climbing = at_least < at_most
-        low, high = np.where(climbing, middle, low), np.where(climbing, high, middle)
-    # Where the rates differ by less than a float can tell, the better end of the bracket is right.
-    return np.asarray(np.maximum(np.minimum(*tails(low)), np.minimum(*tails(high))), dtype=float)
+    with np.errstate(invalid="ignore"):
+        found = elementwise.find_root(
+            gap,
+            (low, high),
+            args=counts,
+            tolerances={"xatol": 0.0, "xrtol": 4e-16, "fatol": 1e-13, "frtol": 0.0},
+            maxiter=_MAX_ROOT,
+        )
+        # All are lower bounds, and one is right even where a float cannot tell the rates apart.
+        candidates = [np.minimum(*tails(rate, *counts)) for rate in (low, high, found.x, *found.bracket)]
+    worst = np.fmax.reduce(candidates)
+    return np.asarray(np.where((trials >= 1) & (control_trials >= 1), worst, np.nan), dtype=float)
 
 
 def _symmetric(estimate: FloatArray, std_error: FloatArray, quantile: float | FloatArray) -> FloatArray:

@@ -211,7 +211,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     tuple of str
         One entry a note.
     """
-    kind = "exact in finite samples" if results.reference.exact else "an approximation"
+    kind = "exact for any fixed sequence of actions" if results.reference.exact else "an approximation"
     notes = [f"P-values and intervals: {results.reference.name}, {kind}."]
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
@@ -296,7 +296,7 @@ def _facts(results: Results) -> list[list[str]]:
             "Smallest propensity:",
             _number(results.min_propensity) if results.min_propensity > 0 else "not used",
         ),
-        ("Noise backend:", facts.noise or "none"),
+        ("Noise backend:", facts.noise or ("none" if facts.guarantee is None else "unknown")),
         ("Null:", f"{results.null:g}"),
     ]
     return [[*a, *b] for a, b in zip(left, [(f"  {name}", value) for name, value in right], strict=True)]

@@ -12,6 +12,8 @@ evaluating continued fractions.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
@@ -32,6 +34,7 @@ _UNDERFLOW = 1e-280
 _TINY = 1e-300
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
+_LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def log_normal_tail(z: ArrayLike) -> FloatArray:
@@ -73,7 +76,12 @@ def normal_quantile(log_tail: float) -> float:
     >>> round(normal_quantile(float(np.log(0.025))), 6)
     1.959964
     """
-    return max(0.0, -float(special.ndtri_exp(log_tail)))
+    x = -float(special.ndtri_exp(log_tail))
+    if x <= 0.0 or math.isinf(x):
+        return max(0.0, x)
+    # One Newton step brings back the digits that are lost far out.
+    tail = float(special.log_ndtr(-x))
+    return x + (tail - log_tail) * math.exp(tail + 0.5 * x * x + _LOG_ROOT_2_PI)
 
 
 def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
@@ -100,7 +108,7 @@ def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
     result = np.full(size.shape, np.nan)
     normal = np.isposinf(freedom)
     result[normal] = log_normal_tail(size[normal])
-    student = (freedom > 0) & ~normal
+    student = (freedom > 0) & ~normal & ~np.isnan(size)
     result[student] = _log_student_tail(size[student], freedom[student])
     return result
 
