@@ -5,7 +5,9 @@ Imported when a summary is first asked for, because statsmodels takes a while to
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import math
 import textwrap
 from collections.abc import Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ResultSummary", "escape_latex", "footer", "format_pvalue", "summarise"]
 
 _MIN_WIDTH = 78
+_FACT_GAP = "   "
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -149,7 +152,13 @@ class ResultSummary(Summary):  # type: ignore[misc]
 
     def as_csv(self) -> str:
         """Summary as comma-separated text; ``Results.to_frame`` gives full precision."""
-        return "\n".join([self.title, *(table.as_csv() for table in self.tables), *self.notes])
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([self.title])
+        for table in self.tables:
+            writer.writerows(table.data)
+        writer.writerows([note] for note in self.notes)
+        return stream.getvalue()
 
 
 def summarise(results: Results, alpha: float) -> ResultSummary:
@@ -178,11 +187,11 @@ def summarise(results: Results, alpha: float) -> ResultSummary:
     # The narrower of the two tables is padded, so that they end at the same column.
     coefficient_widths = _widths([header[0], header[1], *rows], minimum=8)
     fact_widths = _widths(facts, minimum=0)
-    width = max(_MIN_WIDTH, _total(coefficient_widths), _total(fact_widths))
-    coefficient_widths[0] += width - _total(coefficient_widths)
-    fact_widths[1] += width - _total(fact_widths)
+    width = max(_MIN_WIDTH, _total(coefficient_widths, " "), _total(fact_widths, _FACT_GAP))
+    coefficient_widths[0] += width - _total(coefficient_widths, " ")
+    fact_widths[1] += width - _total(fact_widths, _FACT_GAP)
     tables = [
-        _table([row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr"),
+        _table([row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr", _FACT_GAP),
         _table(
             [row[1:] for row in rows],
             [f"{top}\n{bottom}" if any(header[0]) else bottom for top, bottom in zip(*header, strict=True)][
@@ -299,7 +308,7 @@ def _facts(results: Results) -> list[list[str]]:
         ("Noise backend:", facts.noise or ("none" if facts.guarantee is None else "unknown")),
         ("Null:", f"{results.null:g}"),
     ]
-    return [[*a, *b] for a, b in zip(left, [(f"  {name}", value) for name, value in right], strict=True)]
+    return [[*a, *b] for a, b in zip(left, right, strict=True)]
 
 
 def _correction_note(correction: Correction, reference: Reference, alpha: float) -> str:
@@ -355,8 +364,8 @@ def _widths(rows: Sequence[Sequence[str]], minimum: int) -> list[int]:
     return [max(minimum, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + len(widths) - 1
+def _total(widths: Sequence[int], gap: str) -> int:
+    return sum(widths) + len(gap) * (len(widths) - 1)
 
 
 def _rule(line: str) -> bool:
@@ -369,8 +378,15 @@ def _table(
     stubs: Sequence[str],
     widths: Sequence[int],
     aligns: str,
+    gap: str = " ",
 ) -> SimpleTable:
-    text = {**fmt_base, "colwidths": list(widths), "data_aligns": aligns[1:], "data_fmts": ["%s"]}
+    text = {
+        **fmt_base,
+        "colwidths": list(widths),
+        "colsep": gap,
+        "data_aligns": aligns[1:],
+        "data_fmts": ["%s"],
+    }
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": aligns[1:], "data_fmts": ["%s"]}
     latex["header_align"] = "r"  # a header aligned unlike its column would split the tabular in two
     return SimpleTable(

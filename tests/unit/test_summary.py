@@ -1,0 +1,226 @@
+"""Summary tables: what they say, how wide they are, and that nothing in them is read as markup."""
+
+from __future__ import annotations
+
+import csv
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.maxinfo import Correction
+from adaptinf.inference.reference import BinomialReference, NormalReference, Reference, StudentReference
+from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.inference.summary import escape_latex, footer, format_pvalue
+
+NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
+GUARANTEE = PrivacyGuarantee(epsilon=0.1)
+ESTIMATE = np.array([0.5, 0.625])
+STD_ERROR = np.array([0.02, 0.03])
+NORMAL = NormalReference(ESTIMATE, STD_ERROR)
+
+
+def make(reference: Reference = NORMAL, terms: tuple[str, ...] = ("a", "b"), **changes: Any) -> Results:
+    fields: dict[str, Any] = {
+        "model": "ArmMeans",
+        "estimands": tuple(Estimand("arm-mean", arm=term) for term in terms),
+        "terms": terms,
+        "estimate": ESTIMATE,
+        "std_error": STD_ERROR,
+        "reference": reference,
+        "estimator": "sample-mean",
+        "facts": LogFacts(1000, "PrivateUCB", GUARANTEE, "simulation"),
+        "details": {"ess": np.array([400.0, 312.0]), "min_propensity": np.array([0.25, 0.0625])},
+    }
+    return Results(**{**fields, **changes})
+
+
+def corrected(n: int = 1000, **changes: Any) -> Results:
+    return make(correction=Correction(0.1, n, GUARANTEE), **changes)
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_header_block() -> None:
+    text = make(weights="sqrt").summary().as_text()
+    for label, value in {
+        "Model:": "ArmMeans",
+        "Estimator:": "sample-mean",
+        "Weights:": "sqrt",
+        "Design:": "PrivateUCB",
+        "Guarantee:": r"epsilon = 0\.1, per reward",
+        "No. rounds:": "1000",
+        r"Effective sample \(min\):": r"312\.0",
+        "Smallest propensity:": r"0\.0625",
+        "Noise backend:": "simulation",
+        "Null:": "0",
+    }.items():
+        assert re.search(rf"{label} +{value}", text), label
+
+
+def test_unknown_things_are_said_to_be_unknown() -> None:
+    text = make(facts=LogFacts(10), details={}).summary().as_text()
+    for expected in ("Design: +unknown", "Guarantee: +none", "Noise backend: +none", "propensity: +not used"):
+        assert re.search(expected, text), expected
+    assert "Privacy" not in text
+    text = make(facts=LogFacts(10, guarantee=GUARANTEE)).summary().as_text()
+    assert re.search("Noise backend: +unknown", text)
+
+
+def test_coefficients() -> None:
+    row = next(line for line in make().summary().as_text().splitlines() if line.startswith("b "))
+    assert row.split() == ["b", "0.6250", "0.0300", "20.833", "2.2e-96", "0.5662", "0.6838"]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "labels"),
+    [(0.05, ["[0.025", "0.975]"]), (0.1, ["[0.05", "0.95]"]), (0.01, ["[0.005", "0.995]"])],
+)
+def test_labels_follow_alpha(alpha: float, labels: list[str]) -> None:
+    text = corrected().summary(alpha).as_text()
+    header = next(line for line in text.splitlines() if "coef" in line)
+    assert header.split() == ["coef", "std", "err", "z", "P>|z|", *labels, "P>|z|", *labels]
+
+
+def test_test_names_in_the_header() -> None:
+    student = make(StudentReference(ESTIMATE, STD_ERROR, np.array([9.0, 9.0]))).summary().as_text()
+    assert "P>|t|" in student
+    assert "t, an approximation" in student
+    exact = make(BinomialReference(1000 * ESTIMATE, np.array([1000, 1000]))).summary().as_text()
+    assert "P exact" in exact
+    assert "exact for any fixed sequence of actions" in plain(exact)
+
+
+def test_corrected_columns_are_the_frame() -> None:
+    result = corrected(null=0.5)
+    line = next(x for x in result.summary(0.1).as_text().splitlines() if x.startswith("b "))
+    frame = result.to_frame(0.1).iloc[1]
+    expected = [frame["p_value_corrected"], frame["conf_low_corrected"], frame["conf_high_corrected"]]
+    assert [float(x) for x in line.split()[-3:]] == pytest.approx(expected, rel=0.05, abs=5e-4)
+    assert "corrected" not in make().summary().as_text()
+
+
+def test_correction_is_described_and_a_vacuous_one_admitted() -> None:
+    text = plain(corrected().summary(0.05).as_text())
+    assert "max-information 14.3 bits" in text
+    assert "The normal approximation may fail so far out in the tail." in text
+    assert "none possible" not in text
+    assert "none possible at this epsilon" in plain(corrected(n=10**6).summary().as_text())
+    exact = corrected(reference=BinomialReference(1000 * ESTIMATE, np.array([1000, 1000])))
+    assert "may fail" not in exact.summary().as_text()
+
+
+def test_privacy_notes() -> None:
+    text = plain(make().summary().as_text())
+    assert "It covers the actions and the named releases." in text
+    assert "Not covered: the raw log, its propensity columns, and estimates from the raw log" in text
+    assert "Simulation noise: not private." in text
+    released = make(facts=LogFacts(1000, "DPConSE", GUARANTEE, "release"), private=True)
+    text = plain(released.summary().as_text())
+    assert "from the private releases alone and are covered by it" in text
+    assert "Not covered" not in text
+    assert "Simulation noise" not in text
+
+
+def test_footer_keeps_the_models_notes_in_order() -> None:
+    notes = footer(make(notes=("first", "second")))
+    assert notes[1:3] == ("first", "second")
+    assert notes[0].startswith("P-values and intervals: normal")
+
+
+@pytest.mark.parametrize("result", [make(), corrected(), corrected(n=10**5)])
+def test_text_is_rectangular_and_narrow(result: Results) -> None:
+    lines = result.summary().as_text().splitlines()
+    rules = {len(line) for line in lines if set(line) == {"="}}
+    assert len(rules) == 1
+    assert rules.pop() <= 100
+    assert max(map(len, lines)) <= 100
+    # Two tables: a rule above, one between, one below.
+    assert sum(set(line) == {"="} for line in lines) == 3
+
+
+def test_missing_numbers_are_shown_as_such() -> None:
+    size = np.array([np.nan, 0.03])
+    text = make(NormalReference(ESTIMATE, size), std_error=size).summary().as_text()
+    row = next(line for line in text.splitlines() if line.startswith("a "))
+    assert row.split() == ["a", "0.5000", "nan", "nan", "nan", "nan", "nan"]
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html_is_literal() -> None:
+    result = corrected(
+        terms=(NASTY, "b"), notes=(f"arm {NASTY}: never chosen",), facts=LogFacts(10, NASTY, GUARANTEE, None)
+    )
+    reader = _Reader()
+    reader.feed(result.summary().as_html())
+    assert set(reader.tags) == {"h4", "table", "tr", "td", "th", "p", "ol", "li"}
+    assert reader.tags.count("table") == 2
+    assert reader.texts.count(NASTY) == 2  # the term and the design
+    assert f"arm {NASTY}: never chosen" in reader.texts
+
+
+def test_latex_is_literal_and_well_formed() -> None:
+    result = corrected(
+        terms=(NASTY, "b"), notes=(f"arm {NASTY}: never chosen",), facts=LogFacts(10, NASTY, GUARANTEE, None)
+    )
+    latex = result.summary().as_latex()
+    assert latex.count(escape_latex(NASTY)) == 3
+    assert "$" not in latex.replace(r"\$", "")
+    for special in ("_", "%", "#"):
+        assert not re.search(rf"(?<!\\){special}", latex)
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+    body = latex[latex.rindex(r"\begin{tabular}") : latex.rindex(r"\end{tabular}")]
+    columns = len(re.match(r"\\begin\{tabular\}\{(\w+)\}", body)[1])  # type: ignore[index]
+    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == 4
+    for row in rows:
+        assert len(re.findall(r"(?<!\\)&", row)) == columns - 1
+    unescaped = latex.replace(r"\{", "").replace(r"\}", "")
+    assert unescaped.count("{") == unescaped.count("}")
+
+
+def test_labels_with_line_breaks_stay_in_their_cell() -> None:
+    text = make(terms=("two\nlines", "b")).summary().as_text()
+    assert any(line.startswith("two lines ") for line in text.splitlines())
+
+
+def test_csv_has_every_table() -> None:
+    text = make(terms=('a, "b"', "c"), notes=("a note, and more",)).summary().as_csv()
+    rows = list(csv.reader(text.splitlines()))
+    assert ["Guarantee:", "epsilon = 0.1, per reward", "Null:", "0"] in rows
+    assert ["c", "0.6250", "0.0300", "20.833", "2.2e-96", "0.5662", "0.6838"] in rows
+    assert 'a, "b"' in [row[0] for row in rows]
+    assert ["a note, and more"] in rows
+
+
+@pytest.mark.parametrize(
+    ("log_p", "shown"),
+    [
+        (0.0, "1.000"),
+        (np.log(0.05), "0.050"),
+        (np.log(0.00099), "9.9e-04"),
+        (np.log(9.99e-7), "1.0e-06"),
+        (-2000.0, "2.6e-869"),
+        (-np.inf, "0"),
+        (np.nan, "nan"),
+    ],
+)
+def test_pvalues_for_tables(log_p: float, shown: str) -> None:
+    assert format_pvalue(log_p) == shown
