@@ -85,7 +85,8 @@ def test_undivided_noise_would_drown_the_index() -> None:
 def test_published_relaxation_pulls_the_arms_nearly_in_turn() -> None:
     design = PrivateUCB(epsilon=0.05, calibration="published")
     pulls = design.replicate(BernoulliArms(np.linspace(1.0, 0.05, 20)), 500, 2000, rng=0).pulls
-    assert (pulls.min(), pulls.max()) == (22, 28)
+    assert pulls.min() >= 20
+    assert pulls.max() <= 30
     # an arm's mean makes no difference: sd of an average of 2,000 pulls is below .025
     assert np.abs(pulls.mean(axis=0) - 25).max() < 0.1
 
