@@ -141,9 +141,7 @@ def _read_foreign_csv(path: Path) -> pd.DataFrame:
     with warnings.catch_warnings():
         # pandas warns where it drops the surplus fields of a row.
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        frame = pd.read_csv(
-            path, float_precision="round_trip", low_memory=False, index_col=False, encoding="utf-8-sig"
-        )
+        frame = pd.read_csv(path, low_memory=False, index_col=False, encoding="utf-8-sig")
     # pandas renames repeated columns; the log has to see them.
     frame.columns = pd.Index(names)
     return frame

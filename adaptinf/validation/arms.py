@@ -66,7 +66,7 @@ def declare_arms(arms: object, found: Findings) -> list[Label] | None:
         return None
     if len(set(map(label_key, labels))) < len(labels):
         found.add("bad-arms", f"arms= lists an arm twice: {given!r}")
-    return labels
+    return [label for _, label in dict.fromkeys(map(label_key, labels))]
 
 
 def find_arm_columns(
@@ -266,7 +266,7 @@ def check_propensity_rows(
         )
         return own
     with np.errstate(invalid="ignore"):
-        differs = np.abs(chosen - own) > MATCH_TOLERANCE * np.maximum(chosen, own)
+        differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
     found.add_rows(
         "propensity-mismatch",
         f"the propensity of the chosen arm differs from the arm's own column "

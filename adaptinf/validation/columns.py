@@ -182,7 +182,7 @@ def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float64)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-        return numbers, np.abs(numbers) > 2.0**53
+        return numbers, (values > 2**53) | (values < -(2**53))
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         return numbers, (numbers != values) & ~np.isnan(numbers)
     return numbers, np.zeros(len(numbers), dtype=bool)

@@ -121,7 +121,8 @@ def _check_recommended(given: object, arms: Sequence[Label], found: Findings) ->
     if given is None:
         return None
     label = plain_label(given)
-    if label is None or label_key(label) not in set(map(label_key, arms)):
+    # Without arms there is another problem already.
+    if arms and (label is None or label_key(label) not in set(map(label_key, arms))):
         found.add("bad-recommended", f"recommended must be one of the arms {list(arms)!r}, got {given!r}")
     return label
 
