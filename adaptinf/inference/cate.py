@@ -1,0 +1,379 @@
+"""Treatment effects within groups of adaptively gathered data.
+
+References
+----------
+Li, Shi, Simchi-Levi (2024), "Privacy preserving adaptive experiment design". Hadad, Hirshberg, Zhan,
+Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive experiments". Welch (1947),
+"The generalization of 'Student's' problem when several different population variances are involved".
+Agresti, Caffo (2000), "Simple and effective confidence intervals for proportions and differences of
+proportions result from adding two successes and two failures".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.cate_notes import (
+    adjustment_notes,
+    empty_interval_notes,
+    estimated_propensities,
+    gap_notes,
+)
+from adaptinf.inference.cate_released import ReleasedEffects, released_effects
+from adaptinf.inference.cate_rounds import (
+    Rounds,
+    arm_propensities,
+    randomised_rounds,
+    round_mask,
+    weightable_rounds,
+)
+from adaptinf.inference.choice import is_binary
+from adaptinf.inference.group_effects import arm_moments, group_aipw, group_codes
+from adaptinf.inference.reference import Reference, StudentReference
+from adaptinf.inference.released import ReleasedReference, released_std_error
+from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.inference.small_samples import (
+    DifferenceReference,
+    agresti_caffo,
+    choose_difference,
+    few_events,
+    welch,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["CATE"]
+
+_ESTIMATORS = ("difference-in-means", "aipw", "released")
+_WEIGHTS = ("uniform", "sqrt")
+_FEW_GROUPS = 20
+_ROUNDS_PER_GROUP = 4
+
+
+class CATE:
+    """Effect of one arm over another within groups of the context.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    by : str or sequence of str
+        Context columns whose combinations of labels are the groups, by the user's or the canonical names.
+    treatment, control : label, optional
+        The arms; the control's mean is subtracted. With two arms the second is the treatment.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds whose arm was drawn at random: the name of a column of the log, or a mask. By default the
+        randomised rounds of phase "estimation" where the log has phases, else the rounds it marks as
+        randomised, else all rounds if the propensities are constant within each group.
+
+    Raises
+    ------
+    ParameterError
+        Listing every argument that does not fit the log.
+
+    Notes
+    -----
+    Groups are taken to be fixed, and contexts not to depend on earlier rewards or actions. The effect within
+    a group is taken not to change over the rounds used.
+
+    Where the numbers come from the randomised rounds of a second phase, no correction for adaptivity is due:
+    what was learnt in the first phase fixed the propensities before those rounds began.
+
+    References
+    ----------
+    Li, Shi, Simchi-Levi (2024), "Privacy preserving adaptive experiment design". Hadad, Hirshberg, Zhan,
+    Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive experiments".
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> group, action = rng.integers(0, 2, 800), rng.integers(0, 2, 800)
+    >>> reward = rng.binomial(1, np.array([[0.4, 0.7], [0.6, 0.3]])[group, action]).astype(float)
+    >>> arrays = LogArrays(action, reward, randomised=np.full(800, True), context={"feature": group})
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("old", "new"))
+    >>> result = CATE(log, by="feature").fit()
+    >>> result.conf_int().round(2)
+                low  high
+    feature=0  0.17  0.36
+    feature=1 -0.43 -0.24
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        *,
+        by: str | Sequence[str],
+        treatment: Any = None,
+        control: Any = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
+        self.log = log
+        self.by = (by,) if isinstance(by, str) else tuple(by)
+        self.treatment, self.control, problems = _arms(log, treatment, control)
+        problems += _context_problems(log, self.by)
+        if problems:
+            raise ParameterError("CATE", problems)
+        self._marked = round_mask(log, rounds)
+        self._pair = np.array([log.arms.index(self.control), log.arms.index(self.treatment)])
+        self._group, self._labels = group_codes([log.column(name) for name in self.by])
+        self._terms = tuple(_term(self.by, label) for label in self._labels)
+
+    def fit(
+        self,
+        estimator: str = "difference-in-means",
+        *,
+        pooled: bool = False,
+        weights: str | None = None,
+        null: float = 0.0,
+    ) -> Results:
+        """Estimate the effects.
+
+        Parameters
+        ----------
+        estimator : {"difference-in-means", "aipw", "released"}
+            Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
+            rewards of 0 and 1 where an arm has few successes or failures; AIPW over all rounds in which both
+            arms could be chosen, with a t whose degrees of freedom are the smaller arm's rewards minus 1; or
+            the estimate from the log's private releases alone.
+        pooled : bool
+            Difference in means over every round of the estimation phase, not only those marked as randomised;
+            the propensities must be constant within each group.
+        weights : {"sqrt", "uniform"}, optional
+            Weights of the AIPW scores, by default sqrt where both arms' propensities are known.
+        null : float
+            Effect that is tested.
+
+        Returns
+        -------
+        Results
+            One term a group, such as ``"feature=0"``. Groups without enough data are NaN, with the reason in
+            the notes.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support the estimator; it names the reason and what is valid.
+        """
+        self._check_arguments(estimator, pooled, weights, null)
+        if estimator == "released":
+            return self._released(float(null))
+        if estimator == "aipw":
+            return self._aipw(weights, float(null))
+        return self._difference_in_means(pooled, float(null))
+
+    def _difference_in_means(self, pooled: bool, null: float) -> Results:
+        log = self.log
+        rounds = randomised_rounds(log, self._marked, self._pair, self._group, self._terms, pooled=pooled)
+        rows = np.flatnonzero(rounds.keep & np.isin(log.arrays.action, self._pair))
+        treated = (log.arrays.action[rows] == self._pair[1]).astype(np.int64)
+        moments = arm_moments(self._group[rows], treated, log.arrays.reward[rows], len(self._terms))
+        (n0, n1), (m0, m1), (v0, v1) = (part.T for part in (moments.count, moments.mean, moments.variance))
+        difference = welch(n1, m1, v1, n0, m0, v0)
+        if is_binary(log.arrays.reward):
+            arms = (n1, np.rint(n1 * m1), n0, np.rint(n0 * m0))
+            difference = choose_difference(difference, agresti_caffo(*arms), few_events(*arms))
+        return self._results(
+            "difference-in-means",
+            difference.estimate,
+            difference.std_error,
+            DifferenceReference(difference),
+            null=null,
+            details={"pulls_treatment": n1, "pulls_control": n0, "ess": np.minimum(n1, n0)},
+            notes=(
+                *rounds.notes,
+                *adjustment_notes(self._terms, difference),
+                *gap_notes(self._terms, moments.count, difference.std_error),
+            ),
+        )
+
+    def _aipw(self, weights: str | None, null: float) -> Results:
+        log = self.log
+        rounds = weightable_rounds(log, self._marked, self._pair)
+        both = arm_propensities(log, self._pair)
+        if weights == "sqrt" and both is None:
+            reason = (
+                "they need both arms' propensities at every round, and the log has the chosen arm's alone"
+            )
+            raise InvalidForLog("aipw with sqrt weights", reason, ["aipw with uniform weights"])
+        weighted = both is not None and weights != "uniform"
+        result = group_aipw(
+            *self._weighting_arrays(rounds),
+            len(self._terms),
+            both[rounds.keep] if both is not None and weighted else None,
+        )
+        notes = (
+            *rounds.notes,
+            "Outcome model: the arm's mean reward over the earlier rounds of its group among these. Student's"
+            " t with the smaller arm's rewards minus 1 degrees of freedom.",
+            *estimated_propensities(log),
+            *gap_notes(self._terms, result.count, result.std_error),
+        )
+        control, treatment = result.count.T
+        return self._results(
+            "aipw",
+            result.estimate,
+            result.std_error,
+            StudentReference(result.estimate, result.std_error, result.df),
+            null=null,
+            weights="sqrt" if weighted else "uniform",
+            details={
+                "pulls_treatment": treatment,
+                "pulls_control": control,
+                "ess": result.ess,
+                "min_propensity": result.min_propensity,
+            },
+            notes=notes,
+        )
+
+    def _weighting_arrays(self, rounds: Rounds) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Group, arm (0 control, 1 treatment, -1 another), reward and propensity of the rounds used."""
+        arrays, keep = self.log.arrays, rounds.keep
+        role = np.full(self.log.n_arms, -1)
+        role[self._pair] = (0, 1)
+        propensity = np.ones(self.log.n_rounds) if arrays.propensity is None else arrays.propensity
+        return self._group[keep], role[arrays.action[keep]], arrays.reward[keep], propensity[keep]
+
+    def _released(self, null: float) -> Results:
+        if self._marked is not None:
+            raise ParameterError("CATE.fit", ["rounds= does not apply to releases: leave it out"])
+        effects = released_effects(self.log)
+        self._check_groups(effects)
+        if self.treatment == self.log.arms[0]:
+            effect = replace(effects.effect, center=-effects.effect.center)
+            effects = replace(effects, effect=effect, estimate=-effects.estimate)
+        terms = tuple(_term(self.by, (label,)) for label in effects.groups)
+        reference = ReleasedReference(effects.effect)
+        return self._results(
+            "released",
+            effects.estimate,
+            released_std_error(effects.effect),
+            reference,
+            null=null,
+            terms=terms,
+            groups=effects.groups,
+            private=True,
+            details=effects.details,
+            notes=(
+                *effects.notes,
+                *(f"{terms[i]}: {reason}." for i, reason in effects.reasons.items()),
+                *empty_interval_notes(terms, reference, effects.estimate),
+            ),
+        )
+
+    def _check_groups(self, effects: ReleasedEffects) -> None:
+        observed = {label[0] for label in self._labels}
+        if len(self.by) > 1 or not observed <= set(effects.groups):
+            shown = ", ".join(map(repr, effects.groups[:10]))
+            reason = f"its releases are for the groups {shown}, which are not the labels of by="
+            raise InvalidForLog("released", f"{reason} {', '.join(self.by)}", ["difference-in-means", "aipw"])
+
+    def _results(
+        self,
+        estimator: str,
+        estimate: FloatArray,
+        std_error: FloatArray,
+        reference: Reference,
+        *,
+        null: float,
+        details: Mapping[str, FloatArray],
+        notes: tuple[str, ...],
+        weights: str | None = None,
+        terms: tuple[str, ...] | None = None,
+        groups: Sequence[Any] | None = None,
+        private: bool = False,
+    ) -> Results:
+        if groups is None:
+            groups = [label[0] if len(label) == 1 else label for label in self._labels]
+        return Results(
+            model="CATE",
+            estimands=tuple(
+                Estimand("cate", treatment=self.treatment, control=self.control, group=group)
+                for group in groups
+            ),
+            terms=self._terms if terms is None else terms,
+            estimate=estimate,
+            std_error=std_error,
+            reference=reference,
+            estimator=estimator,
+            facts=LogFacts.of(self.log),
+            weights=weights,
+            null=null,
+            details=details,
+            notes=(f"Effect of {self.treatment!r} over {self.control!r}.", *notes),
+            private=private,
+        )
+
+    def _check_arguments(self, estimator: str, pooled: bool, weights: str | None, null: Any) -> None:
+        problems = []
+        if estimator not in _ESTIMATORS:
+            problems.append(f"estimator must be one of {', '.join(_ESTIMATORS)}, got {estimator!r}")
+        if weights is not None and weights not in _WEIGHTS:
+            problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
+        if weights is not None and estimator != "aipw":
+            problems.append("weights belong to aipw")
+        if pooled and estimator != "difference-in-means":
+            problems.append("pooled belongs to difference-in-means (aipw pools all usable rounds anyway)")
+        if pooled and self._marked is not None:
+            problems.append("pooled and rounds= contradict each other: give one of them")
+        if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
+            problems.append(f"null must be a finite number, got {null!r}")
+        if problems:
+            raise ParameterError("CATE.fit", problems)
+
+
+def _arms(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
+    """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
+    known = ", ".join(map(repr, log.arms))
+    problems = [
+        f"there is no arm {arm!r}; the log has {known}"
+        for arm in (treatment, control)
+        if arm is not None and arm not in log.arms
+    ]
+    if problems:
+        return treatment, control, problems
+    if log.n_arms == 2:
+        first, second = log.arms
+        if treatment is None:
+            treatment = second if control is None or control == first else first
+        if control is None:
+            control = first if treatment == second else second
+    if treatment is None or control is None:
+        problems.append(f"name treatment= and control=: the log has {log.n_arms} arms, {known}")
+    elif treatment == control:
+        problems.append(f"treatment and control must be two arms, both are {treatment!r}")
+    return treatment, control, problems
+
+
+def _context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
+    if not log.context:
+        return ["the log has no context columns to group by: give context= when making the log"]
+    problems = [] if by else ["by must name at least one context column"]
+    if len(set(by)) < len(by):
+        problems.append("by names a column more than once")
+    columns = log.columns
+    unknown = [name for name in by if name not in log.context and columns.get(name) not in log.context]
+    known = ", ".join(log.context)
+    problems += [f"there is no context column {name!r}; the log has {known}" for name in unknown]
+    if not problems:
+        distinct = len(group_codes([log.column(name) for name in by])[1])
+        if distinct > max(_FEW_GROUPS, log.n_rounds // _ROUNDS_PER_GROUP):
+            problems.append(
+                f"by {', '.join(by)} makes {distinct} groups of {log.n_rounds} rounds: cut it into fewer"
+            )
+    return problems
+
+
+def _term(by: tuple[str, ...], label: tuple[Any, ...]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in zip(by, label, strict=True))

@@ -1,0 +1,61 @@
+"""Notes under the group effects: adjustments, and why a number is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.released import ReleasedReference
+from adaptinf.inference.small_samples import FEW_EVENTS, Difference
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["adjustment_notes", "empty_interval_notes", "estimated_propensities", "gap_notes"]
+
+
+def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
+    """Where the Agresti-Caffo adjustment was made, and what it means for the table."""
+    adjusted = [term for term, flag in zip(terms, difference.adjusted, strict=True) if flag]
+    if not adjusted:
+        return []
+    return [
+        f"Agresti-Caffo intervals for {', '.join(adjusted)}: an arm has fewer than {FEW_EVENTS} successes or "
+        "failures. The estimate is the raw difference; p-value, interval and standard error are those of the "
+        "difference with a success and a failure added to each arm."
+    ]
+
+
+def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -> list[str]:
+    """Why a group has no estimate or no standard error."""
+    notes = []
+    for term, (control, treatment), error in zip(terms, counts, std_error, strict=True):
+        if min(control, treatment) < 1:
+            missing = "neither arm has" if control == treatment else "one of the arms has no"
+            notes.append(f"{term}: no estimate, {missing} rewards among these rounds.")
+        elif np.isnan(error):
+            reason = "an arm has a single reward" if min(control, treatment) < 2 else "no arm's rewards vary"
+            notes.append(f"{term}: no standard error, {reason}.")
+    return notes
+
+
+def estimated_propensities(log: AdaptiveLog) -> list[str]:
+    """That propensities are estimates, where they are."""
+    if log.propensity_status != "estimated":
+        return []
+    return ["The propensities were estimated: their error is not in the standard errors."]
+
+
+def empty_interval_notes(
+    terms: Sequence[str], reference: ReleasedReference, estimate: FloatArray
+) -> list[str]:
+    """Groups whose noise left no interval."""
+    empty = np.isnan(reference.interval(float(np.log(0.05)))[:, 0]) & np.isfinite(estimate)
+    return [
+        f"{term}: no interval at alpha = 0.05, noise carried the estimate beyond every possible effect."
+        for term, flag in zip(terms, empty, strict=True)
+        if flag
+    ]
