@@ -41,6 +41,7 @@ _LOG_2 = float(np.log(2.0))
 _LOG_4 = float(np.log(4.0))
 _LARGE = 1e300
 _MAX_ROOT = 300
+_ABOVE_MINUS_ONE = float(np.nextafter(-1.0, 0.0))
 
 
 @runtime_checkable
@@ -252,7 +253,11 @@ class BinomialDifferenceReference:
         control_low, control_high = binomial_limits(
             self.control_successes, self.control_trials, log_alpha - _LOG_4
         )
-        return np.column_stack((low - control_high, high - control_low))
+        lower, upper = low - control_high, high - control_low
+        # Rounding must not let a difference of -1 or 1 that the counts exclude back into the interval.
+        lower = np.where((low > 0.0) | (control_high < 1.0), np.maximum(lower, _ABOVE_MINUS_ONE), lower)
+        upper = np.where((high < 1.0) | (control_low > 0.0), np.minimum(upper, -_ABOVE_MINUS_ONE), upper)
+        return np.column_stack((lower, upper))
 
 
 def _log_worst_tail(
