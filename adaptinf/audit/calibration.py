@@ -12,7 +12,8 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
-from adaptinf.designs.base import Design, Replications
+from adaptinf.designs.base import Design
+from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.results import Estimand, Results, check_alpha
 from adaptinf.parameters import count_problem
@@ -147,8 +148,10 @@ def coverage(
     ParameterError
         If a parameter is out of range, or the environment does not know an estimand's truth.
 
-    Notes ----- No frame is built for a simulated log. Coverage is among the trials with an interval; the
-    others are counted.
+    Notes
+    -----
+    No frame is built for a simulated log. Coverage is among the trials with an interval; the others are
+    counted.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
@@ -17,114 +18,7 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["Design", "ReleaseName", "Replications", "Status"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Status:
-    """What a status code of a kernel means.
-
-    Attributes
-    ----------
-    phase : str
-        Name of the phase.
-    randomised : bool
-        Whether the arm was drawn with fixed probabilities.
-    """
-
-    phase: str
-    randomised: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ReleaseName:
-    """What a release code of a kernel means: its name and the mechanism that made it private."""
-
-    name: str
-    mechanism: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Replications:
-    """Many runs of a design in one environment, kept as sums.
-
-    Attributes
-    ----------
-    tallies : ndarray of shape (replications, statuses, features, arms, 3)
-        Counts, sums and sums of squares of the rewards, by status of the round.
-    outcomes : ndarray of shape (replications, outcomes)
-        What the design reported at the end of each run; columns by `outcome_names`.
-    outcome_names : tuple of str
-        Names of the columns of `outcomes`.
-    statuses : tuple of Status
-        What the second axis of `tallies` means; empty where a design has one kind of round.
-    regret : ndarray of shape (replications,)
-        Pseudo-regret of each run.
-    contextual : bool
-        Whether the environment has contexts.
-    """
-
-    tallies: FloatArray
-    outcomes: FloatArray
-    outcome_names: tuple[str, ...]
-    statuses: tuple[Status, ...]
-    regret: FloatArray
-    contextual: bool
-
-    def _cells(self, part: int) -> FloatArray:
-        cells: FloatArray = self.tallies[..., part].sum(axis=1)
-        return cells if self.contextual else cells[:, 0]
-
-    @property
-    def pulls(self) -> FloatArray:
-        """Pulls, of shape (replications, arms) or (replications, features, arms)."""
-        return self._cells(0)
-
-    @property
-    def sums(self) -> FloatArray:
-        """Sums of rewards, of the shape of `pulls`."""
-        return self._cells(1)
-
-    @property
-    def means(self) -> FloatArray:
-        """Sample means, of the shape of `pulls`; NaN where an arm was never pulled."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.sums / np.where(self.pulls > 0, self.pulls, np.nan), dtype=np.float64)
-
-    @property
-    def released(self) -> dict[str, FloatArray]:
-        """Released numbers by name, each of shape (replications, features)."""
-        groups: dict[str, list[int]] = {}
-        for column, name in enumerate(self.outcome_names):
-            groups.setdefault(name, []).append(column)
-        return {name: self.outcomes[:, columns] for name, columns in groups.items()}
-
-    def phase_tallies(self, phase: str, randomised: bool | None = None) -> FloatArray:
-        """Counts, sums and squares of the rounds of a phase.
-
-        Parameters
-        ----------
-        phase : str
-            Name of the phase.
-        randomised : bool, optional
-            Keep only randomised (True) or other (False) rounds.
-
-        Returns
-        -------
-        ndarray of shape (replications, features, arms, 3)
-            Tallies of those rounds.
-        """
-        keep = [
-            code
-            for code, status in enumerate(self.statuses)
-            if status.phase == phase and randomised in (None, status.randomised)
-        ]
-        if not keep:
-            known = ", ".join(sorted({status.phase for status in self.statuses})) or "none"
-            raise ParameterError(
-                "phase_tallies", [f"there is no such phase as {phase!r}; there are: {known}"]
-            )
-        return np.asarray(self.tallies[:, keep].sum(axis=1), dtype=np.float64)
+__all__ = ["Design"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +44,14 @@ class Design(ABC):
         """What is wrong with the parameters."""
 
     @abstractmethod
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
+
+    def _has_shortcut(self, environment: Environment) -> bool:
+        """Whether a run can be made of stretches in which nothing adapts, exactly in distribution."""
+        return False
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
         """The privacy that the actions and releases have, composed from the design's mechanisms.
@@ -267,6 +167,7 @@ class Design(ABC):
         rng: RandomSource | None = None,
         n_jobs: int = 1,
         start: int = 0,
+        by_rounds: bool | None = None,
     ) -> Replications:
         """Run the design many times and keep sums only: memory does not grow with the horizon.
 
@@ -284,6 +185,10 @@ class Design(ABC):
             Worker processes, -1 for all cores; the numbers are the same for any.
         start : int
             First run, a multiple of 64: the result holds runs `start` to `replications`.
+        by_rounds : bool, optional
+            Loop over every round, with the numbers of `run`. By default only where the design has no exact
+            shortcut: over a stretch in which nothing adapts, counts and sums of 0/1 rewards are binomial, so
+            that drawing these has the same distribution.
 
         Returns
         -------
@@ -296,7 +201,10 @@ class Design(ABC):
             If the horizon, the replications or the number of arms do not fit.
         """
         self._check(env, horizon, replications)
-        block = replicate_blocks(self, env, horizon, replications, rng, n_jobs, start)
+        looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
+        if not looped and not self._has_shortcut(env):
+            raise ParameterError(type(self).__name__, [f"by_rounds=False: there is no shortcut in {env!r}"])
+        block = replicate_blocks(self, env, horizon, replications, rng, n_jobs, start, looped)
         cells = block.tallies.sum(axis=1)
         return Replications(
             tallies=block.tallies,
@@ -338,7 +246,7 @@ class Design(ABC):
             guarantee=guarantee,
             reward_guarantee=self.reward_guarantee(horizon, env.n_arms),
             design=self.record(),
-            noise=None if guarantee is None else "simulation",
+            noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
             releases=self._releases(run.released, env),
             adaptive_rounds=self._adaptive_rounds(run, horizon),
         )

@@ -9,12 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import Design, Status
+from adaptinf.designs.base import Design
+from adaptinf.designs.replications import Status
 from adaptinf.parameters import number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, simulate_block
+from adaptinf.simulation.run import BERNOULLI, ROUND, SCALARS, EnvironmentTables, Record, simulate_block
+from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -172,6 +174,66 @@ def _run_block(
     )
 
 
+@compiled
+def _run_epochs(
+    tables: _Tables,
+    environment: EnvironmentTables,
+    horizon: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    tallies: FloatArray,
+    outcomes: FloatArray,
+    record: Record,
+) -> None:
+    half = horizon // 2
+    for run in range(tallies.shape[0]):
+        state[:] = 0.0
+        draw_arrivals(environment, 0, half, rng, state[_ARRIVALS])
+        for feature in range(tables.n_features):
+            left = int(state[_ARRIVALS, feature])
+            state[_EPOCH, feature] = 1.0
+            while left > 0 and state[_KEPT, feature] == 0.0:
+                length = int(np.ceil(tables.lengths[int(state[_EPOCH, feature])]))
+                stretch = min(length, left)
+                _randomise(environment, feature, stretch, rng, state, tallies[run, LEARNING_RANDOMISED])
+                left -= stretch
+                if stretch == length:
+                    _epoch_ends(tables, state, feature)
+            better = int(state[_KEPT, feature]) - 1
+            if left > 0:
+                draw_arm(environment, feature, better, left, rng, tallies[run, LEARNING_BETTER])
+        _half_time(tables, state)
+        draw_arrivals(environment, half, horizon, rng, state[_SECOND])
+        trial = int(np.ceil(state[SCALARS, _T_MIN]))
+        for feature in range(tables.n_features):
+            arrivals = int(state[_SECOND, feature])
+            included = min(arrivals, trial)
+            _randomise(environment, feature, included, rng, state, tallies[run, ESTIMATION_RANDOMISED])
+            better = int(state[_KEPT, feature]) - 1
+            draw_arm(environment, feature, better, arrivals - included, rng, tallies[run, ESTIMATION_BETTER])
+        _finish(tables, state, outcomes[run])
+
+
+@kernel
+def _randomise(
+    environment: EnvironmentTables,
+    feature: int,
+    arrivals: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    tally: FloatArray,
+) -> None:
+    """Assign arrivals by fair coins and add their rewards to the sums of the epoch."""
+    treated = rng.binomial(arrivals, 0.5)
+    for arm in range(2):
+        count = treated if arm == 1 else arrivals - treated
+        total = draw_arm(environment, feature, arm, count, rng, tally)
+        state[_COUNT + arm, feature] += count
+        state[_SUM + arm, feature] += total
+        state[_POOLED_COUNT + arm, feature] += count
+        state[_POOLED_SUM + arm, feature] += total
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConSE(Design):
     """Contextual successive elimination, then a randomised trial: two arms, finitely many contexts.
@@ -186,12 +248,14 @@ class ConSE(Design):
     ParameterError
         If alpha is not in [0, 1].
 
-    Notes ----- First half: each context is randomised by fair coins in epochs of R_e arrivals until its
-    means differ by more than 2 h_e; from then on it gets the better arm. Second half: the first T_min
-    arrivals of each context are randomised, T_min = max(log n, min_j f_j^(1 - alpha)), f_j the arrivals of
-    context j in the first half; the others get the better arm. The paper's epoch 0 holds log 0: epochs
-    start at 1. T_min is rounded up. A context that is undecided at half-time takes the arm with the higher
-    mean over all of its randomised arrivals.
+    Notes
+    -----
+    First half: each context is randomised by fair coins in epochs of R_e arrivals until its means differ by
+    more than 2 h_e; from then on it gets the better arm. Second half: the first T_min arrivals of each
+    context are randomised, T_min = max(log n, min_j f_j^(1 - alpha)), f_j the arrivals of context j in the
+    first half; the others get the better arm. The paper's epoch 0 holds log 0: epochs start at 1. T_min is
+    rounded up. A context that is undecided at half-time takes the arm with the higher mean over all of its
+    randomised arrivals.
 
     Rewards are taken to lie in [0, 1]. The second half's randomised rounds are a randomised trial given the
     first half, so differences in means over them are unbiased. Later propensities are 0 or 1.
@@ -223,7 +287,12 @@ class ConSE(Design):
         """Names of what a run reports at its end."""
         return ("t_min", *["better_arm"] * n_features)
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def _has_shortcut(self, environment: Environment) -> bool:
+        return environment.tables(1).kind == BERNOULLI
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         lengths, widths = epoch_sequences(horizon)
         tables = _Tables(
@@ -237,7 +306,7 @@ class ConSE(Design):
             released=np.zeros((0, 5)),
         )
         return Program(
-            _run_block,
+            _run_block if by_rounds else _run_epochs,
             tables,
             (_ROWS, max(environment.n_features, _SCALAR_COLUMNS)),
             n_statuses=len(CONSE_STATUSES),

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import ReleaseName
 from adaptinf.designs.conse import (
     CONSE_STATUSES,
     ESTIMATION_BETTER,
@@ -19,6 +18,7 @@ from adaptinf.designs.conse import (
     estimation_budget,
     write_propensity,
 )
+from adaptinf.designs.replications import ReleaseName
 from adaptinf.privacy.noise import laplace, uniform
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, release, simulate_block

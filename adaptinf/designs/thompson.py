@@ -180,13 +180,17 @@ class Thompson(Design):
     ParameterError
         Listing every parameter that is out of range.
 
-    Notes ----- The probability of being best has a closed form for two normal arms; otherwise the frequency
-    among `draws` posterior draws stands for it. The arm is drawn from these very numbers, after the floor,
-    so the logged propensities are exact, given the past and the frequencies. Probabilities below the floor
-    are raised to it and the excess of the others over it shrinks in proportion.
+    Notes
+    -----
+    The probability of being best has a closed form for two normal arms; otherwise the frequency among
+    `draws` posterior draws stands for it. The arm is drawn from these very numbers, after the floor, so the
+    logged propensities are exact, given the past and the frequencies. Probabilities below the floor are
+    raised to it and the excess of the others over it shrinks in proportion.
 
-    References ---------- Thompson, W. R. (1933). On the likelihood that one unknown probability exceeds
-    another in view of the evidence of two samples. Biometrika 25, 285-294.
+    References
+    ----------
+    Thompson, W. R. (1933). On the likelihood that one unknown probability exceeds another in view of the
+    evidence of two samples. Biometrika 25, 285-294.
 
     Examples
     --------
@@ -249,7 +253,9 @@ class Thompson(Design):
         later = (steps - initial) // self.batch_size + (1 if initial else 0)
         return np.where(steps < initial, 0, later)
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         n_arms = environment.n_arms
         scale, decay = self.floor if isinstance(self.floor, tuple) else (self.floor or 0.0, 0.0)

@@ -9,10 +9,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import Design, ReleaseName
+from adaptinf.designs.base import Design
+from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, number_problem
-from adaptinf.privacy.counters import COUNTERS, counter_scales, counter_slots, next_noise, noise_row
+from adaptinf.privacy.counters import (
+    COUNTERS,
+    counter_scales,
+    counter_slots,
+    fresh_scale,
+    next_noise,
+    noise_row,
+)
 from adaptinf.privacy.laplace_sums import counter_quantiles
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
@@ -103,7 +111,8 @@ def _update(
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
         noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, int(count), source)
         state[_NOISE, arm] = noise
-        release(tables, state, 0, arm, state[_SUM, arm] + noise, tables.node)
+        scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, int(count))
+        release(tables, state, 0, arm, state[_SUM, arm] + noise, scale)
     else:
         state[_SUM, arm] += reward
     _refresh(tables, state, arm)
@@ -167,7 +176,9 @@ class UCB(Design):
     def _problems(self) -> list[str]:
         return number_problem("width", self.width, 0.0, open_low=True)
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         n_arms = environment.n_arms
         tables = _Tables(
@@ -215,18 +226,22 @@ class PrivateUCB(Design):
     ParameterError
         Listing every parameter that is out of range.
 
-    Notes ----- Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. A
-    reward enters the counter of one arm only, so the actions and the noisy sums are epsilon-differentially
-    private, not K epsilon. Given the past, the propensities depend on the counters' noise and are not
-    tractable: the log has none.
+    Notes
+    -----
+    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. A reward enters the
+    counter of one arm only, so the actions and the noisy sums are epsilon-differentially private, not K
+    epsilon. Given the past, the propensities depend on the counters' noise and are not tractable: the log
+    has none.
 
     Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T
     log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q
     is interpolated in log t between four points an octave.
 
-    References ---------- Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via
-    differential privacy. ICML. Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private
-    stochastic multi-arm bandits. UAI.
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+    Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private stochastic multi-arm
+    bandits. UAI.
 
     Examples
     --------
@@ -267,7 +282,9 @@ class PrivateUCB(Design):
         )
         return PrivacyGuarantee(epsilon=float(self.epsilon) / n_arms, reasons=(reason,))
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         n_arms = environment.n_arms
         budget = self.guarantee(horizon, n_arms).epsilon

@@ -118,8 +118,10 @@ def _program(
 class Uniform(Design):
     """Assign every arm with the same probability in every round.
 
-    Notes ----- The actions do not depend on any data, so they are 0-differentially private, and ordinary
-    statistics are valid.
+    Notes
+    -----
+    The actions do not depend on any data, so they are 0-differentially private, and ordinary statistics are
+    valid.
 
     Examples
     --------
@@ -139,7 +141,9 @@ class Uniform(Design):
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         return 0
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         return _program(environment, 1.0, 0.0, max(1, horizon), recording)
 
@@ -193,6 +197,8 @@ class EpsilonGreedy(Design):
     def _batches(self, horizon: int, n_arms: int) -> Any:
         return None if self.batch_size == 1 else np.arange(horizon) // self.batch_size
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         return _program(environment, self.exploration, self.decay, self.batch_size, recording)

@@ -21,6 +21,7 @@ __all__ = [
     "COUNTERS",
     "counter_scales",
     "counter_slots",
+    "fresh_scale",
     "next_noise",
     "noise_nodes",
     "noise_row",
@@ -117,6 +118,15 @@ def next_noise(
         fresh += state[trunk_row + 1 + trailing_zeros(earlier), column]
     state[trunk_row + 1 + trailing_zeros(inside), column] = fresh
     return float(state[trunk_row, column]) + fresh
+
+
+@kernel
+def fresh_scale(hybrid: bool, trunk: float, node: float, count: int) -> float:
+    """Scale of the one Laplace variable that is new in the running sum at `count`."""
+    if hybrid:
+        level = top_bit(count)
+        return trunk if count == 1 << level else node * level
+    return node
 
 
 @kernel

@@ -353,8 +353,10 @@ class Tableau(Environment):
     ParameterError
         If a reward is not finite or the lengths differ.
 
-    Notes ----- `means` are the means of the columns (by context), and regret is that of the best fixed arm
-    over the rounds that were run.
+    Notes
+    -----
+    `means` are the means of the columns (by context), and regret is that of the best fixed arm over the
+    rounds that were run.
 
     Examples
     --------

@@ -57,8 +57,10 @@ class Program:
 class Collector(Protocol):
     """Anything that can be run: a design."""
 
-    def program(self, environment: Environment, horizon: int, *, recording: bool) -> Program:
-        """Compiled entry point and tables; `recording` asks for propensities and releases."""
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Entry point and tables; `recording` asks for propensities and releases, else a shortcut will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ def replicate_blocks(
     rng: RandomSource | None,
     n_jobs: int = 1,
     start: int = 0,
+    by_rounds: bool = True,
 ) -> Block:
     """Run a design many times and keep the tallies.
 
@@ -125,6 +128,8 @@ def replicate_blocks(
         Worker processes; the numbers are the same for any.
     start : int
         First run, a multiple of the block size.
+    by_rounds : bool
+        Loop over every round; otherwise the design's exact shortcut.
 
     Returns
     -------
@@ -134,11 +139,11 @@ def replicate_blocks(
     root = seed_sequence(rng)
     starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:
-        return _run_blocks(collector, environment, horizon, replications, root, list(starts))
+        return _run_blocks(collector, environment, horizon, replications, root, list(starts), by_rounds)
     workers = max(1, min(len(starts), 4 * abs(n_jobs)))
-    shares = [list(part) for part in np.array_split(np.asarray(starts), workers)]
+    shares = [part.tolist() for part in np.array_split(np.asarray(starts), workers)]
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_run_blocks)(collector, environment, horizon, replications, root, [int(s) for s in share])
+        delayed(_run_blocks)(collector, environment, horizon, replications, root, share, by_rounds)
         for share in shares
     )
     return Block(
@@ -182,8 +187,9 @@ def _run_blocks(
     replications: int,
     root: np.random.SeedSequence,
     starts: list[int],
+    by_rounds: bool,
 ) -> Block:
-    program = collector.program(environment, horizon, recording=False)
+    program = collector.program(environment, horizon, recording=False, by_rounds=by_rounds)
     world = environment.tables(horizon)
     record = empty_record(0, environment.n_arms, with_propensities=False)
     sizes = [min(BLOCK, replications - first) for first in starts]
