@@ -1,0 +1,390 @@
+"""Arm means and contrasts: defaults, refusals, corrected columns, and reasons for what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.choice import Choice
+from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.reference import (
+    BinomialDifferenceReference,
+    BinomialReference,
+    NormalReference,
+    StudentReference,
+)
+from adaptinf.inference.results import Estimand
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+
+ARMS = ("a", "b", "c")
+HORIZON = 300
+FLOOR = DesignRecord("Thompson", {"floor": (1 / 3, 0.7)})
+
+
+def make_log(
+    propensities: str = "all",
+    *,
+    binary: bool = True,
+    arms: tuple[Any, ...] = ARMS,
+    zero: int | None = None,
+    **metadata: Any,
+) -> AdaptiveLog:
+    """A log with the propensities of all arms, of the chosen one, or of none."""
+    rng = np.random.default_rng(12)
+    probabilities = rng.dirichlet([3.0, 3.0, 3.0], size=HORIZON)
+    if zero is not None:
+        probabilities[:5, zero] = 0.0
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+    action = np.array([rng.choice(3, p=p) for p in probabilities])
+    rate = np.array([0.3, 0.5, 0.7])[action]
+    reward = rng.binomial(1, rate).astype(float) if binary else rng.normal(rate)
+    full = np.column_stack([probabilities, np.zeros((HORIZON, len(arms) - 3))])
+    arrays = LogArrays(
+        action=action,
+        reward=reward,
+        propensity=None if propensities == "none" else full[np.arange(HORIZON), action],
+        propensities=full if propensities == "all" else None,
+    )
+    return AdaptiveLog.from_arrays(arrays, arms=arms, **metadata)
+
+
+def notes(result: Any) -> str:
+    return " ".join(result.notes)
+
+
+class TestDefault:
+    def test_every_propensity(self) -> None:
+        assert default_estimator(make_log()) == Choice("aipw", "sqrt", None)
+
+    @pytest.mark.parametrize("floor", [(1 / 3, 0.7), [1 / 3, 0.7]])
+    def test_a_floor_of_known_decay(self, floor: Any) -> None:
+        log = make_log(design=DesignRecord("Thompson", {"floor": floor}))
+        assert default_estimator(log) == Choice("aipw", "two-point", 0.7)
+
+    @pytest.mark.parametrize("floor", [None, 0.05, (0.3, 1.0)])
+    def test_a_floor_without_a_usable_decay(self, floor: Any) -> None:
+        log = make_log(design=DesignRecord("Thompson", {"floor": floor}))
+        assert default_estimator(log) == Choice("aipw", "sqrt", None)
+
+    def test_the_chosen_arms_propensity(self) -> None:
+        assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("aipw", "uniform", None)
+
+    def test_no_propensity(self) -> None:
+        assert default_estimator(make_log("none")) == Choice("sample-mean", None, None)
+
+    def test_a_zero_propensity_counts_for_its_own_arm_only(self) -> None:
+        log = make_log(zero=1)
+        assert default_estimator(log).estimator == "sample-mean"
+        assert default_estimator(log, ["a", "c"]).estimator == "aipw"
+
+    def test_fit_takes_it(self) -> None:
+        for log in (make_log(), make_log("chosen"), make_log("none"), make_log(design=FLOOR)):
+            choice = default_estimator(log)
+            for result in (ArmMeans(log).fit(), Contrast(log, treatment="b", control="a").fit()):
+                assert (result.estimator, result.weights) == (choice.estimator, choice.weights)
+
+    def test_weights_or_decay_alone_mean_aipw(self) -> None:
+        result = ArmMeans(make_log()).fit(decay=0.5)
+        assert (result.estimator, result.weights) == ("aipw", "two-point")
+        asked = ArmMeans(make_log()).fit("aipw", "two-point", decay=0.5)
+        np.testing.assert_array_equal(result.estimate, asked.estimate)
+        assert ArmMeans(make_log()).fit(weights="uniform").weights == "uniform"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("estimator", ["ipw", "aipw"])
+    def test_no_propensities(self, estimator: str) -> None:
+        with pytest.raises(InvalidForLog, match="the log has none") as caught:
+            ArmMeans(make_log("none")).fit(estimator)
+        assert caught.value.alternatives == ("sample-mean",)
+
+    @pytest.mark.parametrize("weights", ["sqrt", "two-point"])
+    def test_stabilised_weights_need_every_propensity(self, weights: str) -> None:
+        with pytest.raises(InvalidForLog, match="every arm's propensity at every round") as caught:
+            ArmMeans(make_log("chosen", design=FLOOR)).fit("aipw", weights)
+        assert caught.value.alternatives == ("aipw with uniform weights", "sample-mean")
+
+    def test_zero_propensities(self) -> None:
+        log = make_log(zero=1)
+        with pytest.raises(InvalidForLog, match="arm 'b' has propensity 0 in 5 of 300 rounds") as caught:
+            ArmMeans(log).fit("aipw", "uniform")
+        assert "sample-mean" in caught.value.alternatives
+        with pytest.raises(InvalidForLog, match="arm 'b' has propensity 0"):
+            Contrast(log, treatment="a", control="b").fit("ipw")
+        assert np.isfinite(Contrast(log, treatment="a", control="c").fit("aipw").estimate).all()
+
+    def test_a_sure_choice_leaves_nothing_for_the_others(self) -> None:
+        arrays = LogArrays(
+            action=np.array([0, 1, 0, 1]), reward=np.ones(4), propensity=np.array([0.5, 0.5, 1.0, 1.0])
+        )
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+        with pytest.raises(InvalidForLog, match="has propensity 0 in 1 of 4 rounds"):
+            ArmMeans(log).fit("ipw")
+        assert default_estimator(log).estimator == "sample-mean"
+
+    def test_two_point_needs_a_decay(self) -> None:
+        with pytest.raises(ParameterError, match="two-point weights need decay="):
+            ArmMeans(make_log()).fit("aipw", "two-point")
+
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, got 'ols'"),
+            ({"weights": "best"}, "weights must be one of uniform, sqrt, two-point, got 'best'"),
+            ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
+            ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
+            ({"weights": "sqrt", "decay": 0.5}, "decay belongs to two-point weights, not to sqrt"),
+            ({"weights": "two-point", "decay": 1.0}, r"decay must be in \[0, 1\), got 1.0"),
+            ({"weights": "two-point", "decay": -0.1}, r"decay must be in \[0, 1\), got -0.1"),
+            ({"test": "welch"}, "test must be one of auto, normal, t, exact, got 'welch'"),
+            ({"null": float("nan")}, "null must be a finite number, got nan"),
+        ],
+    )
+    def test_arguments(self, arguments: dict[str, Any], problem: str) -> None:
+        for model in (ArmMeans(make_log()), Contrast(make_log(), treatment="a", control="b")):
+            with pytest.raises(ParameterError, match=problem):
+                model.fit(**arguments)
+
+    def test_all_problems_at_once(self) -> None:
+        with pytest.raises(ParameterError) as caught:
+            ArmMeans(make_log()).fit("ols", "best", decay=2.0)
+        assert len(caught.value.problems) == 3
+
+    def test_arms(self) -> None:
+        log = make_log()
+        with pytest.raises(ParameterError, match="there is no arm 'z'; the log has 'a', 'b', 'c'"):
+            ArmMeans(log, arms=["a", "z"])
+        with pytest.raises(ParameterError, match="named more than once"):
+            Contrast(log, treatment="a", control="a")
+        with pytest.raises(ParameterError, match="name at least one arm"):
+            ArmMeans(log, arms=[])
+
+    def test_exact_tests_need_sample_means_of_binary_rewards(self) -> None:
+        with pytest.raises(InvalidForLog, match="they are of sample means"):
+            ArmMeans(make_log()).fit("aipw", test="exact")
+        with pytest.raises(InvalidForLog, match="all 0 or 1"):
+            ArmMeans(make_log(binary=False)).fit("sample-mean", test="exact")
+
+
+class TestCorrection:
+    guarantee = PrivacyGuarantee(epsilon=0.1)
+
+    def test_sample_means_of_a_private_adaptive_log(self) -> None:
+        for design in (None, FLOOR):
+            log = make_log(guarantee=self.guarantee, design=design)
+            result = ArmMeans(log).fit("sample-mean", null=0.5)
+            correction = correction_for(log)
+            assert result.correction == correction is not None
+            expected = correction.apply(result.reference.log_pvalues(0.5))
+            np.testing.assert_allclose(result.log_pvalues_corrected, expected, rtol=1e-15)
+            assert isinstance(result.reference, BinomialReference)
+            assert "not valid under adaptivity; the corrected columns" in notes(result)
+
+    def test_adaptive_rounds_are_what_counts(self) -> None:
+        log = make_log(guarantee=self.guarantee, adaptive_rounds=40)
+        result = ArmMeans(log).fit("sample-mean")
+        assert result.correction is not None
+        assert result.correction.n == 40
+
+    @pytest.mark.parametrize("estimator", ["ipw", "aipw"])
+    def test_inverse_weighting_needs_none(self, estimator: str) -> None:
+        assert ArmMeans(make_log(guarantee=self.guarantee)).fit(estimator).correction is None
+
+    @pytest.mark.parametrize("metadata", [{"design": DesignRecord("Uniform")}, {"adaptive_rounds": 0}])
+    def test_a_design_that_does_not_adapt_needs_none(self, metadata: dict[str, Any]) -> None:
+        result = ArmMeans(make_log(guarantee=self.guarantee, **metadata)).fit("sample-mean")
+        assert result.correction is None
+        assert isinstance(result.reference, StudentReference)
+        assert "not valid" not in notes(result)
+
+    def test_a_refused_correction_has_its_reason(self) -> None:
+        log = make_log(guarantee=PrivacyGuarantee(epsilon=0.1, delta=1e-6))
+        result = ArmMeans(log).fit("sample-mean")
+        assert result.correction is None
+        assert "No corrected columns: delta = 1e-06 is positive" in notes(result)
+
+    def test_without_a_guarantee_sample_means_are_naive(self) -> None:
+        result = Contrast(make_log("none"), treatment="b", control="a").fit()
+        assert result.correction is None
+        assert "not valid under adaptivity; a naive baseline" in notes(result)
+        assert "does not name its design" in notes(result)
+        assert "does not name" not in notes(ArmMeans(make_log(design=FLOOR)).fit("sample-mean"))
+
+
+class TestReferences:
+    guarantee = PrivacyGuarantee(epsilon=0.1)
+
+    def test_auto(self) -> None:
+        private = make_log(guarantee=self.guarantee)
+        contrast = Contrast(private, treatment="b", control="a")
+        assert isinstance(contrast.fit("sample-mean").reference, BinomialDifferenceReference)
+        assert isinstance(contrast.fit("aipw").reference, NormalReference)
+        continuous = make_log(guarantee=self.guarantee, binary=False)
+        assert isinstance(ArmMeans(continuous).fit("sample-mean").reference, StudentReference)
+        public = Contrast(make_log(), treatment="b", control="a").fit("sample-mean").reference
+        assert isinstance(public, StudentReference)
+
+    def test_on_request(self) -> None:
+        model = ArmMeans(make_log(guarantee=self.guarantee))
+        assert isinstance(model.fit("sample-mean", test="normal").reference, NormalReference)
+        assert isinstance(model.fit("sample-mean", test="t").reference, StudentReference)
+        assert isinstance(ArmMeans(make_log()).fit("sample-mean", test="exact").reference, BinomialReference)
+
+    def test_exact_counts(self) -> None:
+        log = make_log()
+        action, reward = log.arrays.action, log.arrays.reward
+        result = ArmMeans(log, arms=["c", "a"]).fit("sample-mean", test="exact")
+        assert isinstance(result.reference, BinomialReference)
+        assert result.reference.trials.tolist() == [np.sum(action == 2), np.sum(action == 0)]
+        assert result.reference.successes.tolist() == [reward[action == 2].sum(), reward[action == 0].sum()]
+        contrast = Contrast(log, treatment="c", control="a").fit("sample-mean", test="exact").reference
+        assert isinstance(contrast, BinomialDifferenceReference)
+        assert [contrast.successes[0], contrast.control_successes[0]] == result.reference.successes.tolist()
+        assert [contrast.trials[0], contrast.control_trials[0]] == result.reference.trials.tolist()
+
+    def test_t_for_inverse_weighting_counts_the_smaller_arm(self) -> None:
+        log = make_log()
+        pulls = np.bincount(log.arrays.action)
+        means = ArmMeans(log).fit("aipw", test="t").reference
+        assert isinstance(means, StudentReference)
+        assert means.df.tolist() == (pulls - 1).tolist()
+        contrast = Contrast(log, treatment="a", control="b").fit("aipw", test="t").reference
+        assert isinstance(contrast, StudentReference)
+        assert contrast.df.tolist() == [pulls[:2].min() - 1]
+
+
+class TestResults:
+    def test_order_and_labels(self) -> None:
+        log = make_log()
+        every, some = ArmMeans(log).fit(), ArmMeans(log, arms=["c", "a"]).fit()
+        assert some.terms == ("c", "a")
+        assert some.estimands == (Estimand("arm-mean", arm="c"), Estimand("arm-mean", arm="a"))
+        np.testing.assert_array_equal(some.params, every.params[["c", "a"]])
+        np.testing.assert_allclose(
+            some.cov_params().loc["c", "a"], every.cov_params().loc["c", "a"], rtol=1e-13
+        )
+
+    def test_contrast_is_a_difference_of_means(self) -> None:
+        log = make_log()
+        for estimator in ("sample-mean", "ipw", "aipw"):
+            means = ArmMeans(log).fit(estimator)
+            result = Contrast(log, treatment="c", control="a").fit(estimator)
+            assert result.terms == ("c - a",)
+            assert result.estimands == (Estimand("contrast", treatment="c", control="a"),)
+            assert result.params.iloc[0] == pytest.approx(means.params["c"] - means.params["a"], rel=1e-12)
+            covariance = means.cov_params()
+            variance = covariance.loc["c", "c"] + covariance.loc["a", "a"] - 2 * covariance.loc["c", "a"]
+            assert result.bse.iloc[0] ** 2 == pytest.approx(variance, rel=1e-10)
+
+    def test_diagnostics(self) -> None:
+        log = make_log()
+        pulls = np.bincount(log.arrays.action)
+        naive = ArmMeans(log).fit("sample-mean")
+        np.testing.assert_array_equal(naive.ess, pulls)
+        assert np.isnan(naive.min_propensity)
+        weighted = ArmMeans(log).fit("aipw")
+        assert log.arrays.propensities is not None
+        assert weighted.min_propensity == log.arrays.propensities.min()
+        assert (weighted.ess < pulls).all()
+        np.testing.assert_array_equal(weighted.diagnostics()["pulls"], pulls)
+        assert log.arrays.propensity is not None
+        chosen = ArmMeans(make_log("chosen")).fit("aipw")
+        assert chosen.min_propensity == pytest.approx(log.arrays.propensity.min(), rel=1e-15)
+        contrast = Contrast(log, treatment="b", control="a").fit("aipw")
+        assert contrast.ess.iloc[0] == weighted.ess[["a", "b"]].min()
+        assert contrast.diagnostics().iloc[0][["pulls_treatment", "pulls_control"]].tolist() == [
+            pulls[1],
+            pulls[0],
+        ]
+
+    def test_constant_propensities_give_every_reward_the_same_weight(self) -> None:
+        arrays = make_log().arrays
+        constant = LogArrays(
+            action=arrays.action,
+            reward=arrays.reward,
+            propensity=np.full(HORIZON, 1 / 3),
+            propensities=np.full((HORIZON, 3), 1 / 3),
+        )
+        log = AdaptiveLog.from_arrays(constant, arms=ARMS)
+        np.testing.assert_allclose(
+            ArmMeans(log).fit("aipw", "sqrt").ess, np.bincount(arrays.action), rtol=1e-12
+        )
+
+    def test_rows_are_kept_on_request_only(self) -> None:
+        model = ArmMeans(make_log())
+        assert model.fit("aipw").scores is None
+        kept = model.fit("aipw", "uniform", keep_scores=True)
+        assert kept.scores is not None
+        assert kept.scores["scores"].shape == kept.scores["weights"].shape == (HORIZON, 3)
+        np.testing.assert_allclose(kept.scores["scores"].mean(axis=0), kept.estimate, rtol=1e-12)
+
+    def test_facts_of_the_log(self) -> None:
+        guarantee = PrivacyGuarantee(epsilon=0.1)
+        log = make_log(guarantee=guarantee, design=FLOOR, noise="simulation")
+        facts = ArmMeans(log).fit().facts
+        assert (facts.n_rounds, facts.design) == (HORIZON, "Thompson")
+        assert (facts.guarantee, facts.noise) == (guarantee, "simulation")
+
+    def test_estimated_propensities_are_an_assumption(self) -> None:
+        assert "Propensities were estimated" in notes(ArmMeans(make_log(propensity_status="estimated")).fit())
+        assert "estimated:" not in notes(ArmMeans(make_log()).fit())
+
+    def test_uniform_weights_carry_a_warning_unless_the_design_is_uniform(self) -> None:
+        assert "Uniform weights: not normal" in notes(ArmMeans(make_log()).fit("aipw", "uniform"))
+        fixed = make_log(design=DesignRecord("Uniform"))
+        assert "not normal" not in notes(ArmMeans(fixed).fit("aipw", "uniform"))
+        assert "chosen arm's propensity alone" in notes(ArmMeans(make_log("chosen")).fit())
+        assert "decay 0.7" in notes(ArmMeans(make_log(design=FLOOR)).fit())
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        ("propensities", "estimator"), [("none", "sample-mean"), ("chosen", "ipw"), ("chosen", "aipw")]
+    )
+    def test_an_arm_that_was_never_chosen(self, propensities: str, estimator: str) -> None:
+        log = make_log(propensities, arms=(*ARMS, "d"))
+        result = ArmMeans(log).fit(estimator)
+        assert result.params.isna().tolist() == [False, False, False, True]
+        assert result.bse.isna().tolist() == [False, False, False, True]
+        assert result.pvalues.isna().tolist() == [False, False, False, True]
+        assert result.conf_int().isna().all(axis=1).tolist() == [False, False, False, True]
+        assert result.ess["d"] == 0.0
+        assert "d: never chosen" in notes(result)
+        contrast = Contrast(log, treatment="d", control="a").fit(estimator)
+        assert contrast.to_frame()[["estimate", "std_error", "p_value", "conf_low"]].isna().all(axis=None)
+        assert np.isfinite(result.cov_params().iloc[:3, :3]).all(axis=None)
+
+    def test_exact_tests_of_an_arm_that_was_never_chosen(self) -> None:
+        log = make_log("none", arms=(*ARMS, "d"))
+        result = ArmMeans(log).fit(test="exact", null=0.5)
+        assert result.pvalues.isna().tolist() == [False, False, False, True]
+        assert Contrast(log, treatment="d", control="a").fit(test="exact").pvalues.isna().all()
+
+    def test_one_reward_has_no_standard_error(self) -> None:
+        arrays = LogArrays(action=np.array([0, 0, 0, 1]), reward=np.array([1.0, 0.0, 1.0, 1.0]))
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+        result = ArmMeans(log).fit()
+        assert result.params["b"] == 1.0
+        assert np.isnan(result.bse["b"])
+        assert np.isnan(result.pvalues["b"])
+        assert "b: chosen once" in notes(result)
+        assert Contrast(log, treatment="b", control="a").fit().pvalues.isna().all()
+        exact = ArmMeans(log).fit(test="exact", null=0.5)
+        assert exact.pvalues["b"] == pytest.approx(1.0)
+
+    def test_rewards_that_do_not_vary_are_no_certainty(self) -> None:
+        arrays = LogArrays(action=np.array([0, 0, 0, 1, 1]), reward=np.array([1.0, 1.0, 1.0, 0.0, 1.0]))
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+        result = ArmMeans(log).fit()
+        assert result.bse["a"] == 0.0
+        assert np.isnan(result.pvalues["a"])
+        assert result.conf_int().loc["a"].isna().all()
+        assert "a: its rewards do not vary" in notes(result)
+        exact = ArmMeans(log).fit(test="exact", null=0.5)
+        assert exact.pvalues["a"] == pytest.approx(0.25, rel=1e-12)
+        assert "do not vary" not in notes(exact)
