@@ -1,15 +1,20 @@
-"""Coverage of intervals of group effects at the truth, on the second half of a private design.
+"""Coverage of intervals of group effects at the truth.
 
-The half is simulated directly: arrivals are binomial, a fair coin assigns the arm, rewards are binary.
+The second half of a private design is simulated directly (arrivals are binomial, a fair coin assigns the
+arm, rewards are binary), and once more by the design itself.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from adaptinf.designs.dp_conse import DPConSE
+from adaptinf.inference.group_effects import group_aipw
 from adaptinf.inference.released import effect_from_mean, effect_from_sums, released_intervals
 from adaptinf.inference.small_samples import difference_intervals
+from adaptinf.simulation.environments import FiniteContext
 
 FEATURES = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]])
@@ -117,3 +122,46 @@ def test_adjustment_repairs_the_interval_of_rare_events():
         coverage.append(np.mean((low <= truth) & (truth <= high), axis=0))
     assert coverage[0].min() < 0.75
     assert coverage[1].min() > 0.94
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_everything_covers_on_runs_of_the_design(decay):
+    design = DPConSE(epsilon=1.0, alpha=decay)
+    environment = FiniteContext(FEATURES, MEANS)
+    sims = design.replicate(environment, horizon=HORIZON, replications=6_000, rng=7)
+    released = sims.released
+    estimate, low, high = released_intervals(
+        released["contrast_sum"],
+        released["arrivals"],
+        epsilon_sum=0.6,
+        epsilon_count=0.4,
+        minimum=released["t_min"] / 4,
+    )
+    usable = ~np.isnan(estimate)
+    assert usable.mean() > 0.999
+    assert within(((low <= EFFECTS) & (high >= EFFECTS))[usable], 0.948, 0.953)
+    for randomised in (True, None):
+        tallies = sims.phase_tallies("estimation", randomised=randomised)
+        _, low, high = difference_intervals(*np.moveaxis(tallies, -1, 0), binary=True)
+        assert within((low <= EFFECTS) & (high >= EFFECTS), 0.945, 0.952)
+
+
+def test_weighted_aipw_covers_when_propensities_follow_the_rewards():
+    rng = np.random.default_rng(8)
+    rounds, hits = 400, []
+    for _ in range(4_000):
+        group = rng.integers(0, 2, rounds)
+        share = np.full(rounds, 0.5)
+        early = np.arange(rounds) < rounds // 4
+        treated = (rng.random(rounds) < share).astype(np.int64)
+        reward = rng.normal(0.0, 1.0, rounds)
+        for code in (0, 1):
+            mine = early & (group == code)
+            ahead = reward[mine & (treated == 1)].mean() > reward[mine & (treated == 0)].mean()
+            share[~early & (group == code)] = 0.95 if ahead else 0.05
+        treated[~early] = rng.random(rounds - rounds // 4) < share[~early]
+        both = np.column_stack([1 - share, share])
+        own = both[np.arange(rounds), treated]
+        result = group_aipw(group, treated, reward, own, 2, both)
+        hits.append(np.abs(result.estimate) <= stats.t.isf(0.025, result.df) * result.std_error)
+    assert within(np.array(hits), 0.942, 0.962)
