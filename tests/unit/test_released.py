@@ -101,6 +101,27 @@ def test_p_value_is_at_most_alpha_exactly_where_the_interval_excludes_the_null(a
         np.testing.assert_array_equal(accepted, (low <= null) & (null <= high))
 
 
+def test_interval_is_the_hull_of_the_accepted_effects_on_a_fine_grid():
+    rng = np.random.default_rng(6)
+    effects = many_effects(rng, 1_500)
+    grid = np.sin(np.linspace(-np.pi / 2, np.pi / 2, 501))[:, None]
+    gap = np.abs(effects.center - grid)
+    spread = np.sqrt((1 - grid**2) / effects.size)
+    tails = log_normal_two_laplace_tail(gap, spread, effects.scale, np.abs(grid) * effects.slope)
+    p = np.log(2) + tails
+    for alpha in (0.2, 0.05, 1e-3, 1e-8):
+        low, high = effects.interval(float(np.log(alpha)))
+        accepted = p > np.log(alpha)
+        inside = (grid >= low) & (grid <= high)
+        assert not np.any(accepted & ~inside)
+        some = accepted.any(axis=0)
+        first, last = np.argmax(accepted, axis=0), 500 - np.argmax(accepted[::-1], axis=0)
+        outer_low, outer_high = grid[np.maximum(first - 1, 0), 0], grid[np.minimum(last + 1, 500), 0]
+        assert np.all((low >= outer_low)[some])
+        assert np.all((high <= outer_high)[some])
+        assert some.mean() > 0.5
+
+
 def test_effects_accepted_on_both_sides_of_a_null_accept_it_too():
     # The count noise grows with the effect, so -1 is more plausible than -0.1.
     weak = effect([0.05], [460.0], epsilon_sum=5.0, epsilon_count=0.01)
