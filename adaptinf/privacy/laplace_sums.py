@@ -12,7 +12,8 @@ from adaptinf.typing import FloatArray
 
 __all__ = ["counter_quantiles", "laplace_sum_log_tail", "laplace_sum_quantile"]
 
-_CONTOUR = np.linspace(0.0, 5.5, 61)
+_CONTOUR = np.linspace(0.0, 6.0, 65)
+_RAY = 0.7
 _KNOTS = 48
 
 
@@ -29,13 +30,14 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
     Returns
     -------
     ndarray of shape (n,)
-        Natural logarithms, good to about 1e-11.
+        Natural logarithms, good to about 1e-11; for one or two variables to 1e-7 close to 0.
 
     Notes
     -----
     Lugannani-Rice inversion without the approximation: the moment generating function is integrated along a
-    parabola through the saddle point that bends around the poles, where the trapezoidal rule converges
-    geometrically.
+    curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
+    geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no factor
+    1 - b^2 s^2 is smaller than 1, so that the poles further out do no harm.
 
     Examples
     --------
@@ -106,10 +108,12 @@ def _tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> tuple[FloatAr
     third = (4.0 * terms * scales**3 * np.sqrt(square) * (3.0 + square) / rest**3).sum(
         axis=1
     ) - 2.0 * saddle**-3.0
-    bend = np.maximum(third / (6.0 * second), 0.05 * np.sqrt(second))
+    bend = np.maximum(third / (6.0 * second), 0.05 * np.sqrt(second))[:, None]
+    several = ((scales > 0.0) & (scales < scales.max(axis=1, keepdims=True))).any(axis=1, keepdims=True)
     along = np.sinh(_CONTOUR) / np.sqrt(second)[:, None]
-    point = saddle[:, None] + 1j * along + bend[:, None] * along**2
-    speed = (1j + 2.0 * bend[:, None] * along) * np.cosh(_CONTOUR) / np.sqrt(second)[:, None]
+    root = np.sqrt(1.0 + (2.0 * bend * along / np.where(several, _RAY, np.inf)) ** 2)
+    point = saddle[:, None] + 1j * along + 2.0 * bend * along**2 / (1.0 + root)
+    speed = (1j + 2.0 * bend * along / root) * np.cosh(_CONTOUR) / np.sqrt(second)[:, None]
     log_mgf = -(terms[:, None, :] * np.log(1.0 - (scales[:, None, :] * point[:, :, None]) ** 2)).sum(axis=2)
     start = -(terms * np.log1p(-square)).sum(axis=1) - saddle * x
     density = np.exp(log_mgf - point * x[:, None] - start[:, None]) * speed

@@ -165,7 +165,7 @@ def test_coins_are_fair_and_independent_of_the_context() -> None:
 
 def test_reported_outcomes() -> None:
     design, environment = ConSE(alpha=0.4), FiniteContext(*THREE)
-    sims = design.replicate(environment, horizon=9_000, replications=5, rng=8)
+    sims = design.replicate(environment, horizon=9_000, replications=5, rng=8, by_rounds=True)
     names = list(sims.outcome_names)
     for row, log in enumerate(design.logs(environment, horizon=9_000, replications=5, rng=8)):
         expected = conse(feature_of(log), log.arrays.action, log.arrays.reward, 0.4, 3)

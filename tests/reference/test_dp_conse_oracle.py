@@ -204,7 +204,7 @@ def test_corrected_noise_has_the_stated_law(rewards: str) -> None:
 
 def test_corrected_replicates_report_the_releases_of_the_log() -> None:
     design = DPConSE(epsilon=1.0, alpha=0.2)
-    sims = design.replicate(THREE, horizon=3_000, replications=70, rng=11)
+    sims = design.replicate(THREE, horizon=3_000, replications=70, rng=11, by_rounds=True)
     logs = list(design.logs(THREE, horizon=3_000, replications=70, rng=11))
     for r in (0, 1, 7, 63, 64, 69):
         oracle = CorrectedOracle(logs[r], design, 3)
