@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adaptinf.audit import coverage, coverage_from_tallies, true_value
+from adaptinf.designs import PrivateUCB, Uniform
+from adaptinf.errors import ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.results import Estimand
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext
+
+ENV = BernoulliArms([0.3, 0.6])
+
+
+def fit_both(log):
+    return {"means": ArmMeans(log).fit(), "contrast": Contrast(log, treatment=1, control=0).fit()}
+
+
+def normal_intervals(sims):
+    size = 1.96 * np.sqrt(sims.means * (1 - sims.means) / sims.pulls)
+    return {"wald": (sims.means, sims.means - size, sims.means + size)}
+
+
+def test_numbers_equal_a_literal_loop_over_logs():
+    design = Uniform()
+    result = coverage(design, ENV, fit_both, 200, 70, rng=3).frame.set_index(["analysis", "term"])
+    covered, errors, widths = [], [], []
+    for log in design.logs(ENV, 200, 70, rng=3):
+        contrast = Contrast(log, treatment=1, control=0).fit()
+        low, high = contrast.conf_int().to_numpy()[0]
+        covered.append(low <= 0.3 <= high)
+        errors.append(contrast.params.iloc[0] - 0.3)
+        widths.append(high - low)
+    row = result.loc[("contrast", "1 - 0")]
+    assert row["runs"] == 70
+    assert row["coverage"] == pytest.approx(np.mean(covered), abs=1e-12)
+    assert row["bias"] == pytest.approx(np.mean(errors), abs=1e-12)
+    assert row["sd"] == pytest.approx(np.std(errors), rel=1e-9)
+    assert row["width"] == pytest.approx(np.mean(widths), rel=1e-12)
+    assert row["below"] + row["above"] + row["coverage"] == pytest.approx(1.0)
+
+
+def test_a_corrected_interval_has_its_own_row_and_covers_more():
+    frame = coverage(PrivateUCB(epsilon=0.05), ENV, fit_both, 200, 64, rng=0).frame.set_index("analysis")
+    assert frame.loc["contrast, corrected", "width"] > frame.loc["contrast", "width"]
+    assert frame.loc["contrast, corrected", "coverage"] >= frame.loc["contrast", "coverage"]
+
+
+def test_the_same_numbers_for_any_number_of_workers():
+    one = coverage(Uniform(), ENV, fit_both, 60, 2_100, rng=1, n_jobs=1).frame
+    two = coverage(Uniform(), ENV, fit_both, 60, 2_100, rng=1, n_jobs=2).frame
+    assert one.equals(two)
+
+
+def test_tallies_give_the_numbers_of_logs():
+    def wald(log):
+        return ArmMeans(log).fit(estimator="sample-mean", test="normal")
+
+    logs = coverage(Uniform(), ENV, wald, 300, 128, rng=2).frame
+    tallies = coverage_from_tallies(Uniform(), ENV, normal_intervals, [0.3, 0.6], 300, 128, rng=2).frame
+    np.testing.assert_allclose(tallies["bias"], logs["bias"], atol=1e-12)
+    assert tallies["term"].tolist() == ["0", "1"]
+
+
+def test_a_run_without_an_interval_is_counted():
+    def holes(sims):
+        estimate, low, high = normal_intervals(sims)["wald"]
+        low[::4] = np.nan
+        return {"holes": (estimate, low, high)}
+
+    frame = coverage_from_tallies(Uniform(), ENV, holes, [0.3, 0.6], 100, 64, rng=0).frame
+    assert frame["missing"].tolist() == [16, 16]
+    assert frame["runs"].tolist() == [48, 48]
+
+
+def test_truth_of_each_kind_of_estimand():
+    context = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    assert true_value(Estimand("arm-mean", arm=1), context) == pytest.approx(0.5)
+    assert true_value(Estimand("contrast", treatment=0, control=1), ENV) == pytest.approx(-0.3)
+    assert true_value(Estimand("cate", treatment=1, control=0, group=1), context) == pytest.approx(-0.3)
+    with pytest.raises(ParameterError, match=r"no arm 7(.|\n)*no context 9"):
+        true_value(Estimand("cate", treatment=7, control=0, group=9), context)
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(ParameterError, match="replications must be a whole number"):
+        coverage(Uniform(), ENV, fit_both, 10, 0, rng=0)
+    with pytest.raises(ParameterError, match="alpha"):
+        coverage(Uniform(), ENV, fit_both, 10, 64, rng=0, alpha=0.7)
+
+
+def test_it_prints_as_a_table():
+    text = str(coverage(Uniform(), ENV, fit_both, 60, 64, rng=1))
+    assert text.splitlines()[0] == "Uniform() in BernoulliArms(arms=[0, 1])"
+    assert "60 rounds, 64 replications, nominal coverage 0.95" in text
