@@ -92,12 +92,13 @@ def read_column(frame: Any, position: int) -> Column:
 
 def _read_pandas(series: pd.Series[Any]) -> Column:
     dtype = series.dtype
-    missing = np.asarray(series.isna(), dtype=bool)
-    numpy_dtype = np.dtype(getattr(dtype, "numpy_dtype", object))
     values: NDArray[Any]
     if isinstance(dtype, np.dtype):
         values = series.to_numpy()
-    elif isinstance(dtype, pd.CategoricalDtype):
+        return Column(values, pd.isna(values), str(dtype))
+    missing = np.asarray(series.isna(), dtype=bool)
+    numpy_dtype = np.dtype(getattr(dtype, "numpy_dtype", object))
+    if isinstance(dtype, pd.CategoricalDtype):
         values = _expand_categories(series)
     elif isinstance(dtype, pd.SparseDtype):
         values = np.asarray(series)
@@ -125,12 +126,12 @@ def _read_polars(series: Any) -> Column:
     missing = series.is_null().to_numpy()
     values: NDArray[Any]
     if dtype.is_integer() and "128" not in name:
-        values = series.fill_null(0).to_numpy()
+        values = (series.fill_null(0) if missing.any() else series).to_numpy()
     elif dtype.is_float():
         values = series.to_numpy()
         missing = missing | np.isnan(values)
     elif name == "Boolean":
-        values = series.fill_null(False).to_numpy()
+        values = (series.fill_null(False) if missing.any() else series).to_numpy()
     elif name == "Date" or name.startswith("Datetime"):
         values = series.to_numpy()
     else:

@@ -24,8 +24,8 @@ class Findings:
 
     def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
         """Add a problem of the rows where `offending` (shape (T,)) is true; nothing if there is none."""
-        rows = np.flatnonzero(offending)
-        if rows.size:
+        if offending.any():
+            rows = np.flatnonzero(offending)
             kept = tuple(rows[:_ROWS_KEPT].tolist())
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 

@@ -79,6 +79,9 @@ def _check_guarantee(name: str, given: object, found: Findings) -> PrivacyGuaran
         for problem in error.problems:
             found.add("bad-guarantee", f"{name}: {problem}")
         return None
+    except (TypeError, ValueError) as error:  # values that cannot even be compared, such as arrays
+        found.add("bad-guarantee", f"{name} has fields of the wrong type: {error}")
+        return None
     return guarantee if known else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 _LABELS = "strings, whole numbers, booleans or finite numbers"
+_AMBIGUOUS = "has labels that are equal but of different types, such as 1 and True; use one type"
 
 
 def check_reward_range(reward_range: object, found: Findings) -> tuple[float, float] | None:
@@ -129,6 +131,7 @@ def check_batches(column: Column, name: object, found: Findings) -> IntArray | N
     labels = read_labels(column)
     found.add_rows("missing-batch", f"{what} has no value", labels.missing)
     found.add_rows("bad-batch", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
     rows = np.flatnonzero(labels.codes >= 0)
     codes = labels.codes[rows]
     starts = np.flatnonzero(np.diff(codes, prepend=-1) != 0)
@@ -181,6 +184,7 @@ def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] |
     labels = read_labels(column)
     found.add_rows("missing-unit", f"{what} has no value", labels.missing)
     found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
     return _expand(labels)
 
 
@@ -250,6 +254,13 @@ def _not_text(labels: Labels) -> BoolArray:
     """Rows whose label is not a string; rows without a label do not count."""
     wrong = np.array([not isinstance(label, str) for label in labels.values] + [False], dtype=bool)
     return wrong[labels.codes]
+
+
+def _equal_to_another(labels: Labels) -> BoolArray:
+    """Rows whose label equals a label of another type."""
+    counts = Counter(labels.values)
+    equal = np.array([counts[label] > 1 for label in labels.values] + [False], dtype=bool)
+    return equal[labels.codes]
 
 
 def _mask(rows: IntArray, length: int) -> BoolArray:
