@@ -1,0 +1,367 @@
+"""The command line: exit codes, formats, what it refuses, and what it leaves alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import adaptinf as ai
+from adaptinf.cli import main
+
+COLUMNS = ["--action", "arm", "--reward", "y"]
+KNOWN = [*COLUMNS, "--propensity", "p"]
+
+
+def sample(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    share = rng.uniform(0.3, 0.7, n)
+    treated = rng.random(n) < share
+    return pd.DataFrame(
+        {
+            "arm": np.where(treated, "b & 50%_#1", "a<x>"),
+            "y": (rng.random(n) < 0.4 + 0.2 * treated).astype(int),
+            "p": np.where(treated, share, 1 - share),
+            "pa": 1 - share,
+            "pb": share,
+            "number": treated.astype(int),
+            "site": rng.integers(0, 3, n),
+            "coin": True,
+        }
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    file = tmp_path / "log.csv"
+    sample().to_csv(file, index=False)
+    return str(file)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; give back exit code, standard output and standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = int(str(stop.code))
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def log_of(frame: pd.DataFrame, **options: object) -> ai.AdaptiveLog:
+    return ai.AdaptiveLog(frame, **{"action": "arm", "reward": "y", **options})  # type: ignore[arg-type]
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version") == (0, f"adaptinf {ai.__version__}\n", "")
+    for command in ("demo", "validate", "analyze"):
+        code, out, _ = run(command, "--help")
+        assert (code, out.startswith(f"usage: adaptinf {command}")) == (0, True)
+
+
+def test_analyze_prints_the_summary_of_the_library(run: Run, path: str) -> None:
+    expected = ai.ArmMeans(log_of(sample(), propensity="p")).fit().summary(alpha=0.1)
+    assert run("analyze", path, *KNOWN, "--alpha", "0.1") == (0, f"{expected.as_text()}\n", "")
+
+
+def test_every_propensity_makes_the_weights_stable(run: Run, path: str) -> None:
+    named = "a<x>=pa,b & 50%_#1=pb"
+    code, out, _ = run("analyze", path, *COLUMNS, "--propensities", named, "--format", "csv")
+    log = log_of(sample(), propensities={"a<x>": "pa", "b & 50%_#1": "pb"})
+    result = ai.ArmMeans(log).fit()
+    assert (code, result.weights) == (0, "sqrt")
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), result.to_frame())
+
+
+@pytest.mark.parametrize("named", [["0=pa,1=pb"], ["0=pa", "1=pb"]])
+def test_arms_that_are_numbers(run: Run, path: str, named: list[str]) -> None:
+    columns = ["--action", "number", "--reward", "y"]
+    given = [part for pair in named for part in ("--propensities", pair)]
+    arms = ["--treatment", "1", "--control", "0"]
+    code, out, err = run("analyze", path, *columns, *given, *arms, "--format", "json")
+    assert (code, err) == (0, "")
+    log = log_of(sample(), action="number", propensities={0: "pa", 1: "pb"})
+    expected = ai.Contrast(log, treatment=1, control=0).fit()
+    [row] = json.loads(out)["results"]
+    assert (row["term"], row["estimate"]) == ("1 - 0", expected.params.iloc[0])
+
+
+def test_an_arm_that_nobody_chose_can_be_named(run: Run, tmp_path: Path) -> None:
+    frame = sample().assign(pc=0.25, pa=0.5, pb=0.25, p=lambda x: np.where(x["number"] == 1, 0.25, 0.5))
+    frame.to_csv(tmp_path / "three.csv", index=False)
+    code, out, _ = run(
+        "validate", str(tmp_path / "three.csv"), "--action", "number", "--reward", "y", "--propensities",
+        "0=pa,1=pb,2=pc",
+    )  # fmt: skip
+    assert code == 0
+    assert "3 arms (0, 1, 2)" in out
+    assert re.search(r"^ +2 +0 +- +-$", out, re.MULTILINE)
+
+
+def test_epsilon_brings_corrected_columns(run: Run, path: str) -> None:
+    arms = ["--treatment", "b & 50%_#1", "--control", "a<x>"]
+    code, out, _ = run("analyze", path, *COLUMNS, *arms, "--epsilon", "0.05", "--format", "json")
+    guarantee = ai.PrivacyGuarantee(epsilon=0.05, unit="reward")
+    expected = ai.Contrast(log_of(sample(), guarantee=guarantee), treatment=arms[1], control=arms[3]).fit()
+    record = json.loads(out)
+    assert code == 0
+    assert record["guarantee"] == guarantee.to_dict()
+    assert record["correction"] == {"epsilon": 0.05, "n": 300}
+    [row] = record["results"]
+    assert row["p_value_corrected"] == pytest.approx(expected.pvalues_corrected.iloc[0], rel=1e-12)
+    assert row["conf_high_corrected"] > row["conf_high"]
+
+
+def test_groups(run: Run, path: str) -> None:
+    code, out, _ = run("analyze", path, *KNOWN, "--by", "site", "--estimator", "aipw", "--format", "json")
+    expected = ai.CATE(log_of(sample(), propensity="p", context="site"), by="site").fit("aipw")
+    record = json.loads(out)
+    assert (code, record["model"]) == (0, "CATE")
+    assert [row["term"] for row in record["results"]] == ["site=0", "site=1", "site=2"]
+    assert [row["estimate"] for row in record["results"]] == expected.params.tolist()
+    code, out, _ = run("analyze", path, *COLUMNS, "--randomised", "coin", "--by", "site", "--format", "csv")
+    assert code == 0
+    assert len(out.splitlines()) == 4
+
+
+class Balance(HTMLParser):
+    """Depth of open tags, and the text between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_html_parses_and_keeps_names_literal(run: Run, path: str) -> None:
+    code, out, _ = run("analyze", path, *KNOWN, "--format", "html")
+    parser = Balance()
+    parser.feed(out)
+    parser.close()
+    assert (code, parser.open) == (0, [])
+    assert "a<x>" in parser.text
+    assert "b & 50%_#1" in parser.text
+
+
+def test_latex_is_balanced_and_escaped(run: Run, path: str) -> None:
+    code, out, _ = run("analyze", path, *KNOWN, "--format", "latex")
+    assert code == 0
+    assert out.count(r"\begin{tabular}") == out.count(r"\end{tabular}") == 2
+    bare = re.sub(r"\\[{}]", "", out)
+    assert bare.count("{") == bare.count("}")
+    assert r"b \& 50\%\_\#1" in out
+    assert re.search(r"(?<!\\)[%#_]", out) is None
+
+
+def test_csv_has_the_columns_of_to_frame(run: Run, path: str) -> None:
+    code, out, _ = run("analyze", path, *KNOWN, "--format", "csv")
+    rows = list(csv.reader(io.StringIO(out)))
+    expected = ai.ArmMeans(log_of(sample(), propensity="p")).fit().to_frame()
+    assert code == 0
+    assert rows[0] == list(expected.columns)
+    assert [row[0] for row in rows[1:]] == ["a<x>", "b & 50%_#1"]
+    assert [float(row[1]) for row in rows[1:]] == expected["estimate"].tolist()
+
+
+def test_json_has_null_where_a_number_is_missing(run: Run, tmp_path: Path) -> None:
+    pd.DataFrame({"arm": ["a", "a", "b"], "y": [0.5, 0.25, 0.75]}).to_csv(tmp_path / "few.csv", index=False)
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    code, out, _ = run("analyze", str(tmp_path / "few.csv"), *COLUMNS, "--format", "json", "--epsilon", "inf")
+    record = json.loads(out, parse_constant=refuse)
+    assert code == 0
+    assert record["results"][1]["estimate"] == 0.75
+    assert record["results"][1]["std_error"] is None
+    assert record["guarantee"]["epsilon"] == "inf"
+    assert any("chosen once" in note for note in record["notes"])
+
+
+def test_output_goes_to_a_file(run: Run, path: str, tmp_path: Path) -> None:
+    _, printed, _ = run("analyze", path, *KNOWN)
+    target = tmp_path / "table.txt"
+    assert run("analyze", path, *KNOWN, "--output", str(target)) == (0, "", "")
+    assert target.read_text(encoding="utf-8") == printed
+
+
+@pytest.mark.parametrize("name", ["own.parquet", "own.csv"])
+def test_a_file_of_our_own_needs_no_columns_and_refuses_them(run: Run, tmp_path: Path, name: str) -> None:
+    environment = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    log = ai.designs.DPConSE(epsilon=1.0, alpha=0.2).run(environment, horizon=5_000, rng=0)
+    file = tmp_path / name
+    (log.to_parquet if name.endswith("parquet") else log.to_csv)(file)
+    code, out, _ = run("analyze", str(file), "--by", "feature", "--estimator", "released", "--format", "csv")
+    assert code == 0
+    expected = ai.CATE(log, by="feature").fit("released").to_frame()
+    read = pd.read_csv(io.StringIO(out))
+    pd.testing.assert_frame_equal(read, expected)
+    code, out, err = run(
+        "analyze", str(file), "--action", "arm", "--reward-range", "0", "1", "--epsilon", "1"
+    )
+    assert (code, out) == (2, "")
+    assert "leave out --action, --epsilon, --reward-range" in err
+
+
+def test_parquet_of_other_origin(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    sample().to_parquet(file)
+    code, out, _ = run("validate", str(file), *KNOWN, "--context", "site", "--context", "pa")
+    assert code == 0
+    assert "300 rounds" in out
+
+
+def test_validate_describes_each_arm(run: Run, path: str) -> None:
+    code, out, err = run("validate", path, *KNOWN, "--reward-range", "-1", "1")
+    assert (code, err) == (0, "")
+    assert f"{path} is a valid log." in out
+    frame = sample()
+    for arm, rows in frame.groupby("arm"):
+        line = next(line for line in out.splitlines() if line.strip().startswith(str(arm)))
+        count, mean, smallest = line.split()[-3:]
+        assert int(count) == len(rows)
+        assert float(mean) == pytest.approx(rows["y"].mean(), rel=1e-3)
+        assert float(smallest) == pytest.approx(rows["p"].min(), rel=1e-3)
+
+
+def damaged(path: Path) -> None:
+    frame = sample().astype({"y": float})
+    frame.loc[3, "y"] = math.nan
+    frame.loc[5, "p"] = 1.5
+    frame.loc[9, "arm"] = None
+    frame.to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("command", ["validate", "analyze"])
+def test_a_bad_log_lists_every_problem(run: Run, tmp_path: Path, command: str) -> None:
+    damaged(tmp_path / "bad.csv")
+    code, out, err = run(command, str(tmp_path / "bad.csv"), *KNOWN, "--context", "sit")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"adaptinf {command}: the log has 4 problems")
+    assert len(re.findall("^  - ", err, re.MULTILINE)) == 4
+    for part in ("'sit' for context; did you mean 'site'?", "[row 3]", "[row 5]", "[row 9]"):
+        assert part in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "2 problems\n  - --action is needed"),
+        (["--action", "arm"], "--reward is needed"),
+        (
+            [*COLUMNS, "--treatment", "a<x>"],
+            "give --treatment and --control; the log has 'a<x>', 'b & 50%_#1'",
+        ),
+        ([*COLUMNS, "--treatment", "c", "--control", "a<x>"], "there is no arm 'c'"),
+        ([*COLUMNS, "--alpha", "0.5"], "alpha must be between 0 and 0.5"),
+        ([*COLUMNS, "--epsilon", "-1"], "epsilon must be 0 or more"),
+        ([*COLUMNS, "--estimator", "ipw"], "ipw is not valid for this log"),
+        ([*COLUMNS, "--estimator", "ols"], "estimator must be one of sample-mean, ipw, aipw"),
+        ([*COLUMNS, "--by", "site"], "difference-in-means is not valid for this log"),
+        ([*COLUMNS, "--propensities", "a<x>=pa", "--propensities", "a<x>=pb"], "arm 'a<x>' is given twice"),
+        ([*COLUMNS, "--propensities", "pa"], "invalid ARM=COLUMN list value: 'pa'"),
+        ([*COLUMNS, "--propensities", "a=pa,a=pb"], "invalid ARM=COLUMN list value"),
+        ([*COLUMNS, "--format", "xml"], "invalid choice: 'xml'"),
+        ([*COLUMNS, "--alpha", "x"], "invalid float value: 'x'"),
+        ([*COLUMNS, "--output", "/nowhere/at/all"], "No such file or directory"),
+    ],
+)
+def test_what_is_refused(run: Run, path: str, arguments: list[str], message: str) -> None:
+    code, out, err = run("analyze", path, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_files_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 is not enough")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "log.txt").write_text("arm,y\na,1\n")
+    for name in ("nowhere.csv", "broken.parquet", "empty.csv", "log.txt"):
+        code, out, err = run("validate", str(tmp_path / name), *COLUMNS)
+        assert (code, out) == (2, ""), name
+        assert err.startswith("adaptinf validate: "), name
+        assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["analyse"], ["demo", "--rng", "-1"], ["demo", "--rng", "x"]])
+def test_bad_usage(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("usage: adaptinf")
+
+
+def test_demo_prints_the_report_for_the_seed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptinf.demo.run_demo", lambda rng: f"report of seed {rng}")
+    assert run("demo") == (0, "report of seed 0\n", "")
+    assert run("demo", "--rng", "5") == (0, "report of seed 5\n", "")
+
+
+def loaded_after(*arguments: str) -> set[str]:
+    """Packages that a command imports, in a process of its own."""
+    code = (
+        "import contextlib, io, sys\nfrom adaptinf.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"    main({list(arguments)!r})\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return set(done.stdout.split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    assert not loaded_after("--help") & {
+        "numpy",
+        "pandas",
+        "scipy",
+        "numba",
+        "statsmodels",
+        "pyarrow",
+        "tqdm",
+    }
+
+
+def test_analyze_does_not_import_the_compiler(path: str) -> None:
+    loaded = loaded_after("analyze", path, *KNOWN)
+    assert "pandas" in loaded
+    assert not loaded & {"numba", "llvmlite", "joblib", "tqdm", "matplotlib"}
+
+
+def test_a_reader_that_stops_early_is_no_error(path: str) -> None:
+    command = [sys.executable, "-c", "import sys; from adaptinf.cli import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "analyze", path, *KNOWN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+        assert (process.wait(timeout=120), errors) == (0, "")
