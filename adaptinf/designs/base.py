@@ -15,7 +15,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.parameters import count_problem
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program, Run, iterate_runs, replicate_blocks
+from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
 
 __all__ = ["Design"]
@@ -155,7 +155,7 @@ class Design(ABC):
         AdaptiveLog
             A log with arrays of its own.
         """
-        self._check(env, horizon, replications)
+        self._check(env, horizon, replications, start)
         for run in iterate_runs(self, env, horizon, start, replications, rng):
             yield self._log(run, env, horizon)
 
@@ -200,7 +200,7 @@ class Design(ABC):
         ParameterError
             If the horizon, the replications or the number of arms do not fit.
         """
-        self._check(env, horizon, replications)
+        self._check(env, horizon, replications, start, n_jobs)
         looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
         if not looped and not self._has_shortcut(env):
             raise ParameterError(type(self).__name__, [f"by_rounds=False: there is no shortcut in {env!r}"])
@@ -215,9 +215,14 @@ class Design(ABC):
             contextual=bool(env.features),
         )
 
-    def _check(self, env: Environment, horizon: int, replications: int) -> None:
+    def _check(self, env: Environment, horizon: int, replications: int, start: int, n_jobs: int = 1) -> None:
         problems = count_problem("horizon", horizon, low=self.min_horizon)
         problems += count_problem("replications", replications)
+        problems += count_problem("start", start, low=0)
+        if not problems and (start % BLOCK or start >= replications):
+            problems.append(f"start must be a multiple of {BLOCK} below replications, got {start}")
+        if n_jobs != -1:
+            problems += count_problem("n_jobs, where it is not -1,", n_jobs)
         if env.n_arms < self.min_arms or (self.max_arms is not None and env.n_arms > self.max_arms):
             span = (
                 f"exactly {self.min_arms}" if self.min_arms == self.max_arms else f"at least {self.min_arms}"
@@ -253,22 +258,23 @@ class Design(ABC):
 
     def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
         record = run.record
-        action = record.action.copy()
-        propensities = record.propensities.copy() if record.propensities.shape[1] else None
-        chosen = None if propensities is None else propensities[np.arange(action.size), action]
+        known = record.propensities.shape[1] > 0
         phase = randomised = None
         if self.statuses:
             phase = np.array([phases.index(status.phase) for status in self.statuses])[record.status]
             randomised = np.array([status.randomised for status in self.statuses])[record.status]
         context = {}
         if env.features:
-            context[str(env.context_name)] = _labels(env.features)[record.feature]
+            coded = env.features == tuple(range(env.n_features))
+            context[str(env.context_name)] = (
+                record.feature if coded else _labels(env.features)[record.feature]
+            )
         return LogArrays(
-            action=action,
-            reward=record.reward.copy(),
-            propensity=chosen,
-            propensities=propensities,
-            batch=self._batches(action.size, env.n_arms),
+            action=record.action,
+            reward=record.reward,
+            propensity=record.propensity if known else None,
+            propensities=record.propensities if known else None,
+            batch=self._batches(record.action.size, env.n_arms),
             phase=phase,
             randomised=randomised,
             context=context,

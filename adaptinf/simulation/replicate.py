@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import count_problem
@@ -140,7 +140,7 @@ def replicate_blocks(
     starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:
         return _run_blocks(collector, environment, horizon, replications, root, list(starts), by_rounds)
-    workers = max(1, min(len(starts), 4 * abs(n_jobs)))
+    workers = min(len(starts), 4 * effective_n_jobs(n_jobs))
     shares = [part.tolist() for part in np.array_split(np.asarray(starts), workers)]
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_run_blocks)(collector, environment, horizon, replications, root, share, by_rounds)
@@ -159,25 +159,25 @@ def iterate_runs(
     stop: int,
     rng: RandomSource | None,
 ) -> Iterator[Run]:
-    """Recorded runs `start` to `stop` (both multiples of the block size, or the end), one at a time.
+    """Recorded runs `start` (a multiple of the block size) to `stop`, one at a time.
 
-    The arrays of a run are overwritten by the next one. The numbers are those of `replicate_blocks`.
+    Each run has arrays of its own. The numbers are those of `replicate_blocks`.
     """
     root = seed_sequence(rng)
     program = collector.program(environment, horizon, recording=True)
     tables, world = program.tables, environment.tables(horizon)
     with_propensities = tables.propensity.shape[0] > 0
-    record = empty_record(horizon, environment.n_arms, with_propensities)
     state = np.zeros(program.state_shape)
     tallies = _tallies(program, environment, 1)
-    outcomes = np.zeros((1, program.n_outcomes))
     stream = _stream(root, start)
     for run in range(start, stop):
         if run % BLOCK == 0:
             stream = _stream(root, run)
+        record = empty_record(horizon, environment.n_arms, with_propensities)
+        outcomes = np.zeros((1, program.n_outcomes))
         tallies[:] = 0.0
         program.entry(tables, world, horizon, stream, state, tallies, outcomes, record)
-        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])], outcomes[0])
+        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0])
 
 
 def _run_blocks(

@@ -84,8 +84,8 @@ class Record(NamedTuple):
         Arm, the design's status code and the context of each round.
     reward : ndarray of shape (rounds,)
         Rewards as drawn, never clipped.
-    propensities : ndarray of shape (rounds, arms)
-        Propensities given the past; 0 columns where the design has none.
+    propensity, propensities : ndarray of shape (rounds,) and (rounds, arms)
+        Of the chosen arm and of every arm, given the past; of length 0 where the design has none.
     context : ndarray of shape (1,)
         Where the loop puts the context of the round.
     """
@@ -94,6 +94,7 @@ class Record(NamedTuple):
     status: IntArray
     feature: IntArray
     reward: FloatArray
+    propensity: FloatArray
     propensities: FloatArray
     context: FloatArray
 
@@ -101,11 +102,12 @@ class Record(NamedTuple):
 def empty_record(horizon: int, n_arms: int, with_propensities: bool) -> Record:
     """Space for the rounds of one run; a horizon of 0 records nothing."""
     return Record(
-        action=np.zeros(horizon, dtype=np.int64),
-        status=np.zeros(horizon, dtype=np.int64),
-        feature=np.zeros(horizon, dtype=np.int64),
-        reward=np.zeros(horizon),
-        propensities=np.zeros((horizon, n_arms if with_propensities else 0)),
+        action=np.empty(horizon, dtype=np.int64),
+        status=np.empty(horizon, dtype=np.int64),
+        feature=np.empty(horizon, dtype=np.int64),
+        reward=np.empty(horizon),
+        propensity=np.empty(horizon if with_propensities else 0),
+        propensities=np.empty((horizon, n_arms if with_propensities else 0)),
         context=np.zeros(1),
     )
 
@@ -219,6 +221,7 @@ def simulate_block(
                 record.feature[step] = feature
                 record.reward[step] = reward
                 if with_propensities:
+                    record.propensity[step] = tables.propensity[arm]
                     for other in range(n_arms):
                         record.propensities[step, other] = tables.propensity[other]
             update(tables, state, context, arm, reward, rng)

@@ -68,17 +68,14 @@ def fit_aipw(log: AdaptiveLog) -> dict[str, Results]:
     arrays = log.arrays
     assert arrays.propensities is not None
     second = slice(log.n_rounds // 2, None)
-    usable = (arrays.propensities[second] > 0.0).all(axis=1)
-    propensities = arrays.propensities[second][usable]
-    action = arrays.action[second][usable]
-    effects = group_aipw(
-        arrays.context["feature"][second][usable],
-        action,
-        arrays.reward[second][usable],
-        propensities[np.arange(action.size), action],
-        len(ARRIVALS),
-        propensities,
-    )
+    propensities = arrays.propensities[second]
+    columns = [arrays.context["feature"], arrays.action, arrays.reward, arrays.propensity]
+    feature, action, reward, chosen = (column[second] for column in columns)
+    usable = propensities.min(axis=1) > 0.0
+    if not usable.all():
+        propensities = propensities[usable]
+        feature, action, reward, chosen = (column[usable] for column in (feature, action, reward, chosen))
+    effects = group_aipw(feature, action, reward, chosen, len(ARRIVALS), propensities)
     groups = range(len(ARRIVALS))
     result = Results(
         model="CATE",
