@@ -149,6 +149,16 @@ def test_interval_may_start_inside_when_the_estimate_is_beyond_one():
     assert p_at_one < 0.05 < p_inside
 
 
+def test_an_accepted_end_belongs_to_the_hull_across_a_dip():
+    # Far beyond 1 the p-value peaks inside, dips, and rises again up to 1, all of it at e^-100 or so.
+    beyond = effect([2.1385], [54.0], epsilon_sum=5.496, epsilon_count=3.664)
+    inner, dip, end = (beyond.log_pvalues(value)[0] for value in (0.48, 0.8667, 1.0))
+    assert dip == end < inner < -95
+    low, high = beyond.interval(end - 1.0)
+    assert low[0] < 0.48
+    assert high[0] == 1.0
+
+
 def test_mirrored_sums_give_mirrored_intervals():
     low, high = effect([0.2, -0.2], [150.0, 150.0]).interval(float(np.log(0.05)))
     np.testing.assert_array_equal(low, -high[::-1])
