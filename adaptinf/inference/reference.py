@@ -276,7 +276,7 @@ def _log_worst_tail(
     counts = (successes, trials, control_successes, control_trials)
 
     def tails(rate: FloatArray, *counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at_least = log_binomial_tails(counts[0], counts[1], np.clip(rate + null, 0.0, 1.0))[1]
+        at_least = log_binomial_tails(counts[0], counts[1], rate + null)[1]
         at_most = log_binomial_tails(counts[2], counts[3], rate)[0]
         return at_least, at_most
 

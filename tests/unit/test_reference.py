@@ -117,6 +117,13 @@ def test_binomial_difference_at_its_ends() -> None:
     assert reference.log_pvalues(1.0).tolist() == [0.0, -np.inf, -np.inf]
     assert reference.log_pvalues(-1.0).tolist() == [-np.inf, -np.inf, 0.0]
     assert reference.log_pvalues(1.2).tolist() == [-np.inf] * 3
+    # Limits that differ from 1 by less than a float can tell still exclude it.
+    tight = BinomialDifferenceReference(
+        np.array([416, 0]), np.array([416, 416]), np.array([2, 0]), np.array([2, 2])
+    )
+    assert excluded(tight, 1.0, -113.0).tolist() == [True, True]
+    assert excluded(tight, -1.0, -113.0).tolist() == [True, True]
+    assert tight.interval(-113.0)[0, 1] > 1.0 - 1e-12
     assert not excluded(reference, 1.0, -700.0)[0]
     assert excluded(reference, 1.0, -30.0)[1:].all()
 
