@@ -303,12 +303,14 @@ def test_a_column_that_looks_like_an_arms_is_left_alone_where_it_cannot_be_one()
     assert log.arms == (0, 1)
     assert log.arrays.propensities is None
     assert log.arrays.propensity.tolist() == [0.7] * 4
-    named = frame.assign(propensity_0=0.5, propensity_1=0.5)
+    named = frame.assign(propensity_0=0.5, propensity_1=0.5, propensity_02=0.5)
     assert AdaptiveLog(named, action="arm", reward="y").arms == (0, 1)
     with_names = FRAME.assign(propensity_a=0.3, propensity_b=0.3, propensity_c=0.4, propensity_score=0.7)
     with pytest.raises(LogValidationError, match=r"rows of .*'propensity_score' do not sum to 1"):
         AdaptiveLog(with_names, action="arm", reward="y")
     assert AdaptiveLog(with_names, action="arm", reward="y", arms=["a", "b", "c"]).n_arms == 3
+    chosen = with_names.assign(propensity_score=[0.3, 0.3, 0.3, 0.4])
+    assert AdaptiveLog(chosen, action="arm", reward="y", propensity="propensity_score").n_arms == 3
 
 
 def test_the_chosen_propensity_is_used_as_given() -> None:
@@ -405,6 +407,7 @@ METADATA: dict[str, Any] = {
             "features": np.array([[1.0, np.nan], [0.5, 2.0]]),
             "steps": (1, 2),
             "nested": {"float": [None, True, "x"], 3: 4},
+            "named_like_a_tag": {"tuple": "x"},
         },
     ),
     "noise": "release",
@@ -464,6 +467,7 @@ def test_design_parameters_come_back_in_their_types(tmp_path: Path, name: str) -
     assert parameters["bound"] == math.inf
     assert parameters["steps"] == (1, 2)
     assert parameters["nested"] == {"float": [None, True, "x"], 3: 4}
+    assert parameters["named_like_a_tag"] == {"tuple": "x"}
     assert np.array_equal(parameters["features"], np.array([[1.0, np.nan], [0.5, 2.0]]), equal_nan=True)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, DesignRecord
+from adaptinf.validation.columns import plain_label
 from adaptinf.validation.findings import Findings
 
 Expected = list[tuple[str, tuple[int, ...]]]
@@ -103,6 +104,10 @@ ROW_DAMAGE: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], Expected]] = [
     (whole("y", pd.array([1, None, 0, 1, 0, 1, None, 0], dtype="Int64")), [("missing-reward", (1, 6))]),
     (whole("y", pd.array([0.5] * 7 + [None], dtype="double[pyarrow]")), [("missing-reward", (7,))]),
     (put("p", {4: np.nan}), [("missing-propensity", (4,))]),
+    (
+        whole("p", pd.array([1, None] * 4, dtype="Int64")),
+        [("missing-propensity", (1, 3, 5, 7)), ("propensity-mismatch", (0, 2, 4, 6))],
+    ),
     (whole("p", list("01010101")), [("non-numeric-propensity", ALL)]),
     (whole("p", [True, False] * 4), [("non-numeric-propensity", ())]),
     (put("p", {1: 0.3003}), [("propensity-mismatch", (1,))]),
@@ -374,7 +379,14 @@ def test_a_lazy_polars_frame_is_no_frame() -> None:
     assert problems(pl.LazyFrame({"arm": ["a"], "y": [1.0]})) == [("not-a-frame", ())]
 
 
-@pytest.mark.parametrize("frame", [good_frame().iloc[:0], pl.from_pandas(good_frame()).head(0)])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        good_frame().iloc[:0],
+        pl.from_pandas(good_frame()).head(0),
+        pd.DataFrame(columns=list(good_frame())),
+    ],
+)
 def test_an_empty_frame(frame: Any) -> None:
     assert problems(frame) == [("empty-frame", ())]
 
@@ -494,6 +506,38 @@ def test_only_the_first_hundred_rows_are_kept_but_all_are_counted() -> None:
         found.raise_if_any()
     assert caught.value.problems[0].rows == tuple(range(1, 200, 2))
     assert caught.value.problems[0].total == 500
+
+
+def test_missing_values_of_polars_are_null_or_nan() -> None:
+    frame = pl.from_pandas(good_frame()).with_columns(y=pl.Series([None, np.nan, *[0.5] * 6], strict=False))
+    assert problems(frame) == [("missing-reward", (0, 1))]
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (np.int8(3), 3),
+        (np.bool_(True), True),
+        (np.float32(0.1), float(np.float32(0.1))),
+        (np.str_("a"), "a"),
+        (2**80, 2**80),
+        (np.timedelta64(1, "s"), None),
+        (float("inf"), None),
+        (np.float64("nan"), None),
+        (1j, None),
+        (None, None),
+        (b"a", None),
+    ],
+)
+def test_plain_labels(value: object, label: object) -> None:
+    found = plain_label(value)
+    assert (type(found), found) == (type(label), label)
+
+
+def test_a_long_double_is_a_label_only_where_float64_holds_it() -> None:
+    third = np.longdouble(1) / 3
+    assert plain_label(third) == (float(third) if float(third) == third else None)
+    assert plain_label(np.longdouble(0.5)) == 0.5
 
 
 def test_messages_say_what_to_do() -> None:
