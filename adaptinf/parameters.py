@@ -13,14 +13,16 @@ def number_problem(
     name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
 ) -> list[str]:
     """Say what is wrong with a number that must lie in [low, high], or (low, high]."""
-    span = f"{'above' if open_low else 'at least'} {low:g}" + (
-        f" and at most {high:g}" if high < math.inf else ""
-    )
+    if low == -math.inf and high == math.inf:
+        span = "that is finite"
+    else:
+        span = f"{'above' if open_low else 'at least'} {low:g}"
+        span += f" and at most {high:g}" if high < math.inf else ""
     if isinstance(value, bool) or not isinstance(value, Real):
         return [f"{name} must be a number {span}, got {value!r}"]
     value = float(value)
     inside = (value > low if open_low else value >= low) and value <= high and not math.isinf(value)
-    return [] if inside else [f"{name} must be {span}, got {value!r}"]
+    return [] if inside else [f"{name} must be {span.removeprefix('that is ')}, got {value!r}"]
 
 
 def count_problem(name: str, value: Any, low: int = 1) -> list[str]:

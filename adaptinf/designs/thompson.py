@@ -226,7 +226,10 @@ class Thompson(Design):
             return [f"prior_parameters must be a pair of numbers, got {pair!r}"]
         first, second = pair
         if self.prior == "normal":
-            return number_problem("prior variance", second, 0.0, open_low=True)
+            return [
+                *number_problem("prior mean", first, -math.inf),
+                *number_problem("prior variance", second, 0.0, open_low=True),
+            ]
         return [
             *number_problem("prior successes", first, 0.0, open_low=True),
             *number_problem("prior failures", second, 0.0, open_low=True),

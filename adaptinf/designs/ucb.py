@@ -270,6 +270,11 @@ class PrivateUCB(Design):
         problems += number_problem("width", self.width, 0.0, open_low=True)
         if self.delta is not None:
             problems += number_problem("delta", self.delta, 0.0, 1.0, open_low=True)
+            if self.calibration == "corrected":
+                problems.append("delta must be left out: it belongs to the published index")
+        relaxation: Any = self.relaxation
+        if not isinstance(relaxation, bool):
+            problems.append(f"relaxation must be True or False, got {relaxation!r}")
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:

@@ -95,7 +95,7 @@ def _saddle(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
         slope = (2.0 * terms * square / (1.0 - square)).sum(axis=1) / middle - x - 1.0 / middle
         low = np.where(slope < 0, middle, low)
         high = np.where(slope < 0, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high), dtype=np.float64)
 
 
 def _tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, FloatArray]:

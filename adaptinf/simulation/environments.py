@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import count_problem, number_problem
 from adaptinf.simulation.run import BERNOULLI, NORMAL, POOL, TABLEAU, UNIFORM, EnvironmentTables
 from adaptinf.typing import FloatArray
 
@@ -128,8 +129,19 @@ def _tables(
     )
 
 
+def _numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        problems.append(f"{name} must be numbers in rows of one length, got {values!r:.60}")
+        return np.zeros(0)
+
+
 def _vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
-    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    known = len(problems)
+    array = np.atleast_1d(_numbers(name, values, problems))
+    if len(problems) > known:
+        return array
     if array.ndim != 1 or array.size == 0:
         problems.append(f"{name} must be a list with one number an arm, got shape {array.shape}")
     elif not np.isfinite(array).all():
@@ -285,8 +297,10 @@ class FiniteContext(Environment):
         half_width: float | None = None,
         period: int | None = None,
     ) -> None:
-        arrivals = np.atleast_2d(np.asarray(probabilities, dtype=np.float64))
-        array = np.asarray(means, dtype=np.float64)
+        problems: list[str] = []
+        arrivals = np.atleast_2d(_numbers("probabilities", probabilities, problems))
+        array = _numbers("means", means, problems)
+        _refuse("FiniteContext", problems)
         _refuse("FiniteContext", _context_problems(arrivals, array, rewards, scale, half_width, period))
         self.means = array
         self.arms = tuple(range(array.shape[1]))
@@ -325,16 +339,16 @@ def _context_problems(
         problems.append("means must be finite numbers")
     if rewards not in _LAWS:
         problems.append(f"rewards must be one of {', '.join(_LAWS)}, got {rewards!r}")
-    elif rewards != "normal" and half_width is None and not ((means >= 0) & (means <= 1)).all():
+    within_unit = rewards == "bernoulli" or (rewards == "uniform" and half_width is None)
+    if within_unit and not ((means >= 0) & (means <= 1)).all():
         problems.append(f"means of {rewards} rewards must lie in [0, 1]")
-    if not scale > 0:
-        problems.append(f"scale must be positive, got {scale}")
-    if half_width is not None and not half_width >= 0:
-        problems.append(f"half_width must be at least 0, got {half_width}")
+    problems += number_problem("scale", scale, 0.0, open_low=True)
+    if half_width is not None:
+        problems += number_problem("half_width", half_width, 0.0)
     if arrivals.shape[0] > 1 and period is None:
         problems.append("period (rounds of a period) is needed where probabilities has several rows")
-    if period is not None and period < 1:
-        problems.append(f"period must be at least 1, got {period}")
+    if period is not None:
+        problems += count_problem("period", period)
     return problems
 
 
@@ -365,13 +379,14 @@ class Tableau(Environment):
     """
 
     def __init__(self, rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
-        problems = []
-        array = np.ascontiguousarray(np.asarray(rewards, dtype=np.float64))
+        problems: list[str] = []
+        array = np.ascontiguousarray(_numbers("rewards", rewards, problems))
+        raw = np.zeros(array.shape[0]) if contexts is None else _numbers("contexts", contexts, problems)
+        _refuse("Tableau", problems)
         if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
             problems.append(
                 f"rewards must be finite numbers of shape (rounds, arms), got shape {array.shape}"
             )
-        raw = np.zeros(array.shape[0]) if contexts is None else np.asarray(contexts, dtype=np.float64)
         if raw.shape != (array.shape[0],):
             problems.append(f"contexts must have one entry a round ({array.shape[0]}), got shape {raw.shape}")
         elif (raw < 0).any() or (raw != np.floor(raw)).any():
@@ -453,12 +468,15 @@ class Replay(Environment):
         names = [] if context is None else [context] if isinstance(context, str) else list(context)
         missing = [name for name in (action, reward, *names) if name not in frame.columns]
         _refuse("Replay", [f"the frame has no column {name!r}" for name in missing])
+        _refuse("Replay", [] if len(frame) else ["the frame has no rows"])
         outcome, problems = _outcome(frame, reward)
         for name in (action, *names):
             if frame[name].isna().any():
                 problems.append(f"column {name!r} has {int(frame[name].isna().sum())} missing values")
         _refuse("Replay", problems)
         labels = tuple(arms) if arms is not None else tuple(sorted(frame[action].unique().tolist()))
+        twice = sorted({str(label) for label in labels if labels.count(label) > 1})
+        _refuse("Replay", [f"arms= names {label!r} more than once" for label in twice])
         cells, codes = _cells(frame, names)
         arm_codes = frame[action].map({label: code for code, label in enumerate(labels)})
         if arm_codes.isna().any():
