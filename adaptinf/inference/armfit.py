@@ -307,6 +307,6 @@ def _gaps(fit: ArmFit, test: str) -> list[str]:
             notes.append(f"{arm}: chosen once, so it has no standard error.")
         if size == 0.0:
             notes.append(
-                f"{arm}: its rewards do not vary: no test or interval (0/1 rewards: exact tests of sample means)."
+                f"{arm}: its rewards do not vary: no test or interval (exact ones need sample means)."
             )
     return notes
