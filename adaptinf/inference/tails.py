@@ -160,17 +160,18 @@ def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray
     """Newton on log t, where the log tail is concave: from the right it descends without overshooting."""
     log_t = np.full(df.shape, np.log(start))
     ceiling = np.log(np.finfo(float).max)
+    last = np.full(df.shape, np.inf)
     for _ in range(_MAX_NEWTON):
         inside = np.minimum(log_t, ceiling)
         tail = _log_student_tail(np.exp(inside), df)
         slope = np.exp(_log_student_density(inside, df) + inside - tail)
         step = (tail - log_tail) / slope
         log_t = inside + step
-        settled = (np.abs(step) <= 4e-16 * np.maximum(1.0, np.abs(log_t))) | (
-            (inside >= ceiling) & (step > 0)
-        )
-        if np.all(settled):
+        # Once steps are tiny, one that is no smaller than the last is the rounding of the tail.
+        rounding = (np.abs(step) < 1e-7) & (np.abs(step) >= np.abs(last))
+        if np.all(rounding | (step == 0.0) | ((inside >= ceiling) & (step > 0))):
             break
+        last = step
     return np.asarray(np.where(log_t > ceiling, np.inf, np.exp(np.minimum(log_t, ceiling))), dtype=float)
 
 
