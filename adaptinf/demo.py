@@ -28,7 +28,6 @@ _TREATMENT, _CONTROL = "free care", "cost sharing"
 _ARMS = (_CONTROL, _TREATMENT)
 _GROUPS = ("excellent", "good", "fair-or-poor")
 _WIDTH = 96
-_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,8 @@ def run_demo(rng: int = 0, *, horizons: tuple[int, int] = (200_000, 20_190)) -> 
     A progress bar goes to standard error where that is a terminal.
     """
     first, second = np.random.SeedSequence(rng).spawn(2)
-    with tqdm(total=_STEPS, desc="reading the data", disable=None, leave=False) as bar:
+    bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
+    with tqdm(total=3, desc="the data", bar_format=bar_format, disable=None, leave=False) as bar:
         frame = rand_hie()
         bar.update()
         bar.set_description("trial 1: effects by health")

@@ -131,12 +131,15 @@ def test_epsilon_brings_corrected_columns(run: Run, path: str) -> None:
 
 
 def test_groups(run: Run, path: str) -> None:
-    code, out, _ = run("analyze", path, *KNOWN, "--by", "site", "--estimator", "aipw", "--format", "json")
+    groups = ["--by", "site", "--estimator", "aipw", "--alpha", "0.2"]
+    code, out, _ = run("analyze", path, *KNOWN, *groups, "--format", "json")
     expected = ai.CATE(log_of(sample(), propensity="p", context="site"), by="site").fit("aipw")
     record = json.loads(out)
     assert (code, record["model"]) == (0, "CATE")
     assert [row["term"] for row in record["results"]] == ["site=0", "site=1", "site=2"]
     assert [row["estimate"] for row in record["results"]] == expected.params.tolist()
+    assert [row["conf_low"] for row in record["results"]] == expected.conf_int(0.2)["low"].tolist()
+    assert record["alpha"] == 0.2
     code, out, _ = run("analyze", path, *COLUMNS, "--randomised", "coin", "--by", "site", "--format", "csv")
     assert code == 0
     assert len(out.splitlines()) == 4
@@ -181,13 +184,14 @@ def test_latex_is_balanced_and_escaped(run: Run, path: str) -> None:
 
 
 def test_csv_has_the_columns_of_to_frame(run: Run, path: str) -> None:
-    code, out, _ = run("analyze", path, *KNOWN, "--format", "csv")
+    code, out, _ = run("analyze", path, *KNOWN, "--format", "csv", "--alpha", "0.2")
     rows = list(csv.reader(io.StringIO(out)))
-    expected = ai.ArmMeans(log_of(sample(), propensity="p")).fit().to_frame()
+    expected = ai.ArmMeans(log_of(sample(), propensity="p")).fit().to_frame(alpha=0.2)
     assert code == 0
     assert rows[0] == list(expected.columns)
     assert [row[0] for row in rows[1:]] == ["a<x>", "b & 50%_#1"]
-    assert [float(row[1]) for row in rows[1:]] == expected["estimate"].tolist()
+    numbers = [[float(cell) for cell in row[1:]] for row in rows[1:]]
+    assert numbers == expected.drop(columns="term").to_numpy().tolist()
 
 
 def test_json_has_null_where_a_number_is_missing(run: Run, tmp_path: Path) -> None:
@@ -282,6 +286,7 @@ def test_a_bad_log_lists_every_problem(run: Run, tmp_path: Path, command: str) -
         ([*COLUMNS, "--treatment", "c", "--control", "a<x>"], "there is no arm 'c'"),
         ([*COLUMNS, "--alpha", "0.5"], "alpha must be between 0 and 0.5"),
         ([*COLUMNS, "--epsilon", "-1"], "epsilon must be 0 or more"),
+        ([*COLUMNS, "--reward-range", "0", "0.5"], "rewards outside reward_range [0, 0.5]"),
         ([*COLUMNS, "--estimator", "ipw"], "ipw is not valid for this log"),
         ([*COLUMNS, "--estimator", "ols"], "estimator must be one of sample-mean, ipw, aipw"),
         ([*COLUMNS, "--by", "site"], "difference-in-means is not valid for this log"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 
 import numpy as np
@@ -14,6 +15,7 @@ from adaptinf.datasets import rand_hie
 from adaptinf.demo import contrast_trial, full_data_effects, group_trial, run_demo
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.cate import CATE
+from adaptinf.inference.summary import format_pvalue
 
 SMALL = (20_000, 2_000)
 
@@ -91,9 +93,13 @@ def test_report_shows_the_numbers_of_the_trials(frame: pd.DataFrame, report: str
     assert shown["AIPW"] == [f"{x:.4f}" for x in groups.aipw.params[order]]
     assert shown["full data"] == ["0.1451", "0.1459", "0.1130"]
     contrast = contrast_trial(frame, SMALL[1], second)
-    low, high = contrast.result.conf_int_corrected().to_numpy()[0]
-    line = next(line for line in report.splitlines() if line.startswith("corrected "))
-    assert f"  {low:.4f}  {high:.4f}  " in line
+    for kind, p, interval in (
+        ("naive", contrast.result.pvalues, contrast.result.conf_int()),
+        ("corrected", contrast.result.pvalues_corrected, contrast.result.conf_int_corrected()),
+    ):
+        low, high = interval.to_numpy()[0]
+        line = next(line for line in report.splitlines() if line.startswith(f"{kind} "))
+        assert line.split()[2:5] == [format_pvalue(math.log(p.iloc[0])), f"{low:.4f}", f"{high:.4f}"]
     assert str(groups.released) in report
 
 

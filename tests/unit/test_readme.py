@@ -2,63 +2,63 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-import shlex
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from adaptinf.cli import main
-
 ROOT = Path(__file__).parents[2]
-FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md"]
+README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
+PAGES = pytest.mark.parametrize("page", [README, QUICKSTART], ids=lambda page: page.name)
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and content of each fenced block."""
-    return FENCED.findall(page.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def examples() -> ModuleType:
+    """The script docs/refresh_examples.py."""
+    spec = importlib.util.spec_from_file_location("refresh_examples", ROOT / "docs" / "refresh_examples.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def printed(page: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[str, str, str | None]]:
-    """Each block that runs, what it printed, and what the page says that it prints (None: nothing)."""
-    names: dict[str, object] = {}
-    found = [*blocks(page), ("", "")]
-    for (language, content), (following, output) in pairwise(found):
-        if language == "python":
-            exec(compile(content, page.name, "exec"), names)
-        elif language == "bash" and content.startswith("adaptinf "):
-            assert main(shlex.split(content)[1:]) == 0
-        else:
-            continue
-        yield content, capsys.readouterr().out, output if following == "text" else None
+@PAGES
+def test_blocks_print_what_the_page_shows(examples: ModuleType, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == examples.refreshed(text), f"run python docs/refresh_examples.py {page.relative_to(ROOT)}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_blocks_print_what_the_page_shows(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ran = list(printed(page, capsys))
-    assert len(ran) >= 1
-    for content, output, shown in ran:
-        assert output == (shown or ""), content
+def test_refreshing_replaces_an_output_that_has_changed(examples: ModuleType) -> None:
+    page = "A\n```python\nx = 1\n```\nB\n```python\nprint(x + 1)\n```\n```text\n{}```\nC\n"
+    assert examples.refreshed(page.format("3\n")) == page.format("2\n")
+    with pytest.raises(RuntimeError, match="no block of text"):
+        examples.refreshed("```python\nprint(1)\n```\n")
+    with pytest.raises(RuntimeError, match="this command failed"):
+        examples.refreshed("```bash\nadaptinf validate nowhere.csv\n```\n")
 
 
-def test_readme_shows_the_two_setup_commands_exactly() -> None:
-    commands = [content for language, content in blocks(PAGES[0]) if language == "bash"]
+def test_readme_shows_the_two_setup_commands_exactly(examples: ModuleType) -> None:
+    found = examples.blocks(README.read_text(encoding="utf-8"))
+    commands = [content for language, content in found if language == "bash"]
     assert commands == ["pip install -e . && adaptinf demo\n", 'pip install -e ".[test]" && pytest\n']
 
 
-def test_the_example_of_the_readme_has_twenty_lines_at_most() -> None:
-    [example] = [content for language, content in blocks(PAGES[0]) if language == "python"]
-    assert len(example.splitlines()) <= 20
+def test_the_example_of_the_readme_is_short_and_shows_its_table(examples: ModuleType) -> None:
+    found = examples.blocks(README.read_text(encoding="utf-8"))
+    [place] = [place for place, (language, _) in enumerate(found) if language == "python"]
+    assert len(found[place][1].splitlines()) <= 20
+    language, table = found[place + 1]
+    assert language == "text"
+    assert "Contrast Results" in table
+    assert "corrected" in table
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@PAGES
 def test_links_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert links
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert missing == []
