@@ -16,9 +16,9 @@ import numpy as np
 
 from adaptinf.inference.armfit import ArmFit, check_test, fit_arms, fit_notes, resolve_test
 from adaptinf.inference.choice import arm_codes, choose, default_estimator
+from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.reference import (
-    BinomialDifferenceReference,
     BinomialReference,
     NormalReference,
     Reference,
@@ -276,7 +276,8 @@ def _difference_reference(
     fit: ArmFit, kind: str, difference: float, std_error: float, df: float
 ) -> Reference:
     if kind == "exact":
-        return BinomialDifferenceReference(fit.successes[:1], fit.pulls[:1], fit.successes[1:], fit.pulls[1:])
+        means = fit.successes / np.maximum(fit.pulls, 1.0)
+        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
     estimate, size = np.array([difference]), np.array([std_error])
     return (
         StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)

@@ -15,9 +15,9 @@ __all__ = ["BoundedDifferenceReference", "log_chernoff_difference", "relative_en
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
 _NUISANCE_SHARE = 0.05
-_BISECTIONS = 50
-_GOLDEN_STEPS = 45
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+_BISECTIONS = 42
+_POSITIONS = 16
+_TINY = 1e-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +91,8 @@ class BoundedDifferenceReference:
             middle = 0.5 * (low + high)
             rejected = self._rejects(null, middle, self._nuisance(middle))
             low, high = np.where(rejected, low, middle), np.where(rejected, middle, high)
+        if abs(null) > 1.0:
+            high = np.full(high.shape, -np.inf)
         return np.where(self._known(), high, np.nan)
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -172,33 +174,41 @@ def log_chernoff_difference(
     -----
     With a = lambda/n1 and b = lambda/n0 the exponent is n1 log(1 + (p + null)(e^a - 1)) +
     n0 log(1 + p (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the
-    maximum is convex in lambda, so that one golden-section search finds the smallest.
+    maximum is convex in lambda: false position on its derivative finds the smallest. Every lambda gives a
+    valid bound.
     """
     n1, n0 = np.maximum(counts, 1.0), np.maximum(control_counts, 1.0)
     floor = np.minimum(low, high)
 
-    def exponent(rate: FloatArray) -> FloatArray:
+    def exponent(rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The exponent at its largest over p, and its derivative in lambda."""
         grow, shrink = np.expm1(rate / n1), np.expm1(-rate / n0)
         base = 1.0 + null * grow
         with np.errstate(divide="ignore", invalid="ignore"):
             best = -(n1 * grow + n0 * shrink * base) / (grow * shrink * (n1 + n0))
         best = np.clip(np.where(np.isfinite(best), best, floor), floor, high)
-        with np.errstate(divide="ignore"):
-            first = n1 * np.log(np.maximum(base + best * grow, 0.0))
-            second = n0 * np.log(np.maximum(1.0 + best * shrink, 0.0))
-        return np.asarray(first + second - rate * observed)
+        first = np.maximum(base + best * grow, _TINY)
+        second = np.maximum(1.0 + best * shrink, _TINY)
+        value = n1 * np.log(first) + n0 * np.log(second) - rate * observed
+        slope = (best + null) * (1.0 + grow) / first - best * (1.0 + shrink) / second - observed
+        return value, slope
 
-    left = np.zeros(observed.shape)
-    right = 30.0 * np.minimum(n1, n0)
-    inner, outer = right - _GOLDEN * right, _GOLDEN * right
-    at_inner, at_outer = exponent(inner), exponent(outer)
-    for _ in range(_GOLDEN_STEPS):
-        smaller = at_inner < at_outer
-        right = np.where(smaller, outer, right)
-        left = np.where(smaller, left, inner)
-        inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-        at_inner, at_outer = exponent(inner), exponent(outer)
-    return np.minimum(0.0, np.minimum(at_inner, at_outer))
+    left, right = np.zeros(observed.shape), 30.0 * np.minimum(n1, n0)
+    guess = np.minimum(right, 2.0 * (observed - null) / (0.25 / n1 + 0.25 / n0))
+    smallest, slope = exponent(guess)
+    left_slope, right_slope = exponent(left)[1], exponent(right)[1]
+    for _ in range(_POSITIONS):
+        up = slope > 0.0
+        # Illinois: an end that stays has its slope halved, so that both ends move in.
+        left_slope = np.where(up, 0.5 * left_slope, slope)
+        right_slope = np.where(up, slope, 0.5 * right_slope)
+        left, right = np.where(up, left, guess), np.where(up, guess, right)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            guess = (left * right_slope - right * left_slope) / (right_slope - left_slope)
+        guess = np.where((guess > left) & (guess < right), guess, 0.5 * (left + right))
+        value, slope = exponent(guess)
+        smallest = np.minimum(smallest, value)
+    return np.minimum(0.0, smallest)
 
 
 def relative_entropy_limits(

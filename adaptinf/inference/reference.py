@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.tails import (
@@ -30,7 +29,6 @@ from adaptinf.inference.tails import (
 from adaptinf.typing import FloatArray
 
 __all__ = [
-    "BinomialDifferenceReference",
     "BinomialReference",
     "NormalReference",
     "Reference",
@@ -193,113 +191,6 @@ class BinomialReference:
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
         return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - _LOG_2))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BinomialDifferenceReference:
-    """Exact tests and intervals of a difference of two success rates.
-
-    Parameters
-    ----------
-    successes, trials : ndarray
-        Counts of the first arm, shape (k,).
-    control_successes, control_trials : ndarray
-        Counts of the arm that is subtracted, shape (k,).
-
-    Notes
-    -----
-    The interval at level 1 - alpha subtracts two Clopper-Pearson intervals at alpha/2 each; the
-    p-value is the smallest alpha whose interval excludes the null. Conservative, but valid for every
-    fixed action history and at every alpha, however small.
-
-    Examples
-    --------
-    >>> reference = BinomialDifferenceReference(*(np.array([x]) for x in (45, 50, 20, 50)))
-    >>> reference.interval(float(np.log(0.05))).round(3)
-    array([[0.196, 0.725]])
-    """
-
-    successes: FloatArray
-    trials: FloatArray
-    control_successes: FloatArray
-    control_trials: FloatArray
-    name: str = field(default="binomial difference (exact)", init=False)
-    exact: bool = field(default=True, init=False)
-
-    def __post_init__(self) -> None:
-        _store(
-            self,
-            successes=self.successes,
-            trials=self.trials,
-            control_successes=self.control_successes,
-            control_trials=self.control_trials,
-        )
-        subject = "BinomialDifferenceReference"
-        _check_counts(subject, self.successes, self.trials)
-        _check_counts(subject, self.control_successes, self.control_trials)
-
-    def log_pvalues(self, null: float) -> FloatArray:
-        """Natural logs of the two-sided p-values, shape (k,)."""
-        first = (self.successes, self.trials)
-        second = (self.control_successes, self.control_trials)
-        # A null above the interval is the mirror image of one below it, with the arms exchanged.
-        below = _log_worst_tail(*first, *second, null)
-        above = _log_worst_tail(*second, *first, -null)
-        return np.asarray(np.minimum(0.0, _LOG_4 + np.minimum(below, above)), dtype=float)
-
-    def interval(self, log_alpha: float) -> FloatArray:
-        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        low, high = binomial_limits(self.successes, self.trials, log_alpha - _LOG_4)
-        control_low, control_high = binomial_limits(
-            self.control_successes, self.control_trials, log_alpha - _LOG_4
-        )
-        lower, upper = low - control_high, high - control_low
-        # Rounding must not let a difference of -1 or 1 that the counts exclude back into the interval.
-        lower = np.where((low > 0.0) | (control_high < 1.0), np.maximum(lower, _ABOVE_MINUS_ONE), lower)
-        upper = np.where((high < 1.0) | (control_low > 0.0), np.minimum(upper, -_ABOVE_MINUS_ONE), upper)
-        return np.column_stack((lower, upper))
-
-
-def _log_worst_tail(
-    successes: FloatArray,
-    trials: FloatArray,
-    control_successes: FloatArray,
-    control_trials: FloatArray,
-    null: float,
-) -> FloatArray:
-    """Largest, over rates that differ by the null, of the smaller of two opposite tails.
-
-    The first arm's lower limit and the second arm's upper limit, each with tail probability q, are
-    exactly `null` apart where P(X >= successes) and P(Y <= control_successes) both equal q; the
-    first grows and the second falls as the rates move up together.
-    """
-    counts = (successes, trials, control_successes, control_trials)
-
-    def tails(rate: FloatArray, *counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at_least = log_binomial_tails(counts[0], counts[1], rate + null)[1]
-        at_most = log_binomial_tails(counts[2], counts[3], rate)[0]
-        return at_least, at_most
-
-    def gap(rate: FloatArray, *counts: FloatArray) -> FloatArray:
-        at_least, at_most = tails(rate, *counts)
-        return np.clip(at_least - at_most, -_LARGE, _LARGE)
-
-    if abs(null) > 1.0:
-        return np.where((trials >= 1) & (control_trials >= 1), -np.inf, np.nan)
-    low = np.full(successes.shape, max(0.0, -null))
-    high = np.full(successes.shape, min(1.0, 1.0 - null))
-    with np.errstate(invalid="ignore"):
-        found = elementwise.find_root(
-            gap,
-            (low, high),
-            args=counts,
-            tolerances={"xatol": 0.0, "xrtol": 4e-16, "fatol": 1e-13, "frtol": 0.0},
-            maxiter=_MAX_ROOT,
-        )
-        # All are lower bounds, and one is right even where a float cannot tell the rates apart.
-        candidates = [np.minimum(*tails(rate, *counts)) for rate in (low, high, found.x, *found.bracket)]
-    worst = np.fmax.reduce(candidates)
-    return np.asarray(np.where((trials >= 1) & (control_trials >= 1), worst, np.nan), dtype=float)
 
 
 def _symmetric(estimate: FloatArray, std_error: FloatArray, quantile: float | FloatArray) -> FloatArray:

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import Correction
 from adaptinf.inference.reference import (
-    BinomialDifferenceReference,
     BinomialReference,
     NormalReference,
     Reference,
@@ -39,6 +39,9 @@ def student(rng: np.random.Generator) -> Reference:
     return StudentReference(rng.normal(size=TERMS), np.exp(rng.normal(size=TERMS)), df)
 
 
+Counts = tuple[np.ndarray, np.ndarray]
+
+
 def counts(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Counts of all sizes, with none and all among them."""
     trials = np.floor(np.exp(rng.uniform(0.0, np.log(1e4), size=TERMS)))
@@ -51,8 +54,12 @@ def binomial(rng: np.random.Generator) -> Reference:
     return BinomialReference(*counts(rng))
 
 
+def difference(first: Counts, second: Counts) -> BoundedDifferenceReference:
+    return BoundedDifferenceReference(first[0] / first[1], first[1], second[0] / second[1], second[1])
+
+
 def binomial_difference(rng: np.random.Generator) -> Reference:
-    return BinomialDifferenceReference(*counts(rng), *counts(rng))
+    return difference(counts(rng), counts(rng))
 
 
 def nulls(rng: np.random.Generator, reference: Reference, log_alpha: float) -> list[float]:
@@ -121,7 +128,7 @@ def test_exact_references_agree_at_any_level(
 ) -> None:
     one = np.array([min(first, first_trials)]), np.array([first_trials])
     two = np.array([min(second, second_trials)]), np.array([second_trials])
-    for reference in (BinomialReference(*one), BinomialDifferenceReference(*one, *two)):
+    for reference in (BinomialReference(*one), difference(one, two)):
         assert disagreements(reference, null, log_alpha, reference.log_pvalues(null))[0] == 0
 
 

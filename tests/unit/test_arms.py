@@ -11,9 +11,9 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
 from adaptinf.inference.choice import Choice
+from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.reference import (
-    BinomialDifferenceReference,
     BinomialReference,
     NormalReference,
     StudentReference,
@@ -222,7 +222,7 @@ class TestReferences:
     def test_auto(self) -> None:
         private = make_log(guarantee=self.guarantee)
         contrast = Contrast(private, treatment="b", control="a")
-        assert isinstance(contrast.fit("sample-mean").reference, BinomialDifferenceReference)
+        assert isinstance(contrast.fit("sample-mean").reference, BoundedDifferenceReference)
         assert isinstance(contrast.fit("aipw").reference, NormalReference)
         continuous = make_log(guarantee=self.guarantee, binary=False)
         assert isinstance(ArmMeans(continuous).fit("sample-mean").reference, StudentReference)
@@ -243,9 +243,10 @@ class TestReferences:
         assert result.reference.trials.tolist() == [np.sum(action == 2), np.sum(action == 0)]
         assert result.reference.successes.tolist() == [reward[action == 2].sum(), reward[action == 0].sum()]
         contrast = Contrast(log, treatment="c", control="a").fit("sample-mean", test="exact").reference
-        assert isinstance(contrast, BinomialDifferenceReference)
-        assert [contrast.successes[0], contrast.control_successes[0]] == result.reference.successes.tolist()
-        assert [contrast.trials[0], contrast.control_trials[0]] == result.reference.trials.tolist()
+        assert isinstance(contrast, BoundedDifferenceReference)
+        assert [contrast.counts[0], contrast.control_counts[0]] == result.reference.trials.tolist()
+        means = result.reference.successes / result.reference.trials
+        assert [contrast.means[0], contrast.control_means[0]] == means.tolist()
 
     def test_t_for_inverse_weighting_counts_the_smaller_arm(self) -> None:
         log = make_log()

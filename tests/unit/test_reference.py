@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.reference import (
-    BinomialDifferenceReference,
     BinomialReference,
     NormalReference,
     Reference,
@@ -76,58 +76,6 @@ def test_binomial_at_impossible_rates() -> None:
         assert excluded(reference, 1.5, log_alpha).all()
 
 
-def test_binomial_difference_is_a_difference_of_intervals() -> None:
-    reference = BinomialDifferenceReference(*(np.array([x]) for x in (45, 50, 20, 60)))
-    first = stats.binomtest(45, 50).proportion_ci(0.975, "exact")
-    second = stats.binomtest(20, 60).proportion_ci(0.975, "exact")
-    expected = [first.low - second.high, first.high - second.low]
-    np.testing.assert_allclose(reference.interval(np.log(0.05))[0], expected, rtol=1e-10)
-
-
-def test_binomial_difference_pvalue_is_the_smallest_alpha_that_excludes() -> None:
-    counts = [(45, 50, 20, 60), (0, 30, 12, 40), (30, 30, 0, 25), (0, 10, 0, 12), (3, 1000, 700, 900)]
-    for row in counts:
-        reference = BinomialDifferenceReference(*(np.array([x]) for x in row))
-        for null in (-0.9, -0.2, 0.0, 0.05, 0.6):
-            below, above = -5000.0, 0.0
-            if not excluded(reference, null, above)[0]:
-                assert reference.log_pvalues(null)[0] == pytest.approx(0.0, abs=1e-12)
-                continue
-            for _ in range(60):
-                middle = 0.5 * (below + above)
-                if excluded(reference, null, middle)[0]:
-                    above = middle
-                else:
-                    below = middle
-            assert reference.log_pvalues(null)[0] == pytest.approx(above, rel=1e-7, abs=1e-7)
-
-
-@pytest.mark.parametrize("null", [0.55, 0.7, 0.9, 0.99])
-def test_binomial_difference_with_an_unbounded_side(null: float) -> None:
-    """With successes only, the first rate may be 1, and the second arm's upper tail decides alone."""
-    reference = BinomialDifferenceReference(*(np.array([x]) for x in (20, 20, 15, 30)))
-    expected = min(0.0, np.log(4.0) + stats.binom.logsf(14, 30, 1.0 - null))
-    assert reference.log_pvalues(null)[0] == pytest.approx(expected, rel=1e-9)
-
-
-def test_binomial_difference_at_its_ends() -> None:
-    reference = BinomialDifferenceReference(
-        np.array([30, 10, 0]), np.array([30, 30, 30]), np.array([0, 5, 25]), np.array([25, 25, 25])
-    )
-    assert reference.log_pvalues(1.0).tolist() == [0.0, -np.inf, -np.inf]
-    assert reference.log_pvalues(-1.0).tolist() == [-np.inf, -np.inf, 0.0]
-    assert reference.log_pvalues(1.2).tolist() == [-np.inf] * 3
-    # Limits that differ from 1 by less than a float can tell still exclude it.
-    tight = BinomialDifferenceReference(
-        np.array([416, 0]), np.array([416, 416]), np.array([2, 0]), np.array([2, 2])
-    )
-    assert excluded(tight, 1.0, -113.0).tolist() == [True, True]
-    assert excluded(tight, -1.0, -113.0).tolist() == [True, True]
-    assert tight.interval(-113.0)[0, 1] > 1.0 - 1e-12
-    assert not excluded(reference, 1.0, -700.0)[0]
-    assert excluded(reference, 1.0, -30.0)[1:].all()
-
-
 @pytest.mark.parametrize("log_alpha", LOG_ALPHAS)
 def test_symmetric_references_are_dual_at_their_edges(log_alpha: float) -> None:
     rng = np.random.default_rng(5)
@@ -143,7 +91,8 @@ def test_binomial_references_are_dual_at_their_edges(log_alpha: float) -> None:
     trials = rng.integers(500, 5000, size=(2, 10))
     successes = rng.binomial(trials, rng.uniform(0.2, 0.8, size=(2, 10)))
     assert_dual_at_the_edges(BinomialReference(successes[0], trials[0]), log_alpha)
-    difference = BinomialDifferenceReference(successes[0], trials[0], successes[1], trials[1])
+    means = successes / trials
+    difference = BoundedDifferenceReference(means[0], trials[0], means[1], trials[1])
     assert_dual_at_the_edges(difference, log_alpha)
 
 
@@ -161,7 +110,7 @@ def test_no_trials_give_nan() -> None:
     reference = BinomialReference(np.array([0, 1]), np.array([0, 4]))
     assert np.isnan(reference.log_pvalues(0.5)).tolist() == [True, False]
     assert np.isnan(reference.interval(np.log(0.05))).tolist() == [[True, True], [False, False]]
-    difference = BinomialDifferenceReference(*(np.array([x]) for x in (1, 4, 0, 0)))
+    difference = BoundedDifferenceReference(*(np.array([x]) for x in (0.25, 4, 0.0, 0)))
     assert np.isnan(difference.log_pvalues(0.0)).all()
     assert np.isnan(difference.log_pvalues(2.0)).all()
     assert np.isnan(difference.interval(np.log(0.05))).all()
