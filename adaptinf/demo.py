@@ -281,7 +281,7 @@ def _contrast_report(trial: ContrastTrial) -> list[str]:
         *_wrapped(
             "How to read it: the naive row takes the plans as if they had been fixed in advance. They "
             "followed the outcomes; but privacy bounds how much of the outcomes can have leaked into the "
-            "choice, and the corrected row allows for that much. P-values are of no difference."
+            "choice, and the corrected row allows for that much. P-values test for no difference at all."
         ),
         *([] if correction is None else _wrapped(f"The price: {correction.describe()}.")),
     ]
