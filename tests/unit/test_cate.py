@@ -311,6 +311,14 @@ def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only):
     assert result.min_propensity == pytest.approx(propensities.min())
 
 
+def test_aipw_may_weight_all_scores_alike():
+    result = CATE(adaptive_log(), by="g").fit("aipw", weights="uniform")
+    estimate, error, _ = literal_aipw(*moving_propensities(), 1, weighted=False)
+    assert result.weights == "uniform"
+    assert result.params.iloc[1] == pytest.approx(estimate, rel=1e-10)
+    assert result.bse.iloc[1] == pytest.approx(error, rel=1e-10)
+
+
 def test_aipw_with_more_arms_and_the_chosen_propensity_alone():
     log = adaptive_log(arms=3, chosen_only=True)
     model = CATE(log, by="g", treatment="b", control="a")
@@ -474,6 +482,14 @@ def test_small_released_counts_are_nan_with_the_reason():
     assert any(
         "feature=1: no estimate, the released count 11.0 is not above" in note for note in result.notes
     )
+
+
+def test_the_smallest_count_is_a_quarter_of_the_planned_rounds():
+    result = CATE(release_log([12.6, 12.4]), by="feature").fit("released")
+    np.testing.assert_array_equal(np.isnan(result.params), [False, True])
+    np.testing.assert_array_equal(np.isnan(result.pvalues), [False, True])
+    floor = CATE(release_log([30.0, 30.0], alpha=1.0), by="feature").fit("released")
+    np.testing.assert_allclose(floor.diagnostics()["t_min"], 4 * np.log(10) / 0.4, rtol=1e-12)
 
 
 def test_effects_beyond_one_by_far_have_no_interval():

@@ -149,6 +149,16 @@ def test_interval_may_start_inside_when_the_estimate_is_beyond_one():
     assert p_at_one < 0.05 < p_inside
 
 
+def test_interval_shrinks_to_the_most_plausible_effect_before_it_is_empty():
+    beyond = effect([1.003], [400.0], epsilon_sum=40.0, epsilon_count=40.0)
+    grid = np.linspace(1 / 1.003, 1.0, 20_001)
+    around = grid[np.argmax([beyond.log_pvalues(value)[0] for value in grid[::50]]) * 50]
+    best = max(beyond.log_pvalues(value)[0] for value in np.linspace(around - 1e-5, around + 1e-5, 401))
+    low, high = beyond.interval(best - 1e-7)
+    assert 0.0 <= high[0] - low[0] < 1e-4
+    assert np.isnan(beyond.interval(best + 1e-7)).all()
+
+
 def test_an_accepted_end_belongs_to_the_hull_across_a_dip():
     # Far beyond 1 the p-value peaks inside, dips, and rises again up to 1, all of it at e^-100 or so.
     beyond = effect([2.1385], [54.0], epsilon_sum=5.496, epsilon_count=3.664)
