@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from scipy import special
 
 from adaptinf.errors import ParameterError
 from adaptinf.typing import BoolArray, FloatArray
@@ -17,6 +18,7 @@ Limits: TypeAlias = tuple[FloatArray, FloatArray]
 _NUISANCE_SHARE = 0.05
 _BISECTIONS = 42
 _POSITIONS = 16
+_NEWTON_STEPS = 14
 _TINY = 1e-30
 
 
@@ -228,19 +230,21 @@ def relative_entropy_limits(
     low, high : ndarray of shape (k,)
     """
     budget = -log_tail / np.maximum(counts, 1.0)
+    return 1.0 - _upper_limit(1.0 - means, budget), _upper_limit(means, budget)
 
-    def divergence(p: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.where(means > 0.0, means * np.log(means / p), 0.0)
-            zero = np.where(means < 1.0, (1.0 - means) * np.log((1.0 - means) / (1.0 - p)), 0.0)
-        return np.asarray(one + zero)
 
-    limits = []
-    for end in (0.0, 1.0):
-        inside, outside = means.copy(), np.full(means.shape, end)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (inside + outside)
-            within = divergence(middle) <= budget
-            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        limits.append(outside)
-    return limits[0], limits[1]
+def _upper_limit(means: FloatArray, budget: FloatArray) -> FloatArray:
+    """The p above the mean with KL(mean, p) = budget: Newton on u = log(1 - p).
+
+    There the divergence is convex and falls as u rises; from the left of the root Newton climbs to it.
+    """
+    rest = 1.0 - means
+    entropy = -(special.xlogy(means, means) + special.xlogy(rest, rest))
+    safe = np.maximum(rest, _TINY)
+    u = -(budget + entropy) / safe
+    for _ in range(_NEWTON_STEPS):
+        p = -np.expm1(u)
+        excess = -entropy - special.xlogy(means, p) - rest * u - budget
+        slope = means * np.exp(u) / np.maximum(p, _TINY) - rest
+        u = np.minimum(u - excess / np.minimum(slope, -_TINY), np.log(safe))
+    return np.where(rest > 0.0, -np.expm1(u), 1.0)
