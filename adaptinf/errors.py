@@ -48,7 +48,9 @@ class ParameterError(AdaptinfError, ValueError):
         if len(self.problems) == 1:
             text = f"{subject}: {self.problems[0]}"
         else:
-            text = f"{subject}: {len(self.problems)} problems\n" + "\n".join(f"  - {p}" for p in self.problems)
+            text = f"{subject}: {len(self.problems)} problems\n" + "\n".join(
+                f"  - {p}" for p in self.problems
+            )
         super().__init__(text)
 
 
@@ -112,12 +114,12 @@ class InvalidForLog(AdaptinfError, ValueError):
     reason : str
         Why this log does not support it.
     alternatives : sequence of str
-        Methods that this log supports.
+        What this log supports, and with which reservation.
     """
 
     def __init__(self, method: str, reason: str, alternatives: Sequence[str]) -> None:
         self.method = method
         self.reason = reason
         self.alternatives = tuple(alternatives)
-        hint = f"; valid here: {', '.join(self.alternatives)}" if self.alternatives else ""
+        hint = f"; possible here: {', '.join(self.alternatives)}" if self.alternatives else ""
         super().__init__(f"{method} is not valid for this log: {reason}{hint}")

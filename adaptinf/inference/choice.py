@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.maxinfo import correction_for
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def choose(
         raise InvalidForLog(
             f"{estimator} with {weights} weights",
             "they need every arm's propensity at every round, and the log has the chosen arm's alone",
-            [f"{estimator} with uniform weights", "sample-mean"],
+            [f"{estimator} with uniform weights", _sample_mean_here(log)],
         )
     if weights == "sqrt":
         return Choice(estimator, weights)
@@ -265,7 +266,7 @@ def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> No
         raise InvalidForLog(
             estimator,
             "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-            ["sample-mean"],
+            [_sample_mean_here(log)],
         )
     impossible = _impossible(log, codes)
     if np.any(impossible):
@@ -274,8 +275,17 @@ def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> No
             estimator,
             f"arm {log.arms[codes[worst]]!r} has propensity 0 in {int(impossible[worst])} of {log.n_rounds} "
             "rounds, where it could not have been chosen: there is nothing to weight",
-            ["sample-mean", "an analysis of the randomised rounds alone"],
+            [_sample_mean_here(log), "an analysis of the randomised rounds alone"],
         )
+
+
+def _sample_mean_here(log: AdaptiveLog) -> str:
+    """What sample means are worth for this log."""
+    if not is_adaptive(log):
+        return "sample-mean"
+    if correction_for(log) is not None:
+        return "sample-mean with its corrected columns"
+    return "sample-mean as a naive baseline, not valid under adaptivity"
 
 
 def _impossible(log: AdaptiveLog, codes: IntArray) -> IntArray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference import small_samples
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["SampleMeans", "WeightedMeans", "effective_size", "sample_means", "weighted_means", "welch"]
@@ -108,12 +109,10 @@ def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, f
     difference, std_error, df : float
         With Welch's degrees of freedom; NaN where an arm has too few rewards or neither varies.
     """
-    pair = [first, second]
-    parts = sample.std_error[pair] ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        df = parts.sum() ** 2 / np.sum(parts**2 / (sample.count[pair] - 1.0))
-    difference = sample.mean[first] - sample.mean[second]
-    return float(difference), float(np.sqrt(parts.sum())), float(df)
+    variance = sample.std_error**2 * sample.count
+    moments = ((sample.count[arm], sample.mean[arm], variance[arm]) for arm in (first, second))
+    result = small_samples.welch(*next(moments), *next(moments))
+    return float(result.estimate), float(result.std_error), float(result.df)
 
 
 def weighted_means(scores: FloatArray, weights: FloatArray) -> WeightedMeans:

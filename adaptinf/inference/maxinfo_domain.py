@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Literal
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.maxinfo_bounds import Bound
 from adaptinf.typing import FloatArray
 
 __all__ = ["bound_problems", "check", "interval_problems", "log_of_level", "pvalue_problems"]
@@ -39,7 +37,7 @@ def interval_problems(name: str, value: float, *, closed: bool) -> list[str]:
     return [] if inside else [f"{name} must be in [0, 1{']' if closed else ')'}, got {value!r}"]
 
 
-def bound_problems(bound: Bound, beta: float | Literal["optimal"]) -> list[str]:
+def bound_problems(bound: str, beta: float | str) -> list[str]:
     """Problems of a bound's name and of the beta that goes with it."""
     problems = []
     if bound not in ("max-information", "moment"):

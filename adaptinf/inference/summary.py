@@ -265,7 +265,7 @@ def format_pvalue(log_p: float) -> str:
 
 
 def _coefficients(results: Results, alpha: float) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
-    letter = "t" if results.reference.name == "t" else "z"
+    letter = "t" if "t" in results.reference.name.split() else "z"
     test = "P exact" if results.reference.exact else f"P>|{letter}|"
     limits = [f"[{_level(alpha / 2)}", f"{_level(1 - alpha / 2)}]"]
     bottom = ["", "coef", "std err", letter, test, *limits]

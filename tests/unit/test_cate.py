@@ -107,7 +107,7 @@ def test_groups_may_be_combinations_of_columns():
 def test_propensities_that_vary_within_a_group_are_refused():
     frame = simple_frame()
     frame.loc[599, ["p_new", "p_old"]] = [0.4, 0.6]
-    with pytest.raises(InvalidForLog, match=r"vary within site=\w,.*valid here: aipw"):
+    with pytest.raises(InvalidForLog, match=r"vary within site=\w,.*possible here: aipw"):
         CATE(simple_log(frame), by="site").fit()
     marked = CATE(simple_log(frame), by="site", rounds=np.full(600, True)).fit()
     assert any("valid only if a marked round draws its arm with fixed" in note for note in marked.notes)

@@ -1,0 +1,143 @@
+"""What every environment is, and the checks that building one needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.simulation.run import EnvironmentTables
+from adaptinf.typing import FloatArray
+
+__all__ = ["Environment", "environment_tables", "numbers", "refuse", "vector"]
+
+
+class Environment:
+    """What a design acts on: contexts that arrive, and a reward law for each context and arm.
+
+    Attributes
+    ----------
+    means : ndarray of shape (features, arms)
+        Mean reward of each cell; one row where there is no context.
+    arms : tuple
+        Labels of the arms.
+    features : tuple
+        Labels of the contexts that can arrive; empty where there are none.
+    probabilities : ndarray of shape (periods, features)
+        Arrival probabilities in each period.
+    context_name : str or None
+        Name of the context column.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+    """
+
+    means: FloatArray
+    arms: tuple[Any, ...]
+    features: tuple[Any, ...] = ()
+    probabilities: FloatArray
+    context_name: str | None = None
+    reward_range: tuple[float, float]
+    _tables: EnvironmentTables
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self.arms)
+
+    @property
+    def n_features(self) -> int:
+        """Number of contexts that can arrive, 1 where there are none."""
+        return max(1, len(self.features))
+
+    def tables(self, horizon: int) -> EnvironmentTables:
+        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
+        return self._tables
+
+    def arm_means(self) -> FloatArray:
+        """Mean reward of each arm over the contexts at their average arrival probabilities, shape (arms,)."""
+        weights = self.probabilities.mean(axis=0)
+        return np.asarray(weights @ self.means, dtype=np.float64)
+
+    def effects(self, treatment: int = 1, control: int = 0) -> FloatArray:
+        """Difference of two arms' means (by position) in each context, shape (features,)."""
+        return np.asarray(self.means[:, treatment] - self.means[:, control], dtype=np.float64)
+
+    def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
+        """Pseudo-regret of runs from their numbers of pulls.
+
+        Parameters
+        ----------
+        pulls, sums : ndarray of shape (runs, features, arms)
+            Pulls and sums of rewards.
+
+        Returns
+        -------
+        ndarray of shape (runs,)
+            Sum over rounds of the best mean in the context minus the mean of the arm that was pulled.
+        """
+        gaps = self.means.max(axis=1, keepdims=True) - self.means
+        return np.asarray(np.einsum("rfa,fa->r", pulls, gaps), dtype=np.float64)
+
+    def __repr__(self) -> str:
+        contexts = f", features={list(self.features)}" if self.features else ""
+        return f"{type(self).__name__}(arms={list(self.arms)}{contexts})"
+
+
+def environment_tables(
+    kind: int,
+    location: FloatArray,
+    scale: FloatArray | None = None,
+    arrivals: FloatArray | None = None,
+    period: int = 1,
+    pool: tuple[Any, Any, Any] | None = None,
+    tableau: tuple[FloatArray, Any] | None = None,
+) -> EnvironmentTables:
+    """Tables of an environment; whatever its kind does not use stays empty."""
+    n_features = location.shape[0]
+    probabilities = np.ones((1, 1)) if arrivals is None else arrivals
+    cumulative = np.cumsum(probabilities, axis=1)
+    start, size, values = pool or (np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64), np.zeros(0))
+    rewards, features = tableau or (np.zeros((0, 0)), np.zeros(0, np.int64))
+    return EnvironmentTables(
+        kind=kind,
+        n_features=n_features,
+        period=period,
+        arrivals=np.ascontiguousarray(cumulative),
+        location=np.ascontiguousarray(location, dtype=np.float64),
+        scale=np.ascontiguousarray(np.ones_like(location) if scale is None else scale, dtype=np.float64),
+        start=start,
+        size=size,
+        pool=values,
+        tableau=rewards,
+        tableau_features=features,
+    )
+
+
+def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
+    """Values as an array of floats; what is not a number joins the problems."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        problems.append(f"{name} must be numbers in rows of one length, got {values!r:.60}")
+        return np.zeros(0)
+
+
+def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
+    """One finite number an arm; anything else joins the problems."""
+    known = len(problems)
+    array = np.atleast_1d(numbers(name, values, problems))
+    if len(problems) > known:
+        return array
+    if array.ndim != 1 or array.size == 0:
+        problems.append(f"{name} must be a list with one number an arm, got shape {array.shape}")
+    elif not np.isfinite(array).all():
+        problems.append(f"{name} must be finite numbers, got {array.tolist()}")
+    return array
+
+
+def refuse(subject: str, problems: list[str]) -> None:
+    """Raise all problems at once, where there are any."""
+    if problems:
+        raise ParameterError(subject, problems)

@@ -1,0 +1,204 @@
+"""Rewards that are given: fixed potential rewards, and a real data set that is resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
+from adaptinf.simulation.run import POOL, TABLEAU, EnvironmentTables
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Replay", "Tableau"]
+
+
+class Tableau(Environment):
+    """Fixed potential rewards: round t pays ``rewards[t, arm]``.
+
+    Parameters
+    ----------
+    rewards : array_like of shape (rounds, arms)
+        The reward of every arm in every round.
+    contexts : array_like of int, shape (rounds,), optional
+        The context of every round, 0, 1, 2, ...
+
+    Raises
+    ------
+    ParameterError
+        If a reward is not finite or the lengths differ.
+
+    Notes
+    -----
+    `means` are the means of the columns (by context), and regret is that of the best fixed arm over the
+    rounds that were run.
+
+    Examples
+    --------
+    >>> Tableau([[1.0, 0.0], [0.0, 0.0]]).arm_means()
+    array([0.5, 0. ])
+    """
+
+    def __init__(self, rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
+        problems: list[str] = []
+        array = np.ascontiguousarray(numbers("rewards", rewards, problems))
+        raw = np.zeros(array.shape[0]) if contexts is None else numbers("contexts", contexts, problems)
+        refuse("Tableau", problems)
+        if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
+            problems.append(
+                f"rewards must be finite numbers of shape (rounds, arms), got shape {array.shape}"
+            )
+        if raw.shape != (array.shape[0],):
+            problems.append(f"contexts must have one entry a round ({array.shape[0]}), got shape {raw.shape}")
+        elif (raw < 0).any() or (raw != np.floor(raw)).any():
+            problems.append("contexts must be the integers 0, 1, 2, ...")
+        refuse("Tableau", problems)
+        codes = raw.astype(np.int64)
+        n_features = int(codes.max()) + 1
+        counts = np.bincount(codes, minlength=n_features)
+        refuse("Tableau", [f"context {code} never occurs" for code in np.flatnonzero(counts == 0)])
+        sums = np.zeros((n_features, array.shape[1]))
+        np.add.at(sums, codes, array)
+        self.means = sums / counts[:, None]
+        self.arms = tuple(range(array.shape[1]))
+        self.probabilities = counts[None] / counts.sum()
+        if contexts is not None:
+            self.features = tuple(range(n_features))
+            self.context_name = "feature"
+        self.reward_range = (float(array.min()), float(array.max()))
+        self._rewards = array
+        self._tables = environment_tables(
+            TABLEAU, self.means, arrivals=np.ones((1, n_features)), tableau=(array, codes)
+        )
+
+    def tables(self, horizon: int) -> EnvironmentTables:
+        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
+        if horizon > self._rewards.shape[0]:
+            raise ParameterError(
+                "Tableau",
+                [f"horizon must be at most the {self._rewards.shape[0]} rounds there are, got {horizon}"],
+            )
+        return self._tables
+
+    def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
+        """Reward of the best fixed arm over the rounds that were run, minus the reward that was had."""
+        horizon = int(pulls[0].sum())
+        best = self._rewards[:horizon].sum(axis=0).max()
+        return np.asarray(best - sums.sum(axis=(1, 2)), dtype=np.float64)
+
+
+class Replay(Environment):
+    """A real data set, resampled by arm and context cell, so that the truth is known.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a unit.
+    action, reward : str
+        Columns of the arm and of the outcome.
+    context : str or sequence of str, optional
+        Column or columns whose values make the cells.
+    arms : sequence, optional
+        Order of the arms; sorted by default.
+
+    Raises
+    ------
+    ParameterError
+        If a column is missing, an outcome is not a finite number, or a cell has no row of some arm.
+
+    Notes
+    -----
+    Contexts arrive with the frequencies of the data, and a reward is drawn with replacement from the rows of
+    the same context and arm: the true mean of a cell is its mean in the data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = pd.DataFrame({"arm": ["a", "b", "a", "b"], "y": [1, 0, 0, 0]})
+    >>> Replay(data, action="arm", reward="y").arm_means()
+    array([0.5, 0. ])
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        action: str,
+        reward: str,
+        context: str | Sequence[str] | None = None,
+        *,
+        arms: Sequence[Any] | None = None,
+    ) -> None:
+        names = [] if context is None else [context] if isinstance(context, str) else list(context)
+        missing = [name for name in (action, reward, *names) if name not in frame.columns]
+        refuse("Replay", [f"the frame has no column {name!r}" for name in missing])
+        refuse("Replay", [] if len(frame) else ["the frame has no rows"])
+        outcome, problems = _outcome(frame, reward)
+        for name in (action, *names):
+            if frame[name].isna().any():
+                problems.append(f"column {name!r} has {int(frame[name].isna().sum())} missing values")
+        refuse("Replay", problems)
+        labels = tuple(arms) if arms is not None else tuple(sorted(frame[action].unique().tolist()))
+        twice = sorted({str(label) for label in labels if labels.count(label) > 1})
+        refuse("Replay", [f"arms= names {label!r} more than once" for label in twice])
+        cells, codes = _cells(frame, names)
+        arm_codes = frame[action].map({label: code for code, label in enumerate(labels)})
+        if arm_codes.isna().any():
+            unknown = sorted(map(str, set(frame[action].unique().tolist()) - set(labels)))
+            raise ParameterError(
+                "Replay", [f"column {action!r} has arms that are not in arms=: {', '.join(unknown)}"]
+            )
+        cell = codes * len(labels) + arm_codes.to_numpy(dtype=np.int64)
+        size = np.bincount(cell, minlength=len(cells) * len(labels))
+        refuse("Replay", _empty_cells(size, cells, labels))
+        order = np.argsort(cell, kind="stable")
+        shape = (len(cells), len(labels))
+        pool = outcome[order]
+        start = np.concatenate([[0], np.cumsum(size)[:-1]])
+        self.means = np.add.reduceat(pool, start).reshape(shape) / size.reshape(shape)
+        self.arms = labels
+        self.probabilities = (np.bincount(codes, minlength=len(cells)) / codes.size)[None]
+        if names:
+            self.features = cells
+            self.context_name = "_".join(names)
+        self.reward_range = (float(outcome.min()), float(outcome.max()))
+        self._tables = environment_tables(
+            POOL,
+            self.means,
+            arrivals=self.probabilities,
+            pool=(start.reshape(shape).astype(np.int64), size.reshape(shape).astype(np.int64), pool),
+        )
+
+
+def _outcome(frame: pd.DataFrame, reward: str) -> tuple[FloatArray, list[str]]:
+    try:
+        outcome = frame[reward].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return np.zeros(0), [f"column {reward!r} must hold numbers"]
+    bad = int((~np.isfinite(outcome)).sum())
+    return outcome, [f"column {reward!r} has {bad} missing or infinite values"] if bad else []
+
+
+def _cells(frame: pd.DataFrame, names: list[str]) -> tuple[tuple[Any, ...], Any]:
+    """Labels of the context cells in sorted order, and each row's cell."""
+    if not names:
+        return (None,), np.zeros(len(frame), dtype=np.int64)
+    keys = (
+        frame[names[0]].tolist() if len(names) == 1 else list(frame[names].itertuples(index=False, name=None))
+    )
+    labels = tuple(sorted(set(keys)))
+    position = {label: code for code, label in enumerate(labels)}
+    return labels, np.array([position[key] for key in keys], dtype=np.int64)
+
+
+def _empty_cells(size: Any, cells: tuple[Any, ...], labels: tuple[Any, ...]) -> list[str]:
+    empty = [(cells[code // len(labels)], labels[code % len(labels)]) for code in np.flatnonzero(size == 0)]
+    return [
+        f"no row has arm {arm!r}" + (f" in context {cell!r}" if cell is not None else "")
+        for cell, arm in empty
+    ]
