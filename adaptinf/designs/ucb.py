@@ -29,8 +29,8 @@ from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["UCB", "PrivateUCB"]
 
-_COUNT, _SUM, _NOISE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 8)
-_CELL = 2
+_COUNT, _SUM, _NOISE, _INVERSE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 9)
+_CELL, _LOG, _WIDTH = 2, 3, 4
 _SCALAR_COLUMNS = 8
 
 
@@ -60,16 +60,24 @@ class _Tables(NamedTuple):
 @kernel
 def _refresh(tables: _Tables, state: FloatArray, arm: int) -> None:
     """Write an arm's index as base + root * sqrt(width log(t/delta)) + slope * log t."""
-    count = state[_COUNT, arm]
-    inverse = 1.0 / count
+    inverse = state[_INVERSE, arm]
     base = state[_SUM, arm]
     if tables.private:
         cell = int(state[SCALARS, _CELL])
-        row = noise_row(tables.hybrid, tables.slots, int(count))
+        row = noise_row(tables.hybrid, tables.slots, int(state[_COUNT, arm]))
         base += state[_NOISE, arm] + tables.relaxation + tables.intercept[cell, row]
         state[_SLOPE, arm] = tables.slope[cell, row] * inverse
     state[_BASE, arm] = base * inverse
-    state[_ROOT, arm] = math.sqrt(inverse)
+
+
+@kernel
+def _tick(tables: _Tables, state: FloatArray) -> None:
+    """Count the round, and prepare the next one's log t and width where nothing has to wait for them."""
+    now = state[SCALARS, ROUND] + 1.0
+    log_next = math.log(now + 1.0)
+    state[SCALARS, ROUND] = now
+    state[SCALARS, _LOG] = log_next
+    state[SCALARS, _WIDTH] = math.sqrt(tables.width * (log_next + tables.log_offset))
 
 
 @kernel
@@ -86,11 +94,11 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
             state[SCALARS, _CELL] = cell
             for arm in range(tables.n_arms):
                 _refresh(tables, state, arm)
-        log_now = math.log(now)
-        root = math.sqrt(tables.width * (log_now + tables.log_offset))
+        log_now = state[SCALARS, _LOG]
+        width = state[SCALARS, _WIDTH]
         highest = -np.inf
         for arm in range(tables.n_arms):
-            index = state[_BASE, arm] + state[_ROOT, arm] * root + state[_SLOPE, arm] * log_now
+            index = state[_BASE, arm] + state[_ROOT, arm] * width + state[_SLOPE, arm] * log_now
             if index > highest:
                 highest = index
                 best = arm
@@ -104,9 +112,11 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
 def _update(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    state[SCALARS, ROUND] += 1.0
+    _tick(tables, state)
     count = state[_COUNT, arm] + 1.0
     state[_COUNT, arm] = count
+    state[_INVERSE, arm] = 1.0 / count
+    state[_ROOT, arm] = math.sqrt(1.0 / count)
     if tables.private:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
         noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, int(count), source)

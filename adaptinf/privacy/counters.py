@@ -101,23 +101,16 @@ def next_noise(
     `state` holds in `trunk_row` the noise total of the logarithmic mechanism and in the rows below it one
     slot a level; `column` is the stream (an arm).
     """
-    if hybrid:
-        level = top_bit(count)
-        inside = count - (1 << level)
-        if inside == 0:
-            total = float(state[trunk_row, column]) + laplace(source, trunk)
-            state[trunk_row, column] = total
-            return total
-        scale = node * level
-    else:
-        inside = count
-        scale = node
-    fresh = laplace(source, scale)
+    inside = count - (1 << top_bit(count)) if hybrid else count
+    fresh = laplace(source, fresh_scale(hybrid, trunk, node, count))
     earlier = inside & (inside - 1)
-    if earlier > 0:
-        fresh += state[trunk_row + 1 + trailing_zeros(earlier), column]
-    state[trunk_row + 1 + trailing_zeros(inside), column] = fresh
-    return float(state[trunk_row, column]) + fresh
+    # selections, not branches: which nodes are at hand is too irregular to be predicted
+    joined = fresh + state[trunk_row + 1 + trailing_zeros(earlier if earlier > 0 else count), column]
+    fresh = joined if earlier > 0 else fresh
+    total = float(state[trunk_row, column]) + fresh
+    row = trunk_row + 1 + trailing_zeros(inside) if inside > 0 else trunk_row
+    state[row, column] = fresh if inside > 0 else total
+    return total
 
 
 @kernel
