@@ -15,6 +15,7 @@ __all__ = ["counter_quantiles", "laplace_sum_log_tail", "laplace_sum_quantile"]
 _CONTOUR = np.linspace(0.0, 6.0, 65)
 _RAY = 0.7
 _KNOTS = 48
+_AT_ONCE = 16
 
 
 def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
@@ -171,10 +172,12 @@ def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> 
     largest = laplace_sum_quantile(np.full(rows.size, -np.log(grid[-1])), scales, terms)
     fractions = np.linspace(1e-4, 1.0, _KNOTS) ** 2
     x = largest[:, None] * fractions
-    log_tail, slope = _tail(x.ravel(), np.repeat(scales, _KNOTS, axis=0), np.repeat(terms, _KNOTS, axis=0))
     table = np.zeros((grid.size, slots * slots + slots if counter == "hybrid" else slots + 1))
-    for law, row in enumerate(rows):
-        part = slice(law * _KNOTS, (law + 1) * _KNOTS)
-        inverse = CubicHermiteSpline(-log_tail[part], x[law], -1.0 / slope[part])
-        table[:, int(row)] = inverse(np.log(grid))
+    for first in range(0, rows.size, _AT_ONCE):
+        laws = slice(first, first + _AT_ONCE)
+        repeated = (np.repeat(part[laws], _KNOTS, axis=0) for part in (scales, terms))
+        log_tail, slope = (part.reshape(-1, _KNOTS) for part in _tail(x[laws].ravel(), *repeated))
+        for law, row in enumerate(rows[laws]):
+            inverse = CubicHermiteSpline(-log_tail[law], x[first + law], -1.0 / slope[law])
+            table[:, int(row)] = inverse(np.log(grid))
     return grid, table

@@ -180,8 +180,9 @@ called = time.perf_counter()
 sims = design.replicate(environment, horizon, replications, rng=0)
 done = time.perf_counter()
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"call": done - called, "imports": called - begin, "growth": (after - before) / 1024,
-                  "traced": tracemalloc.get_traced_memory()[1] / 2**20, "results": sims.tallies.nbytes / 2**20}))
+times = {"call": done - called, "imports": called - begin}
+memory = {"growth": (after - before) / 2**10, "results": sims.tallies.nbytes / 2**20}
+print(json.dumps(times | memory | {"traced": tracemalloc.get_traced_memory()[1] / 2**20}))
 """
 
 
@@ -247,7 +248,7 @@ def test_a_second_process_starts_from_the_cache() -> None:
 
 def test_memory_holds_the_results_and_nothing_that_grows_with_rounds() -> None:
     for name, run in memory().items():
-        assert run["traced"] < 4.0 * run["results"] + 1.0, name
+        assert run["traced"] < 4.0 * run["results"] + 8.0, name  # 6 are for the table of quantiles
         assert run["growth"] < 4.0 * run["results"] + 8.0, name
 
 
