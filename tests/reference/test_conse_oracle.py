@@ -76,6 +76,8 @@ def conse(features: np.ndarray, actions: np.ndarray, rewards: np.ndarray, alpha:
             group.rewards = ([], [])
     expected.epochs = [group.epoch for group in groups]
     expected.budget = max(math.log(n), min(float(g.arrivals) ** (1 - alpha) for g in groups))
+    for group in groups:
+        group.alive = {group.better()}
     for t in range(n // 2, n):
         group = groups[features[t]]
         group.trial += 1
@@ -128,6 +130,16 @@ def test_several_epochs_are_needed_for_a_small_gap() -> None:
     expected = check(log, 0.3, 1)
     assert expected.epochs[0] == 3
     assert not log.arrays.randomised[:30_000].all()
+
+
+def test_gaps_close_to_the_threshold() -> None:
+    """Means that differ by about 2 h_1 = 1/8: some runs are decided by a hair, some just not."""
+    design, environment = ConSE(alpha=0.5), FiniteContext([1.0], [[0.45, 0.575]])
+    epochs = [
+        check(log, 0.5, 1).epochs[0] - int(log.arrays.randomised[:4_000].all())
+        for log in design.logs(environment, horizon=8_000, replications=60, rng=4)
+    ]
+    assert 10 < sum(epochs) < 110
 
 
 def test_a_context_that_is_never_decided() -> None:

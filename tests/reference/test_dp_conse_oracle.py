@@ -385,14 +385,14 @@ def test_published_lengths_and_noise_have_the_stated_law() -> None:
     design = DPConSE(epsilon=0.2, alpha=0.5, calibration="published")
     environment = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     uniform, noise = [], []
-    for log in design.logs(environment, horizon=8_000, replications=40, rng=5):
+    for log in design.logs(environment, horizon=16_000, replications=40, rng=5):
         oracle = PublishedOracle(log, design, 2)
+        assert len(oracle.lengths) == 4  # an epoch and a trial of each context
         noise += oracle.noise
         for length, centre in oracle.lengths:
             below = length_probability(np.arange(length), centre, 0.2).sum()
             at = length_probability(np.array([length]), centre, 0.2)[0]
             uniform.append(below + rng.uniform() * at)
-    assert len(uniform) >= 80
     assert stats.kstest(noise, stats.laplace.cdf).pvalue > 1e-4
     assert stats.kstest(uniform, "uniform").pvalue > 1e-4
 
