@@ -351,6 +351,8 @@ class PublishedOracle:
             rest = (self.feature == j) & ~self.coin
             assert len(set(arrays.action[rest].tolist())) <= 1
         assert self.used == len(self.log.releases)
+        for length, centre in self.lengths:  # beyond this with probability exp(-20)
+            assert abs(length - centre) <= 40.0 / self.design.epsilon + 1.0
 
 
 PUBLISHED: list[tuple[Environment, DPConSE, int]] = [
@@ -361,6 +363,7 @@ PUBLISHED: list[tuple[Environment, DPConSE, int]] = [
     ),
     (THREE, DPConSE(epsilon=0.5, alpha=0.3, calibration="published"), 15_001),
     (FiniteContext([1.0], [[0.4, 0.6]]), DPConSE(epsilon=2.0, alpha=0.5, calibration="published"), 80_000),
+    (FiniteContext([1.0], [[0.5, 0.5]]), DPConSE(epsilon=1.0, calibration="published"), 50_000),
     (THREE, DPConSE(epsilon=0.3, alpha=1.0, calibration="published"), 400),
     (THREE, DPConSE(epsilon=3.0, alpha=1.0, calibration="published"), 2),
     (
