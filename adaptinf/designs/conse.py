@@ -255,7 +255,7 @@ class ConSE(Design):
     context are randomised, T_min = max(log n, min_j f_j^(1 - alpha)), f_j the arrivals of context j in the
     first half; the others get the better arm. The paper's epoch 0 holds log 0: epochs start at 1. T_min is
     rounded up. A context that is undecided at half-time takes the arm with the higher mean over all of its
-    randomised arrivals.
+    randomised arrivals; an arm that was never pulled counts as 0, and ties go to the first arm.
 
     Rewards are taken to lie in [0, 1]. The second half's randomised rounds are a randomised trial given the
     first half, so differences in means over them are unbiased. Later propensities are 0 or 1.
