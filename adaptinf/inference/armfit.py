@@ -260,6 +260,11 @@ def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correcti
         notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
     else:
         notes.append("Sample means: not valid under adaptivity; a naive baseline.")
+    if log.context:
+        notes.append(
+            "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "
+            "only if the context had no part in the choice."
+        )
     if fit.naive and log.design is None:
         notes.append("The log does not name its design, which is therefore taken to be adaptive.")
     if fit.naive and correction is None and log.guarantee is not None:

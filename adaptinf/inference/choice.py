@@ -33,6 +33,8 @@ ESTIMATORS = ("sample-mean", "ipw", "aipw")
 WEIGHTS = ("uniform", "sqrt", "two-point")
 TESTS = ("auto", "normal", "t", "exact")
 
+_BY_CONTEXT = ("ConSE", "DPConSE")
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -203,8 +205,12 @@ def choose(
         estimator = "aipw"
     _check_names(subject, estimator, weights, decay)
     if estimator is None:
-        return default_estimator(log, [log.arms[code] for code in codes])
+        chosen = default_estimator(log, [log.arms[code] for code in codes])
+        if chosen.estimator == "sample-mean":
+            _check_not_by_context(log)
+        return chosen
     if estimator == "sample-mean":
+        _check_not_by_context(log)
         return Choice(estimator)
     _check_propensities(log, codes, estimator)
     if decay is not None:
@@ -261,6 +267,20 @@ def _check_names(subject: str, estimator: str | None, weights: str | None, decay
         raise ParameterError(subject, problems)
 
 
+def _check_not_by_context(log: AdaptiveLog) -> None:
+    if log.design is not None and log.design.name in _BY_CONTEXT:
+        raise InvalidForLog(
+            "sample-mean",
+            f"{log.design.name} assigns arms by context, so that the arms' rounds are different mixes of "
+            "contexts, whose means cannot be compared",
+            [_by_context(log)],
+        )
+
+
+def _by_context(log: AdaptiveLog) -> str:
+    return f"CATE by {', '.join(log.context) or 'the context'}"
+
+
 def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
     if log.arrays.propensity is None:
         raise InvalidForLog(
@@ -281,6 +301,8 @@ def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> No
 
 def _sample_mean_here(log: AdaptiveLog) -> str:
     """What sample means are worth for this log."""
+    if log.design is not None and log.design.name in _BY_CONTEXT:
+        return _by_context(log)
     if not is_adaptive(log):
         return "sample-mean"
     if correction_for(log) is not None:

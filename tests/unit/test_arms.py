@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
@@ -20,6 +21,7 @@ from adaptinf.inference.reference import (
 )
 from adaptinf.inference.results import Estimand
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.simulation.environments import FiniteContext
 
 ARMS = ("a", "b", "c")
 HORIZON = 300
@@ -110,6 +112,22 @@ class TestRefusals:
         with pytest.raises(InvalidForLog, match="every arm's propensity at every round") as caught:
             ArmMeans(make_log("chosen", design=FLOOR)).fit("aipw", weights)
         assert caught.value.alternatives == ("aipw with uniform weights", NAIVE)
+
+    @pytest.mark.parametrize("design", [ConSE(), DPConSE(epsilon=1.0)])
+    @pytest.mark.parametrize("estimator", [None, "sample-mean"])
+    def test_sample_means_of_a_design_that_looks_at_the_context(self, design, estimator) -> None:
+        environment = FiniteContext([0.5, 0.5], [[0.1, 0.9], [0.9, 0.1]])
+        log = design.run(environment, horizon=8_000, rng=0)
+        for model in (ArmMeans(log), Contrast(log, treatment=1, control=0)):
+            with pytest.raises(InvalidForLog, match="assigns arms by context") as caught:
+                model.fit(estimator)
+            assert caught.value.alternatives == ("CATE by feature",)
+
+    def test_contexts_are_a_reservation_of_sample_means(self) -> None:
+        environment = FiniteContext([0.5, 0.5], [[0.1, 0.2], [0.9, 0.8]])
+        log = UCB().run(environment, horizon=400, rng=0)
+        assert "The log has contexts" in notes(ArmMeans(log).fit("sample-mean"))
+        assert "The log has contexts" not in notes(ArmMeans(make_log()).fit("sample-mean"))
 
     def test_zero_propensities(self) -> None:
         log = make_log(zero=1)
