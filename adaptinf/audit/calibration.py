@@ -199,7 +199,8 @@ def coverage_from_tallies(
     horizon, replications : int
         Rounds of a trial and number of trials.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r depends on (rng, r) alone, and is trial r of `coverage`.
+        Source of randomness; trial r depends on (rng, r) alone. It is trial r of `coverage` only where the
+        design has no shortcut for replication.
     alpha : float
         One minus the nominal level that `fit` uses, between 0 and 0.5.
     n_jobs : int
@@ -253,9 +254,9 @@ class _Sums(dict[tuple[str, str, float], FloatArray]):
             ],
             dtype=np.float64,
         )
-        self[key] = self[key] + parts if key in self else parts
+        self.merge({key: parts})
 
-    def merge(self, other: _Sums) -> None:
+    def merge(self, other: Mapping[tuple[str, str, float], FloatArray]) -> None:
         for key, parts in other.items():
             self[key] = self[key] + parts if key in self else parts
 

@@ -17,6 +17,7 @@ from adaptinf.parameters import count_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.validation.columns import label_array
 
 __all__ = ["Design"]
 
@@ -30,6 +31,7 @@ class Design(ABC):
 
     statuses: ClassVar[tuple[Status, ...]] = ()
     release_names: ClassVar[tuple[ReleaseName, ...]] = ()
+    releases_by_arm: ClassVar[bool] = False
     min_arms: ClassVar[int] = 1
     max_arms: ClassVar[int | None] = None
     min_horizon: ClassVar[int] = 1
@@ -91,9 +93,6 @@ class Design(ABC):
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end, one a column of `Replications.outcomes`."""
         return ()
-
-    def _propensity_status(self) -> str:
-        return "exact"
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         """Rounds whose reward can change a later action."""
@@ -247,7 +246,7 @@ class Design(ABC):
             arms=env.arms,
             phases=phases,
             reward_range=env.reward_range,
-            propensity_status=self._propensity_status() if record.propensities.shape[1] else "absent",
+            propensity_status="exact" if record.propensities.shape[1] else "absent",
             guarantee=guarantee,
             reward_guarantee=self.reward_guarantee(horizon, env.n_arms),
             design=self.record(),
@@ -267,7 +266,7 @@ class Design(ABC):
         if env.features:
             coded = env.features == tuple(range(env.n_features))
             context[str(env.context_name)] = (
-                record.feature if coded else _labels(env.features)[record.feature]
+                record.feature if coded else label_array(env.features)[record.feature]
             )
         return LogArrays(
             action=record.action,
@@ -281,26 +280,18 @@ class Design(ABC):
         )
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
-        """Columns of the releases; the group is a context, or an arm where there are no contexts."""
+        """Columns of the releases; the group is an arm or a context, 0 where there are no contexts."""
         if not released.shape[0]:
             return None
         codes = released[:, 1].astype(np.int64)
-        groups = _labels(env.features or env.arms)
+        groups = label_array(env.arms if self.releases_by_arm else env.features or (0,))
         names = np.array([entry.name for entry in self.release_names], dtype=object)
         mechanisms = np.array([entry.mechanism for entry in self.release_names], dtype=object)
         return {
             "round": released[:, 0].astype(np.int64),
             "name": names[codes],
             "group": groups[released[:, 2].astype(np.int64)],
-            "value": released[:, 3].copy(),
+            "value": released[:, 3],
             "mechanism": mechanisms[codes],
-            "scale": released[:, 4].copy(),
+            "scale": released[:, 4],
         }
-
-
-def _labels(labels: tuple[Any, ...]) -> Any:
-    if all(type(label) is int for label in labels):
-        return np.array(labels, dtype=np.int64)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array

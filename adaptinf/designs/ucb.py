@@ -272,6 +272,7 @@ class PrivateUCB(Design):
     relaxation: bool = True
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
+    releases_by_arm: ClassVar[bool] = True
 
     def _problems(self) -> list[str]:
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)

@@ -47,10 +47,6 @@ class Roles:
     positions: dict[Hashable, int]
     names: tuple[Hashable, ...]
 
-    def readable(self, name: Hashable) -> bool:
-        """Whether the column is there once."""
-        return name in self.positions
-
     def position(self, role: str) -> int | None:
         """Position of a single role's column, or None where there is none to read."""
         return self.positions.get(self.single[role]) if role in self.single else None

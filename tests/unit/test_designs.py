@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -13,7 +14,14 @@ from adaptinf.designs import UCB, ConSE, Design, DPConSE, EpsilonGreedy, Private
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.counters import noise_row
 from adaptinf.privacy.laplace_sums import laplace_sum_quantile
-from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, NormalArms, Tableau
+from adaptinf.simulation.environments import (
+    BernoulliArms,
+    Environment,
+    FiniteContext,
+    NormalArms,
+    Replay,
+    Tableau,
+)
 
 THREE_ARMS = BernoulliArms([0.3, 0.5, 0.7])
 CONTEXTS = FiniteContext([0.6, 0.4], [[0.3, 0.7], [0.6, 0.2]])
@@ -217,3 +225,15 @@ def test_actions_do_not_depend_on_the_last_reward() -> None:
         early = rewards.copy()
         early[:20] = 1.0 - early[:20]
         assert (one != design.run(Tableau(early), horizon=40, rng=5).arrays.action).any()
+
+
+def test_releases_of_private_ucb_name_arms_also_where_there_are_contexts() -> None:
+    environment = FiniteContext([0.5, 0.5], [[0.1, 0.5, 0.9], [0.9, 0.5, 0.1]])
+    log = PrivateUCB(epsilon=1.0).run(environment, horizon=60, rng=0)
+    np.testing.assert_array_equal(log.releases["group"], log.arrays.action)
+
+
+def test_releases_of_dp_conse_name_no_arm_where_there_are_no_contexts() -> None:
+    table = pd.DataFrame({"a": ["x", "y"] * 5, "r": [0.0, 1.0] * 5})
+    log = DPConSE(epsilon=1.0).run(Replay(table, action="a", reward="r"), horizon=300, rng=0)
+    assert set(log.releases["group"]) == {0}
