@@ -10,7 +10,7 @@ from scipy.interpolate import CubicHermiteSpline
 from adaptinf.privacy.counters import counter_scales, counter_slots
 from adaptinf.typing import FloatArray
 
-__all__ = ["counter_quantiles", "laplace_sum_log_tail", "laplace_sum_quantile"]
+__all__ = ["counter_quantiles", "laplace_sum_log_tail", "laplace_sum_quantile", "log_tail_and_slope"]
 
 _CONTOUR = np.linspace(0.0, 6.0, 65)
 _RAY = 0.7
@@ -46,7 +46,7 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
     >>> bool(abs(tail[0] - (np.log(0.5) - 3.0)) < 1e-10)
     True
     """
-    log_tail: FloatArray = _tail(np.asarray(x, dtype=np.float64), scales, terms)[0]
+    log_tail: FloatArray = log_tail_and_slope(np.asarray(x, dtype=np.float64), scales, terms)[0]
     return log_tail
 
 
@@ -77,7 +77,7 @@ def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatA
     # the log tail is concave: Newton from the right of the root descends monotonically, from the left it
     # overshoots once and then descends
     for _ in range(60):
-        value, slope = _tail(x, scales, terms)
+        value, slope = log_tail_and_slope(x, scales, terms)
         step = (value - log_tail) / slope
         x = np.maximum(x - step, 1e-9 * spread)
         if np.all(np.abs(step) <= 1e-12 * x + 1e-15):
@@ -99,8 +99,8 @@ def _saddle(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (low + high), dtype=np.float64)
 
 
-def _tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log tail and its derivative in x."""
+def log_tail_and_slope(x: FloatArray, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`laplace_sum_log_tail` and its derivative in x; the log tail is concave, so tangents bound it."""
     scales = np.where(terms > 0, scales, 0.0)
     saddle = _saddle(x, scales, terms)
     square = (scales * saddle[:, None]) ** 2
@@ -176,7 +176,9 @@ def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> 
     for first in range(0, rows.size, _AT_ONCE):
         laws = slice(first, first + _AT_ONCE)
         repeated = (np.repeat(part[laws], _KNOTS, axis=0) for part in (scales, terms))
-        log_tail, slope = (part.reshape(-1, _KNOTS) for part in _tail(x[laws].ravel(), *repeated))
+        log_tail, slope = (
+            part.reshape(-1, _KNOTS) for part in log_tail_and_slope(x[laws].ravel(), *repeated)
+        )
         for law, row in enumerate(rows[laws]):
             inverse = CubicHermiteSpline(-log_tail[law], x[first + law], -1.0 / slope[law])
             table[:, int(row)] = inverse(np.log(grid))
