@@ -26,7 +26,8 @@ __all__ = ["Design"]
 class Design(ABC):
     """Base of all designs: frozen parameters, checked when they are given.
 
-    Subclasses give the compiled program, the guarantee and the meaning of their codes.
+    Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
+    vectors are "ignored", "needed" or "refused", and whether rewards must lie in [0, 1].
     """
 
     statuses: ClassVar[tuple[Status, ...]] = ()
@@ -35,6 +36,8 @@ class Design(ABC):
     min_arms: ClassVar[int] = 1
     max_arms: ClassVar[int | None] = None
     min_horizon: ClassVar[int] = 1
+    vectors: ClassVar[str] = "ignored"
+    unit_rewards: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -93,6 +96,30 @@ class Design(ABC):
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end, one a column of `Replications.outcomes`."""
         return ()
+
+    def round_statuses(self) -> tuple[Status, ...]:
+        """What the status codes of a run mean; empty where all rounds are of one kind."""
+        return self.statuses
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        """What keeps the design from being run there, found before anything is collected."""
+        problems = []
+        if env.n_arms < self.min_arms or (self.max_arms is not None and env.n_arms > self.max_arms):
+            span = (
+                f"exactly {self.min_arms}" if self.min_arms == self.max_arms else f"at least {self.min_arms}"
+            )
+            problems.append(f"the environment must have {span} arms, got {env.n_arms}")
+        if self.vectors == "needed" and not env.dimension:
+            problems.append(f"needs context vectors, as LinearArms has them; {type(env).__name__} has none")
+        if self.vectors == "refused" and env.dimension:
+            problems.append(f"takes contexts from a finite list; {type(env).__name__} has context vectors")
+        low, high = env.reward_range
+        if self.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
+            problems.append(
+                f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: "
+                "rescale them by constants that are fixed beforehand"
+            )
+        return problems
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         """Rounds whose reward can change a later action."""
@@ -209,9 +236,10 @@ class Design(ABC):
             tallies=block.tallies,
             outcomes=block.outcomes,
             outcome_names=self.outcome_names(env.n_features),
-            statuses=self.statuses,
-            regret=env.regret(cells[..., 0], cells[..., 1]),
+            statuses=self.round_statuses(),
+            regret=block.regret if env.dimension else env.regret(cells[..., 0], cells[..., 1]),
             contextual=bool(env.features),
+            truth=env.means,
         )
 
     def _check(self, env: Environment, horizon: int, replications: int, start: int, n_jobs: int = 1) -> None:
@@ -222,11 +250,8 @@ class Design(ABC):
             problems.append(f"start must be a multiple of {BLOCK} below replications, got {start}")
         if n_jobs != -1:
             problems += count_problem("n_jobs, where it is not -1,", n_jobs)
-        if env.n_arms < self.min_arms or (self.max_arms is not None and env.n_arms > self.max_arms):
-            span = (
-                f"exactly {self.min_arms}" if self.min_arms == self.max_arms else f"at least {self.min_arms}"
-            )
-            problems.append(f"the environment must have {span} arms, got {env.n_arms}")
+        if not count_problem("horizon", horizon):
+            problems += self._environment_problems(env, horizon)
         if problems:
             raise ParameterError(type(self).__name__, problems)
 
@@ -239,7 +264,7 @@ class Design(ABC):
 
     def _log(self, run: Run, env: Environment, horizon: int) -> AdaptiveLog:
         record = run.record
-        phases = tuple(dict.fromkeys(status.phase for status in self.statuses))
+        phases = tuple(dict.fromkeys(status.phase for status in self.round_statuses()))
         guarantee = self.guarantee(horizon, env.n_arms)
         return AdaptiveLog.from_arrays(
             self._arrays(run, env, phases),
@@ -259,10 +284,13 @@ class Design(ABC):
         record = run.record
         known = record.propensities.shape[1] > 0
         phase = randomised = None
-        if self.statuses:
-            phase = np.array([phases.index(status.phase) for status in self.statuses])[record.status]
-            randomised = np.array([status.randomised for status in self.statuses])[record.status]
-        context = {}
+        statuses = self.round_statuses()
+        if statuses:
+            phase = np.array([phases.index(status.phase) for status in statuses])[record.status]
+            randomised = np.array([status.randomised for status in statuses])[record.status]
+        context: dict[str, Any] = {
+            name: record.vectors[:, column] for column, name in enumerate(env.vector_names)
+        }
         if env.features:
             coded = env.features == tuple(range(env.n_features))
             context[str(env.context_name)] = (

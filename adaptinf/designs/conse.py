@@ -15,7 +15,15 @@ from adaptinf.parameters import number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import BERNOULLI, ROUND, SCALARS, EnvironmentTables, Record, simulate_block
+from adaptinf.simulation.run import (
+    BERNOULLI,
+    ROUND,
+    SCALARS,
+    EnvironmentTables,
+    Results,
+    World,
+    simulate_block,
+)
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
@@ -160,32 +168,17 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 @compiled
 def _run_block(
-    tables: _Tables,
-    environment: EnvironmentTables,
-    horizon: int,
-    rng: np.random.Generator,
-    state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
-    simulate_block(
-        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
-    )
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @compiled
 def _run_epochs(
-    tables: _Tables,
-    environment: EnvironmentTables,
-    horizon: int,
-    rng: np.random.Generator,
-    state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
-    half = horizon // 2
+    environment, tallies = world.environment, results.tallies
+    half = world.horizon // 2
     for run in range(tallies.shape[0]):
         state[:] = 0.0
         draw_arrivals(environment, 0, half, rng, state[_ARRIVALS])
@@ -203,7 +196,7 @@ def _run_epochs(
             if left > 0:
                 draw_arm(environment, feature, better, left, rng, tallies[run, LEARNING_BETTER])
         _half_time(tables, state)
-        draw_arrivals(environment, half, horizon, rng, state[_SECOND])
+        draw_arrivals(environment, half, world.horizon, rng, state[_SECOND])
         trial = int(np.ceil(state[SCALARS, _T_MIN]))
         for feature in range(tables.n_features):
             arrivals = int(state[_SECOND, feature])
@@ -211,7 +204,7 @@ def _run_epochs(
             _randomise(environment, feature, included, rng, state, tallies[run, ESTIMATION_RANDOMISED])
             better = int(state[_KEPT, feature]) - 1
             draw_arm(environment, feature, better, arrivals - included, rng, tallies[run, ESTIMATION_BETTER])
-        _finish(tables, state, outcomes[run])
+        _finish(tables, state, results.outcomes[run])
 
 
 @kernel

@@ -23,7 +23,7 @@ from adaptinf.designs.conse import (
 )
 from adaptinf.privacy.noise import laplace, uniform
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, World, release, simulate_block
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
@@ -155,31 +155,16 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 @compiled
 def _run_block(
-    tables: _Tables,
-    environment: EnvironmentTables,
-    horizon: int,
-    rng: np.random.Generator,
-    state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
-    simulate_block(
-        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
-    )
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @compiled
 def _run_windows(
-    tables: _Tables,
-    environment: EnvironmentTables,
-    horizon: int,
-    rng: np.random.Generator,
-    state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
+    environment, tallies = world.environment, results.tallies
     for run in range(tallies.shape[0]):
         state[:] = 0.0
         begin = 0
@@ -196,7 +181,7 @@ def _run_windows(
             _window_ends(tables, state, rng)
             begin = end
         _half_time(tables, state)
-        draw_arrivals(environment, begin, horizon, rng, state[_ARRIVALS])
+        draw_arrivals(environment, begin, world.horizon, rng, state[_ARRIVALS])
         for feature in range(tables.n_features):
             arrivals = int(state[_ARRIVALS, feature])
             included = rng.binomial(arrivals, state[_INCLUSION, feature])
@@ -205,7 +190,7 @@ def _run_windows(
             draw_arm(environment, feature, better, arrivals - included, rng, tallies[run, ESTIMATION_BETTER])
             state[_ARRIVALS, feature] = included
         _trial_ends(tables, state, rng)
-        _finish(tables, state, outcomes[run])
+        _finish(tables, state, results.outcomes[run])
 
 
 @kernel

@@ -54,6 +54,8 @@ class Replications:
         Pseudo-regret of each run.
     contextual : bool
         Whether the environment has contexts.
+    truth : ndarray of shape (features, arms)
+        True mean reward of every cell.
     """
 
     tallies: FloatArray
@@ -62,6 +64,7 @@ class Replications:
     statuses: tuple[Status, ...]
     regret: FloatArray
     contextual: bool
+    truth: FloatArray
 
     def _cells(self, part: int) -> FloatArray:
         cells: FloatArray = self.tallies[..., part].sum(axis=1)

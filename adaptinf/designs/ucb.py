@@ -24,7 +24,7 @@ from adaptinf.privacy.counters import (
 from adaptinf.privacy.laplace_sums import counter_quantiles
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["UCB", "PrivateUCB"]
@@ -135,18 +135,9 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 @compiled
 def _run_block(
-    tables: _Tables,
-    environment: EnvironmentTables,
-    horizon: int,
-    rng: np.random.Generator,
-    state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
-    simulate_block(
-        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
-    )
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from adaptinf.parameters import count_problem, number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
-from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Record, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["EpsilonGreedy", "Uniform"]
@@ -85,18 +85,9 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 @compiled
 def _run_block(
-    tables: _Tables,
-    environment: EnvironmentTables,
-    horizon: int,
-    rng: np.random.Generator,
-    state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
-    simulate_block(
-        _choose, _update, _finish, tables, environment, horizon, rng, state, tallies, outcomes, record
-    )
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 def _program(

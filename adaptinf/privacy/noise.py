@@ -1,7 +1,7 @@
 """Where a kernel's random numbers come from.
 
 A kernel never knows whether its noise is drawn on the spot or was drawn before: it calls ``laplace(source,
-scale)`` and ``uniform(source)``, and the type of ``source`` decides.
+scale)``, ``gaussian(source, scale)`` and ``uniform(source)``, and the type of ``source`` decides.
 
 ==================  =====================================================================
 source              what a call gives
@@ -23,7 +23,10 @@ from numba.extending import overload
 
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Buffer", "Recorder", "generator", "laplace", "uniform"]
+__all__ = ["GAUSSIAN", "LAPLACE", "Buffer", "Recorder", "gaussian", "generator", "laplace", "uniform"]
+
+LAPLACE, GAUSSIAN = range(2)
+"""Laws of noise, as a `Recorder` notes them."""
 
 
 class Buffer(NamedTuple):
@@ -45,27 +48,39 @@ class Buffer(NamedTuple):
 
 
 class Recorder(NamedTuple):
-    """Notes the scales of the noise that a kernel asks for.
+    """Notes the laws and scales of the noise that a kernel asks for.
 
     Attributes
     ----------
     scales : ndarray of shape (m,)
-        The scales asked for, in order.
+        The scales asked for, in order; standard deviations where the law is normal.
+    laws : ndarray of int, shape (m,)
+        `LAPLACE` or `GAUSSIAN`, for each of them.
     asked : ndarray of int, shape (1,)
         How many have been noted.
     """
 
     scales: FloatArray
+    laws: IntArray
     asked: IntArray
 
 
 def laplace(source: Any, scale: float) -> float:
     """One Laplace draw of the given scale from a source."""
     if isinstance(source, Buffer):
-        return float(_buffer_laplace(source, scale))
+        return float(_buffer_noise(source, scale))
     if isinstance(source, Recorder):
         return float(_recorder_laplace(source, scale))
     return float(_generator_laplace(source, scale))
+
+
+def gaussian(source: Any, scale: float) -> float:
+    """One centred normal draw of the given standard deviation from a source."""
+    if isinstance(source, Buffer):
+        return float(_buffer_noise(source, scale))
+    if isinstance(source, Recorder):
+        return float(_recorder_gaussian(source, scale))
+    return float(_generator_gaussian(source, scale))
 
 
 def uniform(source: Any) -> float:
@@ -79,7 +94,7 @@ def _generator_laplace(source: Any, scale: Any) -> Any:
     return math.copysign(source.standard_exponential() * scale, source.random() - 0.5)
 
 
-def _buffer_laplace(source: Any, scale: Any) -> Any:
+def _buffer_noise(source: Any, scale: Any) -> Any:
     position = source.positions[1]
     source.positions[1] = position + 1
     return source.noises[position]
@@ -87,6 +102,18 @@ def _buffer_laplace(source: Any, scale: Any) -> Any:
 
 def _recorder_laplace(source: Any, scale: Any) -> Any:
     source.scales[source.asked[0]] = scale
+    source.laws[source.asked[0]] = LAPLACE
+    source.asked[0] += 1
+    return 0.0
+
+
+def _generator_gaussian(source: Any, scale: Any) -> Any:
+    return source.standard_normal() * scale
+
+
+def _recorder_gaussian(source: Any, scale: Any) -> Any:
+    source.scales[source.asked[0]] = scale
+    source.laws[source.asked[0]] = GAUSSIAN
     source.asked[0] += 1
     return 0.0
 
@@ -108,10 +135,19 @@ def _is(source: Any, kind: type) -> bool:
 @overload(laplace, jit_options={"forceinline": True})
 def _laplace_for(source: Any, scale: Any) -> Any:
     if _is(source, Buffer):
-        return _buffer_laplace
+        return _buffer_noise
     if _is(source, Recorder):
         return _recorder_laplace
     return _generator_laplace
+
+
+@overload(gaussian, jit_options={"forceinline": True})
+def _gaussian_for(source: Any, scale: Any) -> Any:
+    if _is(source, Buffer):
+        return _buffer_noise
+    if _is(source, Recorder):
+        return _recorder_gaussian
+    return _generator_gaussian
 
 
 @overload(uniform, jit_options={"forceinline": True})

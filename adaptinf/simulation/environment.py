@@ -31,6 +31,10 @@ class Environment:
         Name of the context column.
     reward_range : (float, float)
         Smallest and largest possible reward.
+    dimension : int
+        Length of the context vector that every arm has; 0 where contexts are not vectors.
+    vector_names : tuple of str
+        Names of the columns that hold the context vectors in a log.
     """
 
     means: FloatArray
@@ -38,6 +42,8 @@ class Environment:
     features: tuple[Any, ...] = ()
     probabilities: FloatArray
     context_name: str | None = None
+    dimension: int = 0
+    vector_names: tuple[str, ...] = ()
     reward_range: tuple[float, float]
     _tables: EnvironmentTables
 
@@ -93,6 +99,10 @@ def environment_tables(
     period: int = 1,
     pool: tuple[Any, Any, Any] | None = None,
     tableau: tuple[FloatArray, Any] | None = None,
+    theta: FloatArray | None = None,
+    vector_law: int = 0,
+    shared: bool = False,
+    vectors: FloatArray | None = None,
 ) -> EnvironmentTables:
     """Tables of an environment; whatever its kind does not use stays empty."""
     n_features = location.shape[0]
@@ -112,6 +122,10 @@ def environment_tables(
         pool=values,
         tableau=rewards,
         tableau_features=features,
+        theta=np.zeros((0, 0)) if theta is None else np.ascontiguousarray(theta, dtype=np.float64),
+        vector_law=vector_law,
+        shared=shared,
+        vectors=np.zeros((0, 0)) if vectors is None else np.ascontiguousarray(vectors, dtype=np.float64),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import count_problem
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.run import RELEASED, SCALARS, Record, empty_record
+from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
 from adaptinf.typing import FloatArray, RandomSource
 
 __all__ = [
@@ -38,13 +38,15 @@ class Program:
     Attributes
     ----------
     entry : compiled function
-        ``entry(tables, environment, horizon, rng, state, tallies, outcomes, record)``.
+        ``entry(tables, world, rng, state, results)``.
     tables : NamedTuple
         The design's parameters; holds the arrays ``status``, ``propensity`` and ``released``.
     state_shape : (int, int)
         Rows and columns of the design's memory.
     n_statuses, n_outcomes : int
         Status codes, and numbers reported at the end of a run.
+    share : ndarray of shape (0,) or (rounds,)
+        Probability of overriding the proposal in each round; the last status code is that of such rounds.
     """
 
     entry: Any
@@ -52,6 +54,11 @@ class Program:
     state_shape: tuple[int, int]
     n_statuses: int = 1
     n_outcomes: int = 0
+    share: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def world(self, environment: Environment, horizon: int) -> World:
+        """What a run of this program is exposed to."""
+        return World(environment.tables(horizon), horizon, self.share, self.n_statuses - 1)
 
 
 class Collector(Protocol):
@@ -73,10 +80,13 @@ class Block:
         Counts, sums and sums of squares of the rewards.
     outcomes : ndarray of shape (runs, outcomes)
         What the design reported at the end.
+    regret : ndarray of shape (runs,) or (0,)
+        Pseudo-regret, where it does not follow from the tallies.
     """
 
     tallies: FloatArray
     outcomes: FloatArray
+    regret: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +157,9 @@ def replicate_blocks(
         for share in shares
     )
     return Block(
-        np.concatenate([part.tallies for part in parts]), np.concatenate([part.outcomes for part in parts])
+        tallies=np.concatenate([part.tallies for part in parts]),
+        outcomes=np.concatenate([part.outcomes for part in parts]),
+        regret=np.concatenate([part.regret for part in parts]),
     )
 
 
@@ -165,18 +177,18 @@ def iterate_runs(
     """
     root = seed_sequence(rng)
     program = collector.program(environment, horizon, recording=True)
-    tables, world = program.tables, environment.tables(horizon)
-    with_propensities = tables.propensity.shape[0] > 0
+    tables, world = program.tables, program.world(environment, horizon)
+    with_propensities = tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
     state = np.zeros(program.state_shape)
-    tallies = _tallies(program, environment, 1)
+    tallies, regret = _tallies(program, environment, 1), np.zeros(1)
     stream = _stream(root, start)
     for run in range(start, stop):
         if run % BLOCK == 0:
             stream = _stream(root, run)
-        record = empty_record(horizon, environment.n_arms, with_propensities)
+        record = empty_record(horizon, environment.n_arms, with_propensities, environment.dimension)
         outcomes = np.zeros((1, program.n_outcomes))
         tallies[:] = 0.0
-        program.entry(tables, world, horizon, stream, state, tallies, outcomes, record)
+        program.entry(tables, world, stream, state, Results(tallies, outcomes, regret, record))
         yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0])
 
 
@@ -190,20 +202,20 @@ def _run_blocks(
     by_rounds: bool,
 ) -> Block:
     program = collector.program(environment, horizon, recording=False, by_rounds=by_rounds)
-    world = environment.tables(horizon)
-    record = empty_record(0, environment.n_arms, with_propensities=False)
+    world = program.world(environment, horizon)
+    record = empty_record(0, environment.n_arms, with_propensities=False, dimension=environment.dimension)
     sizes = [min(BLOCK, replications - first) for first in starts]
     tallies = _tallies(program, environment, sum(sizes))
     outcomes = np.zeros((sum(sizes), program.n_outcomes))
+    regret = np.zeros(sum(sizes) if environment.dimension else 0)
     state = np.zeros(program.state_shape)
     done = 0
     for first, size in zip(starts, sizes, strict=True):
         part = slice(done, done + size)
-        program.entry(
-            program.tables, world, horizon, _stream(root, first), state, tallies[part], outcomes[part], record
-        )
+        results = Results(tallies[part], outcomes[part], regret[part], record)
+        program.entry(program.tables, world, _stream(root, first), state, results)
         done += size
-    return Block(tallies, outcomes)
+    return Block(tallies, outcomes, regret)
 
 
 def _tallies(program: Program, environment: Environment, runs: int) -> FloatArray:

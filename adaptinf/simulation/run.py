@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adaptinf.compilation import inlined, kernel
+from adaptinf.simulation.vectors import draw_vectors, expected_rewards
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
     "BERNOULLI",
+    "LINEAR_BERNOULLI",
+    "LINEAR_NORMAL",
+    "LINEAR_UNIFORM",
     "NORMAL",
     "POOL",
     "RELEASED",
@@ -25,12 +29,15 @@ __all__ = [
     "UNIFORM",
     "EnvironmentTables",
     "Record",
+    "Results",
+    "World",
+    "draw_reward",
     "empty_record",
     "release",
     "simulate_block",
 ]
 
-BERNOULLI, NORMAL, UNIFORM, POOL, TABLEAU = range(5)
+BERNOULLI, NORMAL, UNIFORM, POOL, TABLEAU, LINEAR_NORMAL, LINEAR_BERNOULLI, LINEAR_UNIFORM = range(8)
 """Reward laws that the loop can draw from."""
 
 SCALARS = 0
@@ -60,6 +67,14 @@ class EnvironmentTables(NamedTuple):
         Fixed potential rewards.
     tableau_features : ndarray of int, shape (rounds,)
         Their contexts.
+    theta : ndarray of shape (arms, dimension)
+        Coefficients, where the context is a vector an arm; no rows where it is not.
+    vector_law : int
+        How context vectors come about, a code of `simulation.vectors`.
+    shared : bool
+        Whether all arms have the same context vector.
+    vectors : ndarray of shape (rows, arms * dimension)
+        Context vectors that are given.
     """
 
     kind: int
@@ -73,6 +88,31 @@ class EnvironmentTables(NamedTuple):
     pool: FloatArray
     tableau: FloatArray
     tableau_features: IntArray
+    theta: FloatArray
+    vector_law: int
+    shared: bool
+    vectors: FloatArray
+
+
+class World(NamedTuple):
+    """What a run is exposed to.
+
+    Attributes
+    ----------
+    environment : EnvironmentTables
+        Where contexts and rewards come from.
+    horizon : int
+        Rounds of a run.
+    share : ndarray of shape (0,) or (rounds,)
+        Probability, round by round, that the design's proposal is overridden by a uniform draw.
+    overridden : int
+        Status code of a round that was overridden.
+    """
+
+    environment: EnvironmentTables
+    horizon: int
+    share: FloatArray
+    overridden: int
 
 
 class Record(NamedTuple):
@@ -86,8 +126,12 @@ class Record(NamedTuple):
         Rewards as drawn, never clipped.
     propensity, propensities : ndarray of shape (rounds,) and (rounds, arms)
         Of the chosen arm and of every arm, given the past; of length 0 where the design has none.
-    context : ndarray of shape (1,)
-        Where the loop puts the context of the round.
+    vectors : ndarray of shape (rounds, arms * dimension)
+        Context vectors of each round; no columns where there are none.
+    context : ndarray of shape (1,) or (arms * dimension,)
+        Where the loop puts the context of the round: its code, or a vector an arm.
+    expected : ndarray of shape (arms,)
+        Where the loop puts the expected rewards that follow from context vectors.
     """
 
     action: IntArray
@@ -96,10 +140,33 @@ class Record(NamedTuple):
     reward: FloatArray
     propensity: FloatArray
     propensities: FloatArray
+    vectors: FloatArray
     context: FloatArray
+    expected: FloatArray
 
 
-def empty_record(horizon: int, n_arms: int, with_propensities: bool) -> Record:
+class Results(NamedTuple):
+    """Where the loop leaves what consecutive runs came to.
+
+    Attributes
+    ----------
+    tallies : ndarray of shape (runs, statuses, features, arms, 3)
+        Counts, sums and sums of squares of the rewards.
+    outcomes : ndarray of shape (runs, outcomes)
+        What the design reports at the end.
+    regret : ndarray of shape (runs,) or (0,)
+        Pseudo-regret, where the context is a vector an arm and it does not follow from the tallies.
+    record : Record
+        The rounds of a single run, where its arrays are long enough.
+    """
+
+    tallies: FloatArray
+    outcomes: FloatArray
+    regret: FloatArray
+    record: Record
+
+
+def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: int = 0) -> Record:
     """Space for the rounds of one run; a horizon of 0 records nothing."""
     return Record(
         action=np.empty(horizon, dtype=np.int64),
@@ -108,7 +175,9 @@ def empty_record(horizon: int, n_arms: int, with_propensities: bool) -> Record:
         reward=np.empty(horizon),
         propensity=np.empty(horizon if with_propensities else 0),
         propensities=np.empty((horizon, n_arms if with_propensities else 0)),
-        context=np.zeros(1),
+        vectors=np.empty((horizon, n_arms * dimension)),
+        context=np.zeros(max(1, n_arms * dimension)),
+        expected=np.zeros(n_arms),
     )
 
 
@@ -138,9 +207,10 @@ def _arrival(environment: EnvironmentTables, step: int, rng: np.random.Generator
 
 
 @kernel
-def _reward(
-    environment: EnvironmentTables, step: int, feature: int, arm: int, rng: np.random.Generator
+def draw_reward(
+    environment: EnvironmentTables, step: int, feature: int, arm: int, mean: float, rng: np.random.Generator
 ) -> float:
+    """One reward; `mean` is the expected reward where it follows from context vectors."""
     if environment.kind == BERNOULLI:
         return 1.0 if rng.random() < environment.location[feature, arm] else 0.0
     if environment.kind == NORMAL:
@@ -154,7 +224,27 @@ def _reward(
         return float(
             environment.pool[environment.start[feature, arm] + min(int(rng.random() * size), size - 1)]
         )
-    return float(environment.tableau[step, arm])
+    if environment.kind == TABLEAU:
+        return float(environment.tableau[step, arm])
+    if environment.kind == LINEAR_BERNOULLI:
+        return 1.0 if rng.random() < mean else 0.0
+    if environment.kind == LINEAR_NORMAL:
+        return float(mean + environment.scale[0, 0] * rng.standard_normal())
+    return float(mean + environment.scale[0, 0] * (2.0 * rng.random() - 1.0))
+
+
+@kernel
+def _write_propensities(
+    tables: Any, record: Record, step: int, proposal: int, arm: int, share: float
+) -> None:
+    """Propensities of the round: the design's own, or 0 and 1, mixed with a uniform draw."""
+    n_arms = record.propensities.shape[1]
+    for other in range(n_arms):
+        own = 1.0 if other == proposal else 0.0
+        if tables.propensity.shape[0] > 0:
+            own = tables.propensity[other]
+        record.propensities[step, other] = (1.0 - share) * own + share / n_arms
+    record.propensity[step] = record.propensities[step, arm]
 
 
 @inlined
@@ -163,15 +253,12 @@ def simulate_block(
     update: Callable[..., None],
     finish: Callable[..., None],
     tables: Any,
-    environment: EnvironmentTables,
-    horizon: int,
+    world: World,
     rng: np.random.Generator,
     state: FloatArray,
-    tallies: FloatArray,
-    outcomes: FloatArray,
-    record: Record,
+    results: Results,
 ) -> None:
-    """Run a design `len(tallies)` times in a row on one stream of random numbers.
+    """Run a design once for each row of the results, in a row on one stream of random numbers.
 
     Parameters
     ----------
@@ -180,23 +267,27 @@ def simulate_block(
         reward, source)`` and ``finish(tables, state, outcome)``.
     tables : NamedTuple
         The design's parameters, with ``status`` (1,) and ``propensity`` (arms,) that `choose` writes.
-    environment : EnvironmentTables
-        Where contexts and rewards come from.
-    horizon : int
-        Rounds of a run.
+    world : World
+        Where contexts and rewards come from, for how many rounds, and which rounds are overridden.
     rng : Generator
         The stream.
     state : ndarray of shape (rows, columns)
         The design's memory, zeroed before each run.
-    tallies : ndarray of shape (runs, statuses, features, arms, 3)
-        Receives counts, sums and sums of squares of the rewards.
-    outcomes : ndarray of shape (runs, outcomes)
-        Receives what the design reports at the end.
-    record : Record
-        Receives the rounds where its arrays are long enough (a single run).
+    results : Results
+        Receives the sums of every run, and the rounds of a single one.
+
+    Notes
+    -----
+    Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
+    that was pulled.
     """
+    environment = world.environment
+    tallies = results.tallies
+    record = results.record
     n_arms = tallies.shape[3]
     has_context = environment.n_features > 1
+    has_vectors = environment.theta.shape[0] > 0
+    mixing = world.share.shape[0] > 0
     recording = record.action.shape[0] > 0
     with_propensities = record.propensities.shape[1] > 0
     context = record.context
@@ -204,13 +295,24 @@ def simulate_block(
         state[:] = 0.0
         tables.status[0] = 0
         tally = tallies[run].reshape(-1)
-        for step in range(horizon):
+        for step in range(world.horizon):
             feature = 0
+            mean = 0.0
             if has_context:
                 feature = _arrival(environment, step, rng)
                 context[0] = feature
+            if has_vectors:
+                draw_vectors(environment, step, rng, context)
             arm = choose(tables, state, context, rng)
-            reward = _reward(environment, step, feature, arm, rng)
+            proposal = arm
+            if mixing and rng.random() < world.share[step]:
+                arm = min(int(rng.random() * n_arms), n_arms - 1)
+                tables.status[0] = world.overridden
+            if has_vectors:
+                best = expected_rewards(environment, context, record.expected)
+                mean = record.expected[arm]
+                results.regret[run] += best - mean
+            reward = draw_reward(environment, step, feature, arm, mean, rng)
             cell = 3 * ((tables.status[0] * environment.n_features + feature) * n_arms + arm)
             tally[cell] += 1.0
             tally[cell + 1] += reward
@@ -221,8 +323,11 @@ def simulate_block(
                 record.feature[step] = feature
                 record.reward[step] = reward
                 if with_propensities:
-                    record.propensity[step] = tables.propensity[arm]
-                    for other in range(n_arms):
-                        record.propensities[step, other] = tables.propensity[other]
+                    share = world.share[step] if mixing else 0.0
+                    _write_propensities(tables, record, step, proposal, arm, share)
+                for entry in range(record.vectors.shape[1]):
+                    record.vectors[step, entry] = context[entry]
             update(tables, state, context, arm, reward, rng)
-        finish(tables, state, outcomes[run])
+            if mixing:
+                tables.status[0] = 0
+        finish(tables, state, results.outcomes[run])

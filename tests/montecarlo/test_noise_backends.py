@@ -39,7 +39,7 @@ def drive(
     program = design.program(environment, horizon, recording=True)
     tables, state, context = program.tables, np.zeros(program.state_shape), np.zeros(1)
     run, room = Driven(), 64
-    recorder = Recorder(np.zeros(room), np.zeros(1, dtype=np.int64))
+    recorder = Recorder(np.zeros(room), np.zeros(room, dtype=np.int64), np.zeros(1, dtype=np.int64))
     buffer = Buffer(np.zeros(1), np.zeros(room), np.zeros(2, dtype=np.int64))
     for _ in range(horizon):
         feature = int(rng.choice(environment.n_features, p=environment.probabilities[0]))

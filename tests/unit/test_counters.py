@@ -100,7 +100,7 @@ def test_noise_is_that_of_the_literal_tree(counter: str, horizon: int) -> None:
 @pytest.mark.parametrize("counter", ["binary", "hybrid"])
 @pytest.mark.parametrize("horizon", [1, 6, 64, 300])
 def test_scales_asked_for_are_those_of_the_literal_tree(counter: str, horizon: int) -> None:
-    recorder = Recorder(np.zeros(horizon), np.zeros(1, dtype=np.int64))
+    recorder = Recorder(np.zeros(horizon), np.zeros(horizon, dtype=np.int64), np.zeros(1, dtype=np.int64))
     assert not kernel_noise(counter, 0.4, horizon, horizon, recorder).any()
     asked: list[float] = []
 

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.privacy.noise import Buffer, Recorder, generator, laplace, uniform
+from adaptinf.privacy.noise import (
+    GAUSSIAN,
+    LAPLACE,
+    Buffer,
+    Recorder,
+    gaussian,
+    generator,
+    laplace,
+    uniform,
+)
 
 
 @numba.njit
@@ -44,13 +53,36 @@ def test_a_buffer_hands_out_its_values_in_order(draws: Any) -> None:
 def test_a_recorder_notes_scales_and_returns_no_noise(use_compiled: bool) -> None:
     @numba.njit
     def ask(source: Any) -> float:
-        return laplace(source, 1.5) + laplace(source, 4.0)
+        return laplace(source, 1.5) + gaussian(source, 4.0)
 
-    source = Recorder(np.full(3, -1.0), np.zeros(1, dtype=np.int64))
-    total = ask(source) if use_compiled else laplace(source, 1.5) + laplace(source, 4.0)
+    source = Recorder(np.full(3, -1.0), np.full(3, -1), np.zeros(1, dtype=np.int64))
+    total = ask(source) if use_compiled else laplace(source, 1.5) + gaussian(source, 4.0)
     assert total == 0.0
     assert source.asked[0] == 2
     assert source.scales.tolist() == [1.5, 4.0, -1.0]
+    assert source.laws.tolist() == [LAPLACE, GAUSSIAN, -1]
+
+
+@pytest.mark.parametrize("use_compiled", [True, False])
+def test_a_buffer_hands_out_normal_noise_like_any_other(use_compiled: bool) -> None:
+    @numba.njit
+    def ask(source: Any) -> float:
+        return gaussian(source, 100.0)
+
+    source = buffer()
+    assert (ask(source) if use_compiled else gaussian(source, 100.0)) == -3.0
+    assert source.positions.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("use_compiled", [True, False])
+def test_a_generator_draws_normal_noise_of_the_scale(use_compiled: bool) -> None:
+    def ask(source: Any, out: Any) -> None:
+        for row in range(out.shape[0]):
+            out[row] = gaussian(source, 3.0)
+
+    out = np.empty(40_000)
+    (numba.njit(ask) if use_compiled else ask)(generator(np.random.SeedSequence(8)), out)
+    assert stats.kstest(out, stats.norm(scale=3.0).cdf).pvalue > 1e-4
 
 
 def test_python_and_compiled_code_draw_the_same_numbers() -> None:

@@ -30,6 +30,7 @@ def part(sims: Replications, rows: slice) -> Replications:
         statuses=sims.statuses,
         regret=sims.regret[rows],
         contextual=sims.contextual,
+        truth=sims.truth,
     )
 
 
