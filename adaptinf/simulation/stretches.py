@@ -1,11 +1,16 @@
-"""Many rounds at once, where nothing adapts: arrivals are multinomial and sums of 0/1 rewards binomial."""
+"""Many rounds at once, where nothing adapts.
+
+Arrivals are multinomial, sums of 0/1 rewards binomial, and sums of normal rewards normal.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from adaptinf.compilation import kernel
-from adaptinf.simulation.run import EnvironmentTables
+from adaptinf.simulation.run import NORMAL, EnvironmentTables
 from adaptinf.typing import FloatArray
 
 __all__ = ["draw_arm", "draw_arrivals"]
@@ -47,9 +52,20 @@ def draw_arm(
     rng: np.random.Generator,
     tally: FloatArray,
 ) -> float:
-    """Sum of `count` rewards of 0 or 1 of one arm in one context, added to the (features, arms, 3) tally."""
-    total = float(rng.binomial(count, environment.location[feature, arm]))
+    """Sum of `count` 0/1 or normal rewards of a context and arm, added to the (features, arms, 3) tally."""
+    if count == 0:
+        return 0.0
+    mean = environment.location[feature, arm]
+    if environment.kind == NORMAL:
+        scale = environment.scale[feature, arm]
+        total = count * mean + math.sqrt(count) * scale * rng.standard_normal()
+        squares = total * total / count
+        if count > 1:
+            squares += scale * scale * rng.chisquare(count - 1.0)
+    else:
+        total = rng.binomial(count, mean)
+        squares = total
     tally[feature, arm, 0] += count
     tally[feature, arm, 1] += total
-    tally[feature, arm, 2] += total
-    return total
+    tally[feature, arm, 2] += squares
+    return float(total)

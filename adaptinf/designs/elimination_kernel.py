@@ -1,0 +1,255 @@
+"""Decisions of successive elimination, private and not: compiled kernels, their tables and the shortcut."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.privacy.noise import laplace
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
+from adaptinf.simulation.stretches import draw_arm
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["elimination_epochs", "elimination_program", "shortest_horizon"]
+
+_GONE, _SUM, _MEAN = range(1, 4)
+_DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED = range(2, 7)
+_ROWS, _SCALAR_COLUMNS = 4, 8
+_MOST_EPOCHS = 64
+
+
+class _Tables(NamedTuple):
+    """Passes and thresholds of an epoch, by the number of arms in it and its position (from 0).
+
+    Without epochs the means of all passes so far are compared after each, with thresholds
+    sqrt(2 (log_start + 2 log r) / r).
+    """
+
+    n_arms: int
+    by_epochs: bool
+    log_start: float
+    epsilon: float
+    lengths: FloatArray
+    thresholds: FloatArray
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _passes_needed(tables: _Tables, state: FloatArray) -> float:
+    """Passes after which the arms are compared, counted as the state counts them."""
+    if tables.by_epochs:
+        left = tables.n_arms - int(state[SCALARS, _DROPPED])
+        return float(tables.lengths[left, int(state[SCALARS, _COMPARED])])
+    return float(state[SCALARS, _PASSES]) + 1.0
+
+
+@kernel
+def _threshold(tables: _Tables, state: FloatArray) -> float:
+    if tables.by_epochs:
+        left = tables.n_arms - int(state[SCALARS, _DROPPED])
+        return float(tables.thresholds[left, int(state[SCALARS, _COMPARED])])
+    passes = state[SCALARS, _PASSES]
+    return math.sqrt(2.0 * (tables.log_start + 2.0 * math.log(passes)) / passes)
+
+
+@kernel
+def _viable_from(tables: _Tables, state: FloatArray, arm: int) -> int:
+    """The first arm from `arm` on that is still there, or the number of arms."""
+    while arm < tables.n_arms and state[_GONE, arm] > 0.0:
+        arm += 1
+    return arm
+
+
+@kernel
+def _compare(tables: _Tables, state: FloatArray, source: Any) -> None:
+    """Drop the arms whose mean lies too far below the highest; an epoch's sums are forgotten."""
+    passes = state[SCALARS, _PASSES]
+    threshold = _threshold(tables, state)
+    highest = -np.inf
+    for arm in range(tables.n_arms):
+        if state[_GONE, arm] == 0.0:
+            mean = state[_SUM, arm] / passes
+            if tables.epsilon > 0.0:
+                scale = 1.0 / (tables.epsilon * passes)
+                mean += laplace(source, scale)
+                release(tables, state, 0, arm, mean, scale)
+            state[_MEAN, arm] = mean
+            highest = max(highest, mean)
+    for arm in range(tables.n_arms):
+        if state[_GONE, arm] == 0.0 and highest - state[_MEAN, arm] > threshold:
+            state[_GONE, arm] = 1.0
+            state[SCALARS, _DROPPED] += 1.0
+    if tables.by_epochs:
+        state[_SUM, : tables.n_arms] = 0.0
+        state[SCALARS, _PASSES] = 0.0
+    state[SCALARS, _COMPARED] += 1.0
+    if state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
+        state[SCALARS, _DECIDED] = state[SCALARS, ROUND]
+
+
+@kernel
+def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    arm = int(state[SCALARS, _NEXT])
+    if tables.propensity.shape[0] > 0:
+        tables.propensity[:] = 0.0
+        tables.propensity[arm] = 1.0
+    return arm
+
+
+@kernel
+def _update(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    if tables.status[0] > 0 or state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
+        return
+    state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
+    following = _viable_from(tables, state, arm + 1)
+    if following == tables.n_arms:
+        needed = _passes_needed(tables, state)
+        state[SCALARS, _PASSES] += 1.0
+        if state[SCALARS, _PASSES] >= needed:
+            _compare(tables, state, source)
+        following = _viable_from(tables, state, 0)
+    state[SCALARS, _NEXT] = following
+
+
+@kernel
+def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
+    decided = state[SCALARS, _DECIDED] > 0.0
+    outcome[0] = state[SCALARS, _COMPARED]
+    outcome[1] = state[SCALARS, _DECIDED] if decided else math.nan
+    outcome[2] = state[SCALARS, _NEXT] if decided else math.nan
+
+
+@compiled
+def _run_block(
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+) -> None:
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+
+
+@compiled
+def _run_stretches(
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+) -> None:
+    for run in range(results.tallies.shape[0]):
+        state[:] = 0.0
+        tally = results.tallies[run, 0]
+        left = world.horizon
+        while left > 0:
+            viable = tables.n_arms - int(state[SCALARS, _DROPPED])
+            if viable == 1:
+                draw_arm(world.environment, 0, int(state[SCALARS, _NEXT]), left, rng, tally)
+                left = 0
+            else:
+                needed = int(_passes_needed(tables, state) - state[SCALARS, _PASSES])
+                passes = min(needed, left // viable)
+                extra = left - passes * viable if passes < needed else 0
+                left -= passes * viable + extra
+                for arm in range(tables.n_arms):
+                    if state[_GONE, arm] == 0.0:
+                        pulls = passes + (1 if extra > 0 else 0)
+                        extra = max(extra - 1, 0)
+                        state[_SUM, arm] += draw_arm(world.environment, 0, arm, pulls, rng, tally)
+                state[SCALARS, _PASSES] += passes
+                state[SCALARS, ROUND] = world.horizon - left
+                if passes == needed:
+                    _compare(tables, state, rng)
+                    state[SCALARS, _NEXT] = _viable_from(tables, state, 0)
+        _finish(tables, state, results.outcomes[run])
+
+
+def elimination_epochs(
+    n_arms: int, horizon: int, beta: float, epsilon: float = math.inf
+) -> tuple[FloatArray, FloatArray]:
+    """Passes through the arms in an epoch, and the gap of means that eliminates an arm.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms, K.
+    horizon : int
+        Rounds of the trial; epochs that cannot begin within it are left out.
+    beta : float
+        Probability of ever dropping a best arm.
+    epsilon : float
+        Privacy parameter; infinite where there is no noise.
+
+    Returns
+    -------
+    lengths, thresholds : ndarray of shape (arms + 1, epochs)
+        ceil(R) and 2 h + 2 c for m arms in row m (rows 0 and 1 are not used) and epoch e = 1, 2, ... in
+        column e - 1, with R = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1,
+        h = sqrt(log(8 m e^2 / beta) / (2 R)) and c = log(4 m e^2 / beta) / (R epsilon).
+
+    Examples
+    --------
+    >>> lengths, thresholds = elimination_epochs(2, horizon=20_000, beta=0.1)
+    >>> lengths[2]
+    array([  651.,  3310., 14895.])
+    """
+    arms = np.arange(n_arms + 1, dtype=np.float64)[:, None]
+    arms[0] = np.nan
+    epoch = np.arange(1, _MOST_EPOCHS, dtype=np.float64)
+    gap = 0.5**epoch
+    wide = np.log(8.0 * arms * epoch**2 / beta)
+    noise = np.log(4.0 * arms * epoch**2 / beta) / epsilon
+    real = np.maximum(32.0 * wide / gap**2, 8.0 * noise / gap) + 1.0
+    thresholds = 2.0 * np.sqrt(wide / (2.0 * real)) + 2.0 * noise / real
+    lengths = np.ceil(real)
+    begin = np.concatenate([[0.0], np.cumsum(2.0 * lengths[min(2, n_arms)])])[: epoch.size]
+    keep = begin <= horizon
+    return np.ascontiguousarray(lengths[:, keep]), np.ascontiguousarray(thresholds[:, keep])
+
+
+def shortest_horizon(n_arms: int, beta: float | None, epsilon: float) -> int:
+    """The fewest rounds that hold one whole epoch; beta is 1 / horizon where it is None."""
+    horizon = 0
+    needed = n_arms
+    while needed > horizon:
+        horizon = needed
+        lengths, _ = elimination_epochs(n_arms, horizon, 1.0 / horizon if beta is None else beta, epsilon)
+        needed = n_arms * int(lengths[n_arms, 0])
+    return horizon
+
+
+def elimination_program(
+    n_arms: int,
+    horizon: int,
+    *,
+    beta: float,
+    epsilon: float = math.inf,
+    by_epochs: bool = True,
+    recording: bool = False,
+    by_rounds: bool = True,
+) -> Program:
+    """Entry point and tables; an infinite epsilon means no noise, no clipping and no releases."""
+    private = math.isfinite(epsilon)
+    if by_epochs:
+        lengths, thresholds = elimination_epochs(n_arms, horizon, beta, epsilon)
+    else:
+        lengths = thresholds = np.zeros((1, 1))
+    tables = _Tables(
+        n_arms=n_arms,
+        by_epochs=by_epochs,
+        log_start=math.log(4.0 * n_arms / beta),
+        epsilon=float(epsilon) if private else 0.0,
+        lengths=lengths,
+        thresholds=thresholds,
+        status=np.zeros(1, dtype=np.int64),
+        propensity=np.zeros(n_arms if recording else 0),
+        released=np.zeros((n_arms * lengths.shape[1] if recording and private else 0, 5)),
+    )
+    return Program(
+        _run_block if by_rounds else _run_stretches,
+        tables,
+        (_ROWS, max(n_arms, _SCALAR_COLUMNS)),
+        n_outcomes=3,
+    )
