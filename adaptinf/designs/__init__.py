@@ -3,6 +3,7 @@
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
+from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.replications import Replications
 from adaptinf.designs.thompson import Thompson
 from adaptinf.designs.ucb import UCB, PrivateUCB
@@ -14,6 +15,7 @@ __all__ = [
     "DPConSE",
     "Design",
     "EpsilonGreedy",
+    "Mixture",
     "PrivateUCB",
     "Replications",
     "Thompson",

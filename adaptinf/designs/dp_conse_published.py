@@ -162,7 +162,7 @@ def _update(
             _half_time(tables, state, source)
     else:
         state[_SECOND, feature] += 1.0
-        if status == ESTIMATION_RANDOMISED and state[_SECOND, feature] == state[_TRIAL, feature]:
+        if state[_SECOND, feature] == state[_TRIAL, feature]:
             scale = 2.0 / (tables.epsilon * state[_TRIAL, feature])
             estimate = _mean(state, 1, feature) - _mean(state, 0, feature) + laplace(source, scale)
             state[_ESTIMATE, feature] = estimate

@@ -30,7 +30,7 @@ from adaptinf.typing import FloatArray, IntArray
 __all__ = ["UCB", "PrivateUCB"]
 
 _COUNT, _SUM, _NOISE, _INVERSE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 9)
-_CELL, _LOG, _WIDTH = 2, 3, 4
+_CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
 
 
@@ -84,8 +84,9 @@ def _tick(tables: _Tables, state: FloatArray) -> None:
 def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
     now = state[SCALARS, ROUND] + 1.0
     best = 0
-    if now <= tables.n_arms:
-        best = int(now) - 1
+    if state[SCALARS, _PULLED] < tables.n_arms:
+        while state[_COUNT, best] > 0.0:
+            best += 1
     else:
         cell = int(state[SCALARS, _CELL])
         if now > tables.grid[cell + 1]:
@@ -115,6 +116,8 @@ def _update(
     _tick(tables, state)
     count = state[_COUNT, arm] + 1.0
     state[_COUNT, arm] = count
+    if count == 1.0:
+        state[SCALARS, _PULLED] += 1.0
     state[_INVERSE, arm] = 1.0 / count
     state[_ROOT, arm] = math.sqrt(1.0 / count)
     if tables.private:

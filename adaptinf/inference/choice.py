@@ -33,7 +33,8 @@ ESTIMATORS = ("sample-mean", "ipw", "aipw")
 WEIGHTS = ("uniform", "sqrt", "two-point")
 TESTS = ("auto", "normal", "t", "exact")
 
-_BY_CONTEXT = ("ConSE", "DPConSE")
+_BY_FINITE_CONTEXT = frozenset({"ConSE", "DPConSE"})
+_BY_CONTEXT_VECTOR = frozenset({"LinPriv", "LinUCB"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,16 +269,30 @@ def _check_names(subject: str, estimator: str | None, weights: str | None, decay
 
 
 def _check_not_by_context(log: AdaptiveLog) -> None:
-    if log.design is not None and log.design.name in _BY_CONTEXT:
+    if _assigns_by_context(log):
         raise InvalidForLog(
             "sample-mean",
-            f"{log.design.name} assigns arms by context, so that the arms' rounds are different mixes of "
-            "contexts, whose means cannot be compared",
+            f"{' over '.join(_designs(log))} assigns arms by context, so that the arms' rounds are different "
+            "mixes of contexts, whose means cannot be compared",
             [_by_context(log)],
         )
 
 
+def _designs(log: AdaptiveLog) -> tuple[str, ...]:
+    """Name of the log's design, and of the one that a mixture wraps."""
+    if log.design is None:
+        return ()
+    inner = log.design.parameters.get("design")
+    return (log.design.name,) if inner is None else (log.design.name, str(inner))
+
+
+def _assigns_by_context(log: AdaptiveLog) -> bool:
+    return not (_BY_FINITE_CONTEXT | _BY_CONTEXT_VECTOR).isdisjoint(_designs(log))
+
+
 def _by_context(log: AdaptiveLog) -> str:
+    if not _BY_CONTEXT_VECTOR.isdisjoint(_designs(log)):
+        return "a regression of an arm's rewards on its own context vectors"
     return f"CATE by {', '.join(log.context) or 'the context'}"
 
 
@@ -301,7 +316,7 @@ def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> No
 
 def _sample_mean_here(log: AdaptiveLog) -> str:
     """What sample means are worth for this log."""
-    if log.design is not None and log.design.name in _BY_CONTEXT:
+    if _assigns_by_context(log):
         return _by_context(log)
     if not is_adaptive(log):
         return "sample-mean"

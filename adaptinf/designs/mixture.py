@@ -1,0 +1,145 @@
+"""Mixture: any design, with a share of the rounds assigned uniformly, so that propensities are known."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.designs.replications import ReleaseName, Status
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignRecord
+from adaptinf.parameters import number_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program, Run
+from adaptinf.typing import FloatArray
+
+__all__ = ["Mixture"]
+
+_OVERRIDE = Status("override", randomised=False)
+
+
+@dataclass(frozen=True)
+class Mixture(Design):
+    """Follow a design, but with a known probability ignore it and draw an arm uniformly.
+
+    Parameters
+    ----------
+    design : Design
+        The design that proposes an arm in every round.
+    exploration : float
+        Probability of overriding the proposal, in (0, 1].
+    decay : float
+        It is exploration * t^-decay in round t.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Notes
+    -----
+    With delta_t the probability of an override, an arm's propensity is delta_t / K plus (1 - delta_t) times
+    what the design gives it: its own propensity where it has one, else 1 for the proposal and 0 for the
+    others. It is known even where the design's own depends on the noise of private counters, because it is
+    taken given the proposal. So IPW, AIPW and confidence sequences apply to any design.
+
+    An index design (UCB, PrivateUCB, Thompson, EpsilonGreedy, LinUCB, LinPriv) learns from the arm that was
+    really pulled. A design in epochs (SuccessiveElimination, PrivateSuccessiveElimination) skips the round
+    and makes the same proposal again. ConSE and DPConSE keep their calendar and count the arrival, but the
+    reward enters none of their sums.
+
+    Privacy is the design's own: overrides are coins that do not look at the data, and given them each
+    reward enters the same released sums as before, or none. The proposals count as outputs.
+
+    References
+    ----------
+    Liang, B. and Bojinov, I. (2023). An experimental design for anytime-valid causal inference on
+    multi-armed bandits.
+
+    Molitor, D. and Gold, S. (2025). Anytime-valid inference in adaptive experiments: covariate adjustment
+    and balanced power.
+
+    Examples
+    --------
+    >>> from adaptinf.designs import PrivateUCB
+    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> design = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
+    >>> log = design.run(BernoulliArms([0.9, 0.5]), horizon=500, rng=0)
+    >>> sorted(set(log.arrays.propensity.round(2).tolist()))
+    [0.1, 0.9]
+    >>> log.guarantee.epsilon
+    1.0
+    """
+
+    design: Design
+    exploration: float = 0.1
+    decay: float = 0.0
+
+    def _problems(self) -> list[str]:
+        design: Any = self.design
+        problems = []
+        if not isinstance(design, Design) or isinstance(design, Mixture):
+            problems.append(f"design must be a design, and not itself a Mixture, got {design!r}")
+        problems += number_problem("exploration", self.exploration, 0.0, 1.0, open_low=True)
+        return problems + number_problem("decay", self.decay, 0.0)
+
+    @property
+    def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
+        """What the release codes of the design mean."""
+        return self.design.release_names
+
+    @property
+    def releases_by_arm(self) -> bool:  # type: ignore[override]
+        """Whether the design's releases are grouped by arm."""
+        return self.design.releases_by_arm
+
+    @property
+    def min_horizon(self) -> int:  # type: ignore[override]
+        """Fewest rounds that the design can do with."""
+        return self.design.min_horizon
+
+    def round_statuses(self) -> tuple[Status, ...]:
+        """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
+        own = self.design.round_statuses()
+        return (*own, _OVERRIDE) if own else ()
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
+        """The design's own guarantee: overrides do not look at the data."""
+        return self.design.guarantee(horizon, n_arms)
+
+    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
+        """The design's own guarantee for one round's rewards."""
+        return self.design.reward_guarantee(horizon, n_arms)
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        return self.design.outcome_names(n_features)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """The design's compiled entry point, with the probabilities of an override."""
+        program = self.design.program(environment, horizon, recording=recording)
+        return dataclasses.replace(program, n_statuses=program.n_statuses + 1, share=self._share(horizon))
+
+    def _share(self, horizon: int) -> FloatArray:
+        return np.asarray(self.exploration * np.arange(1.0, horizon + 1.0) ** -self.decay, dtype=np.float64)
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        return self.design._environment_problems(env, horizon)
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        return self.design._adaptive_rounds(run, horizon)
+
+    def _batches(self, horizon: int, n_arms: int) -> Any:
+        return self.design._batches(horizon, n_arms)
+
+    def record(self) -> DesignRecord:
+        """Name and parameters, as a log keeps them."""
+        inner = self.design.record()
+        parameters = {"exploration": self.exploration, "decay": self.decay}
+        return DesignRecord("Mixture", {**parameters, "design": inner.name, "parameters": inner.parameters})
