@@ -11,6 +11,7 @@ __all__ = [
     "GuaranteeError",
     "InvalidForLog",
     "LogValidationError",
+    "MissingDependencyError",
     "ParameterError",
     "Problem",
 ]
@@ -52,6 +53,33 @@ class ParameterError(AdaptinfError, ValueError):
                 f"  - {p}" for p in self.problems
             )
         super().__init__(text)
+
+
+class MissingDependencyError(AdaptinfError, ImportError):
+    """An optional package is needed and cannot be imported.
+
+    Parameters
+    ----------
+    purpose : str
+        What it is needed for.
+    package : str
+        Its name.
+    extra : str
+        The extra of adaptinf that installs it.
+
+    Examples
+    --------
+    >>> print(MissingDependencyError("a forest plot", "matplotlib", "plots"))
+    a forest plot needs matplotlib, which cannot be imported: pip install 'adaptinf[plots]'
+    """
+
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
+        self.purpose = purpose
+        self.package = package
+        self.extra = extra
+        super().__init__(
+            f"{purpose} needs {package}, which cannot be imported: pip install 'adaptinf[{extra}]'"
+        )
 
 
 class GuaranteeError(AdaptinfError, ValueError):

@@ -204,7 +204,7 @@ def _sum_of(first: tuple[FloatArray, float], second: tuple[FloatArray, float]) -
 def _moment_bound(
     start: float, scales: FloatArray, terms: FloatArray, dimension: int, log_failure: float
 ) -> float:
-    """Smallest bound by exponential moments of sqrt(c^2 + Z^2) - c over a grid of c and s; scales at most 1."""
+    """Smallest bound by exponential moments of sqrt(c^2 + Z^2) - c on a grid of c and s; scales at most 1."""
     spread = math.sqrt(2.0 * float((terms * scales**2).sum()))
     knots, value, slope = _tangents(start, scales, terms)
     edges = np.concatenate([[0.0], np.geomspace(1e-3 * start, start, 40)])

@@ -1,0 +1,230 @@
+"""The release backend: exact integer noise on a fixed-point grid, never seeded.
+
+Floating-point noise leaks through its low-order bits. What is meant to leave the curator is put on a grid of
+2^20 units, and gets noise of the discrete Laplace or discrete Gaussian law, drawn by OpenDP in exact integer
+arithmetic from the operating system's randomness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import MissingDependencyError, ParameterError
+from adaptinf.parameters import count_problem, number_problem
+from adaptinf.typing import IntArray
+
+__all__ = [
+    "GRID_UNITS",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "from_units",
+    "scale_above",
+    "to_grid",
+    "to_units",
+]
+
+GRID_UNITS = 1 << 20
+"""Units of the grid in the width of an item's range, or in the sensitivity of a statistic."""
+
+# beyond it a draw could leave 64 bits: exp(-2^63 / 2^55) = 1e-111
+_WIDEST = 2.0**55
+_EXACT = 2.0**53
+
+
+def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
+    """Round items to a grid of 2^20 units per `width`.
+
+    Parameters
+    ----------
+    values : array_like of shape (n, ...)
+        Items, such as rewards, measured from the low end of their range and clipped to it.
+    width : float
+        Width of the range of an item.
+
+    Returns
+    -------
+    ndarray of int64, of the shape of `values`
+        Whole units. Items in [0, width] land on 0, ..., 2^20, so that a sum of them has a sensitivity of
+        exactly 2^20 units.
+
+    Raises
+    ------
+    ParameterError
+        If the width is not positive, or a value is not finite or too large for the grid.
+
+    Notes
+    -----
+    An item moves by at most half a unit, 2^-21 of the width; 0 and the width itself do not move. Sums of what
+    comes out are exact.
+
+    Examples
+    --------
+    >>> to_grid([0.0, 0.25, 1.0])
+    array([      0,  262144, 1048576])
+    """
+    problems = number_problem("width", width, 0.0, open_low=True)
+    if problems:
+        raise ParameterError("to_grid", problems)
+    units = np.rint(np.asarray(values, dtype=np.float64) / width * GRID_UNITS)
+    if not np.all(np.abs(units) <= _EXACT):
+        raise ParameterError("to_grid", ["values must be finite and below 2^33 widths"])
+    return units.astype(np.int64)
+
+
+def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
+    """Round statistics to the nearest of 2^20 units per `sensitivity`, half-way cases up, without error.
+
+    Parameters
+    ----------
+    values : array_like
+        Finite statistics of any shape, read in C order.
+    sensitivity : float
+        The width of 2^20 units.
+
+    Returns
+    -------
+    list of int
+        Whole units.
+
+    Notes
+    -----
+    In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
+    apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
+
+    Examples
+    --------
+    >>> to_units([0.5, 2.0], sensitivity=0.5)
+    [1048576, 4194304]
+    """
+    unit = Fraction(float(sensitivity)) / GRID_UNITS
+    above, below = unit.numerator, unit.denominator
+    units = []
+    for value in np.asarray(values, dtype=np.float64).ravel().tolist():
+        top, bottom = value.as_integer_ratio()
+        units.append((2 * top * below + bottom * above) // (2 * bottom * above))
+    return units
+
+
+def from_units(units: Iterable[int], sensitivity: float, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Floats of the given shape from whole units: post-processing, so that rounding is free.
+
+    Examples
+    --------
+    >>> from_units([1048576, 524288], 2.0, (2,))
+    array([2., 1.])
+    """
+    return np.array([u / GRID_UNITS * sensitivity for u in units], dtype=np.float64).reshape(shape)
+
+
+def scale_above(sensitivity: int, epsilon: float) -> float:
+    """Smallest float that is at least sensitivity / epsilon, so that no rounding weakens a guarantee.
+
+    Examples
+    --------
+    >>> scale_above(3, 0.1) >= 3 / Fraction(0.1)
+    True
+    """
+    exact = Fraction(sensitivity) / Fraction(float(epsilon))
+    scale = float(exact)
+    return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)
+
+
+def discrete_laplace(scale: float, size: int) -> IntArray:
+    """Integers with probability proportional to exp(-|k| / scale), exactly.
+
+    Parameters
+    ----------
+    scale : float
+        Scale in units, used as the exact number that the float stands for.
+    size : int
+        Number of independent draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        Draws of OpenDP's sampler. They cannot be seeded and need about 10 microseconds each.
+
+    Raises
+    ------
+    MissingDependencyError
+        If OpenDP is not installed.
+    ParameterError
+        If the scale is not positive or beyond 2^55, or the size negative.
+
+    References
+    ----------
+    Canonne, C., Kamath, G. and Steinke, T. (2020). The discrete Gaussian for differential privacy. NeurIPS.
+
+    Examples
+    --------
+    >>> discrete_laplace(GRID_UNITS / 0.5, size=3).dtype
+    dtype('int64')
+    """
+    _check("discrete_laplace", scale, size)
+    library = _opendp("discrete Laplace noise")
+    space = library.vector_domain(library.atom_domain(T="i64")), library.l1_distance(T="i64")
+    return _draw(library.m.make_laplace(*space, scale=float(scale)), size)
+
+
+def discrete_gaussian(scale: float, size: int) -> IntArray:
+    """Integers with probability proportional to exp(-k^2 / (2 scale^2)), exactly.
+
+    Parameters
+    ----------
+    scale : float
+        Scale in units, used as the exact number that the float stands for; nearly the standard deviation.
+    size : int
+        Number of independent draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        Draws of OpenDP's sampler. They cannot be seeded and need about 20 microseconds each.
+
+    Raises
+    ------
+    MissingDependencyError
+        If OpenDP is not installed.
+    ParameterError
+        If the scale is not positive or beyond 2^55, or the size negative.
+
+    References
+    ----------
+    Canonne, C., Kamath, G. and Steinke, T. (2020). The discrete Gaussian for differential privacy. NeurIPS.
+
+    Examples
+    --------
+    >>> discrete_gaussian(4.0 * GRID_UNITS, size=3).dtype
+    dtype('int64')
+    """
+    _check("discrete_gaussian", scale, size)
+    library = _opendp("discrete Gaussian noise")
+    space = library.vector_domain(library.atom_domain(T="i64")), library.l2_distance(T="f64")
+    return _draw(library.m.make_gaussian(*space, scale=float(scale)), size)
+
+
+def _check(subject: str, scale: float, size: int) -> None:
+    problems = number_problem("scale", scale, 0.0, _WIDEST, open_low=True) + count_problem("size", size, 0)
+    if problems:
+        raise ParameterError(subject, problems)
+
+
+def _opendp(purpose: str) -> Any:
+    try:
+        library = import_module("opendp.prelude")
+    except ImportError as error:
+        raise MissingDependencyError(purpose, "opendp", "release") from error
+    library.enable_features("contrib")
+    return library
+
+
+def _draw(measurement: Any, size: int) -> IntArray:
+    # a measurement is made for one call and used by one thread; T="i64", as OpenDP reads T=int as 32 bits
+    return np.array(measurement([0] * size), dtype=np.int64)
