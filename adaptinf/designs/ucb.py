@@ -22,6 +22,7 @@ from adaptinf.privacy.counters import (
     noise_row,
 )
 from adaptinf.privacy.laplace_sums import counter_quantiles
+from adaptinf.privacy.tail_bounds import counter_tail_bounds
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
@@ -32,6 +33,7 @@ __all__ = ["UCB", "PrivateUCB"]
 _COUNT, _SUM, _NOISE, _INVERSE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 9)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
+_NOISE_WIDTHS = ("quantile", "tail-bound")
 
 
 class _Tables(NamedTuple):
@@ -220,6 +222,9 @@ class PrivateUCB(Design):
         The continual sum; the binary one is less noisy and needs the horizon.
     width : float
         Constant of the confidence width (corrected).
+    noise_width : {"quantile", "tail-bound"}
+        What the corrected index allows for the noise: its exact 1 - 1/t quantile, or the Chan-Shi-Song bound
+        that fails with probability 1/t, as proofs use it, which is up to three times as wide.
     delta : float or None
         Failure probability in the published index; by default 1 / horizon, as the paper gives no value.
     relaxation : bool
@@ -241,9 +246,14 @@ class PrivateUCB(Design):
     log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q
     is interpolated in log t between four points an octave: 0.4% off at t = 3, within 0.1% from t = 4 on.
 
+    With ``noise_width="tail-bound"``, q = sqrt(8 log t) max(s, b sqrt(log t)) with s^2 the sum of the squared
+    scales of the Laplace variables in the noise and b the largest of them: one-sided, interpolated likewise.
+
     References
     ----------
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+    Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
+    on Information and System Security 14.
     Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private stochastic multi-arm
     bandits. UAI.
 
@@ -262,17 +272,22 @@ class PrivateUCB(Design):
     calibration: str = "corrected"
     counter: str = "hybrid"
     width: float = 2.0
+    noise_width: str = "quantile"
     delta: float | None = None
     relaxation: bool = True
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
+    unit_rewards: ClassVar[bool] = True
 
     def _problems(self) -> list[str]:
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
         problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
         problems += choice_problem("counter", self.counter, COUNTERS)
         problems += number_problem("width", self.width, 0.0, open_low=True)
+        problems += choice_problem("noise_width", self.noise_width, _NOISE_WIDTHS)
+        if self.calibration == "published" and self.noise_width != "quantile":
+            problems.append("noise_width must be left out: it belongs to the corrected index")
         if self.delta is not None:
             problems += number_problem("delta", self.delta, 0.0, 1.0, open_low=True)
             if self.calibration == "corrected":
@@ -299,7 +314,8 @@ class PrivateUCB(Design):
         n_arms = environment.n_arms
         budget = self.guarantee(horizon, n_arms).epsilon
         trunk, node = counter_scales(self.counter, budget, horizon)
-        grid, quantiles = counter_quantiles(self.counter, horizon)
+        table = counter_quantiles if self.noise_width == "quantile" else counter_tail_bounds
+        grid, quantiles = table(self.counter, horizon)
         quantiles = quantiles / budget
         log_offset = relaxation = 0.0
         if self.calibration == "published":

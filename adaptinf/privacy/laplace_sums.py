@@ -10,7 +10,14 @@ from scipy.interpolate import CubicHermiteSpline
 from adaptinf.privacy.counters import counter_scales, counter_slots
 from adaptinf.typing import FloatArray
 
-__all__ = ["counter_quantiles", "laplace_sum_log_tail", "laplace_sum_quantile", "log_tail_and_slope"]
+__all__ = [
+    "counter_laws",
+    "counter_quantiles",
+    "laplace_sum_log_tail",
+    "laplace_sum_quantile",
+    "log_tail_and_slope",
+    "octave_grid",
+]
 
 _CONTOUR = np.linspace(0.0, 6.0, 65)
 _RAY = 0.7
@@ -125,8 +132,8 @@ def log_tail_and_slope(x: FloatArray, scales: FloatArray, terms: FloatArray) -> 
     return log_tail, -(density.imag @ weight / np.pi) / tail
 
 
-def _laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Every law of a counter's noise at epsilon = 1: its row in the table, scales and numbers of terms."""
+def counter_laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Every law of a counter's noise at epsilon = 1: its row in a table, scales and numbers of terms."""
     trunk, node = counter_scales(counter, 1.0, (1 << slots) - 1)
     if counter == "binary":
         laws = [(nodes, (trunk, node), (0, nodes)) for nodes in range(1, slots + 1)]
@@ -138,6 +145,12 @@ def _laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]
         ]
     rows, scales, terms = (np.array([law[part] for law in laws], dtype=np.float64) for part in range(3))
     return rows, scales, terms
+
+
+def octave_grid(slots: int, points_an_octave: int = 4) -> FloatArray:
+    """Points from 2 to 2^(slots + 1), so many between powers of two."""
+    first, last = points_an_octave, points_an_octave * (slots + 1)
+    return np.asarray(2.0 ** (np.arange(first, last + 1) / points_an_octave), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=32)
@@ -167,8 +180,8 @@ def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> 
     True
     """
     slots = counter_slots(horizon)
-    grid = 2.0 ** (np.arange(points_an_octave, points_an_octave * (slots + 1) + 1) / points_an_octave)
-    rows, scales, terms = _laws(counter, slots)
+    grid = octave_grid(slots, points_an_octave)
+    rows, scales, terms = counter_laws(counter, slots)
     largest = laplace_sum_quantile(np.full(rows.size, -np.log(grid[-1])), scales, terms)
     fractions = np.linspace(1e-4, 1.0, _KNOTS) ** 2
     x = largest[:, None] * fractions
