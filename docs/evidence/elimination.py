@@ -264,8 +264,8 @@ Lengths and thresholds of the epochs that matter:
 
 ## Against private UCB
 
-Mean regret of private UCB ({ucb_runs} runs a cell) over that of private elimination ({many:,} runs). Both have
-the same guarantee for the actions, except in the second width: there the published split of the budget makes
+Mean regret of private UCB ({ucb_runs} runs a cell) over that of private elimination ({many:,} runs). Both
+have the same guarantee for the actions, except in the second width: the published split of the budget makes
 UCB K times more private than it is said to be. "Earlier" are the ratios of an independent simulation at
 epsilon = .1 / .25 / .5 / 1 and T = 50,000,000; its noise widths fail with probability 1 / T, ours with 1 / t.
 
