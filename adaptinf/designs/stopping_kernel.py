@@ -1,0 +1,270 @@
+"""The decisions of the stopping rules, compiled: one halting test for data, simulations and integer noise.
+
+Sums, noise and thresholds are kept in *units*: one unit is `Rule.unit` of the data's scale, 1 for simulated
+noise and a grid step for integer noise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.privacy.noise import laplace
+from adaptinf.simulation.run import EnvironmentTables, draw_reward
+from adaptinf.typing import FloatArray
+
+__all__ = [
+    "ESTIMATE",
+    "OUTCOMES",
+    "SAMPLES",
+    "STATE",
+    "STOPPED",
+    "TOTAL",
+    "Rule",
+    "begin_run",
+    "finish_run",
+    "halting_sum",
+    "read_values",
+    "run_by_looks",
+    "run_by_rounds",
+    "sufficient_samples",
+]
+
+SAMPLES, LOOKS, NEXT_LOOK, TOTAL, THRESHOLD_NOISE = range(5)
+STATE = 5
+"""Numbers that a run remembers: samples, looks so far, samples at the next look, their sum, the noise B."""
+
+ESTIMATE, STOPPED, READ = range(3)
+OUTCOMES = 3
+"""Columns of what a run reports: estimate, whether it stopped, samples that were read."""
+
+
+class Rule(NamedTuple):
+    """Constants of a stopping rule; look j at t samples halts where |sum| - B - A_j >= `halting_sum`.
+
+    Attributes
+    ----------
+    exponential : bool
+        Look at 2, 4, 8, ... samples instead of at every one.
+    private : bool
+        Whether there is noise.
+    bound : float
+        Largest absolute value of a sample, in units.
+    unit : float
+        What one unit is worth.
+    factor : float
+        1 + 1 / alpha.
+    width_log, noise_log : float
+        log(16 / beta) (4 in place of 16 without noise) and log(8 / beta).
+    allowance : float
+        The part of c_t that is the same at every look, in units.
+    threshold_scale, query_scale, release_scale : float
+        Scales of the Laplace noise on the threshold, on each look and on the final sum, in units.
+    """
+
+    exponential: bool
+    private: bool
+    bound: float
+    unit: float
+    factor: float
+    width_log: float
+    noise_log: float
+    allowance: float
+    threshold_scale: float
+    query_scale: float
+    release_scale: float
+
+
+@kernel
+def _width(rule: Rule, samples: float, repeated: float) -> float:
+    """How far the sum of the samples may stray from its mean: t h_t, in units."""
+    return float(rule.bound * math.sqrt(2.0 * samples * (rule.width_log + repeated)))
+
+
+@kernel
+def halting_sum(rule: Rule, samples: float, looks: float) -> float:
+    """What the absolute sum of the samples must reach at a look: t h_t (1 + 1/alpha) + c_t, in units."""
+    repeated = 2.0 * math.log(looks)
+    needed = rule.factor * _width(rule, samples, repeated)
+    if rule.private:
+        needed += rule.allowance + rule.query_scale * (rule.noise_log + repeated)
+    return float(needed)
+
+
+@kernel
+def _begin(rule: Rule, state: FloatArray, source: Any) -> None:
+    state[:] = 0.0
+    state[NEXT_LOOK] = 2.0 if rule.exponential else 1.0
+    if rule.private:
+        state[THRESHOLD_NOISE] = laplace(source, rule.threshold_scale)
+
+
+@kernel
+def _halts(rule: Rule, state: FloatArray, source: Any) -> bool:
+    """Look at the sum: whether the rule halts here."""
+    samples = state[NEXT_LOOK]
+    state[LOOKS] += 1.0
+    state[NEXT_LOOK] = 2.0 * samples if rule.exponential else samples + 1.0
+    total = abs(state[TOTAL])
+    if rule.private:
+        total -= state[THRESHOLD_NOISE] + laplace(source, rule.query_scale)
+    return bool(total >= halting_sum(rule, samples, state[LOOKS]))
+
+
+@kernel
+def _take(rule: Rule, state: FloatArray, value: float, source: Any) -> bool:
+    """Take one sample, clipped to the bound: whether the rule halts after it."""
+    state[SAMPLES] += 1.0
+    state[TOTAL] += min(max(value, -rule.bound), rule.bound)
+    return state[SAMPLES] == state[NEXT_LOOK] and _halts(rule, state, source)
+
+
+@kernel
+def _estimate(rule: Rule, state: FloatArray, source: Any) -> float:
+    """Mean of the samples, with noise on their sum."""
+    total = state[TOTAL]
+    if rule.private:
+        total += laplace(source, rule.release_scale)
+    return float(rule.unit * total / state[SAMPLES])
+
+
+@compiled
+def begin_run(rule: Rule, state: FloatArray, source: Any) -> None:
+    """Start a run: the memory is cleared and the noise of the threshold drawn."""
+    _begin(rule, state, source)
+
+
+@compiled
+def read_values(rule: Rule, state: FloatArray, values: FloatArray, source: Any) -> bool:
+    """Take samples up to the one at which the rule halts: whether it does."""
+    halted = False
+    position = 0
+    while position < values.shape[0] and not halted:
+        halted = _take(rule, state, values[position], source)
+        position += 1
+    return halted
+
+
+@compiled
+def finish_run(rule: Rule, state: FloatArray, source: Any) -> float:
+    """Estimate of a run that has halted."""
+    return _estimate(rule, state, source)
+
+
+@kernel
+def _report(
+    rule: Rule, state: FloatArray, halted: bool, rng: np.random.Generator, outcome: FloatArray
+) -> None:
+    outcome[ESTIMATE] = _estimate(rule, state, rng) if halted else np.nan
+    outcome[STOPPED] = 1.0 if halted else 0.0
+    outcome[READ] = state[SAMPLES]
+
+
+@compiled
+def run_by_rounds(
+    rule: Rule,
+    environment: EnvironmentTables,
+    last: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    outcomes: FloatArray,
+) -> None:
+    """Run the rule `len(outcomes)` times in an environment of one arm, sample by sample.
+
+    Parameters
+    ----------
+    rule : Rule
+        The stopping rule, with a unit of 1.
+    environment : EnvironmentTables
+        The law of the samples.
+    last : int
+        Samples at the last look, after which a run is given up.
+    rng : Generator
+        The stream of random numbers.
+    state : ndarray of shape (STATE,)
+        The rule's memory.
+    outcomes : ndarray of shape (runs, OUTCOMES)
+        Receives what each run reports.
+    """
+    for run in range(outcomes.shape[0]):
+        _begin(rule, state, rng)
+        halted = False
+        step = 0
+        while step < last and not halted:
+            halted = _take(rule, state, draw_reward(environment, step, 0, 0, 0.0, rng), rng)
+            step += 1
+        _report(rule, state, halted, rng, outcomes[run])
+
+
+@compiled
+def run_by_looks(
+    rule: Rule,
+    low: float,
+    high: float,
+    share: float,
+    last: int,
+    rng: np.random.Generator,
+    state: FloatArray,
+    outcomes: FloatArray,
+) -> None:
+    """Run the rule on samples with two values, look by look: between looks the number of highs is binomial.
+
+    Parameters
+    ----------
+    rule : Rule
+        A rule that looks at exponentially growing intervals, with a unit of 1.
+    low, high, share : float
+        The two values, within the bound, and the probability of the higher one.
+    last, rng, state, outcomes
+        As in `run_by_rounds`.
+    """
+    for run in range(outcomes.shape[0]):
+        _begin(rule, state, rng)
+        halted = False
+        while state[SAMPLES] < last and not halted:
+            fresh = int(state[NEXT_LOOK] - state[SAMPLES])
+            highs = rng.binomial(fresh, share)
+            state[SAMPLES] = state[NEXT_LOOK]
+            state[TOTAL] += low * (fresh - highs) + high * highs
+            halted = _halts(rule, state, rng)
+        _report(rule, state, halted, rng, outcomes[run])
+
+
+@compiled
+def sufficient_samples(rule: Rule, mean: float) -> float:
+    """Samples at the first look where the rule halts unless an event of probability beta has happened.
+
+    That is the first look at which t |mean| >= t h_t (2 + 1/alpha) + c_t + sigma_1 log(4/beta) + sigma_2
+    log(8 j^2/beta); `mean` is in units and not 0.
+    """
+    mean = abs(mean)
+    most = 1.0
+    while not _suffices(rule, mean, most):
+        if most > 1e300:
+            return math.inf
+        most *= 2.0
+    least = 0.5 * most
+    middle = math.floor(0.5 * (least + most))
+    while not rule.exponential and least < middle < most:
+        if _suffices(rule, mean, middle):
+            most = middle
+        else:
+            least = middle
+        middle = math.floor(0.5 * (least + most))
+    return most
+
+
+@kernel
+def _suffices(rule: Rule, mean: float, samples: float) -> bool:
+    looks = math.log2(samples) if rule.exponential else samples
+    if looks < 1.0:
+        return False
+    repeated = 2.0 * math.log(looks)
+    against = _width(rule, samples, repeated)
+    if rule.private:
+        against += rule.threshold_scale * (rule.noise_log - math.log(2.0))
+        against += rule.query_scale * (rule.noise_log + repeated)
+    return samples * mean - against >= halting_sum(rule, samples, looks)

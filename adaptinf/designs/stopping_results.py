@@ -1,0 +1,166 @@
+"""What a stopping rule reports: one run, and many runs as arrays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignRecord
+from adaptinf.parameters import number_problem
+from adaptinf.simulation.environment import refuse
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["StoppingReplications", "StoppingResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingResult:
+    """What a stopping rule reports at the end of a run.
+
+    Attributes
+    ----------
+    estimate : float
+        Estimate of the mean; NaN where the rule did not stop.
+    stopping_time : int or float
+        Samples at which the rule stopped; NaN where it did not.
+    stopped : bool
+        Whether it stopped.
+    samples : int
+        Samples that were read.
+    reason : str or None
+        Why there is no estimate.
+    alpha, beta : float
+        An estimate that is off by alpha |mean| or more appears with probability at most beta.
+    guarantee : PrivacyGuarantee or None
+        What the stopping time and the estimate, or their absence, promise; None without noise.
+    noise : {"simulation", "release"} or None
+        Backend of the noise.
+    design : DesignRecord
+        Name and parameters of the rule.
+    """
+
+    estimate: float
+    stopping_time: float
+    stopped: bool
+    samples: int
+    reason: str | None
+    alpha: float
+    beta: float
+    guarantee: PrivacyGuarantee | None
+    noise: str | None
+    design: DesignRecord
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Means that an estimate within alpha |mean| allows: it misses with probability at most beta."""
+        ends = self.estimate / (1.0 + self.alpha), self.estimate / (1.0 - self.alpha)
+        return (ends[0], ends[1]) if self.estimate > 0.0 else (ends[1], ends[0])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: estimate, conf_low, conf_high, stopping_time, stopped, samples, alpha, beta, epsilon."""
+        import pandas as pd
+
+        low, high = self.interval
+        row = {
+            "estimate": self.estimate,
+            "conf_low": low,
+            "conf_high": high,
+            "stopping_time": float(self.stopping_time),
+            "stopped": self.stopped,
+            "samples": self.samples,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "epsilon": math.nan if self.guarantee is None else self.guarantee.epsilon,
+            "noise": self.noise,
+            "reason": self.reason,
+        }
+        return pd.DataFrame([row])
+
+    def summary(self) -> str:
+        """The run in words, one fact a line."""
+        lines = [("rule", _described(self.design))]
+        if self.stopped:
+            low, high = self.interval
+            lines += [
+                ("estimate", f"{self.estimate:.6g}"),
+                ("mean between", f"{low:.6g} and {high:.6g}"),
+                ("stopped", f"after {self.samples:,} samples"),
+            ]
+        else:
+            lines += [("estimate", "none"), ("reason", str(self.reason))]
+        promise = f"off by {self.alpha:.6g} |mean| or more with probability at most {self.beta:.6g}"
+        lines.append(("accuracy", promise))
+        if self.guarantee is not None:
+            lines.append(("privacy", str(self.guarantee)))
+            lines.append(("noise", _NOISES[str(self.noise)]))
+        return "\n".join(f"{name:<14}{text}" for name, text in lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+_NOISES = {
+    "simulation": "simulated: do not publish as private",
+    "release": "integers from a cryptographic source",
+}
+
+
+def _described(design: DesignRecord) -> str:
+    parameters = ", ".join(f"{name}={value!r}" for name, value in design.parameters.items())
+    return f"{design.name}({parameters})"
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingReplications:
+    """Many runs of a stopping rule on one law.
+
+    Attributes
+    ----------
+    estimate : ndarray of shape (replications,)
+        Estimates; NaN where a run did not stop.
+    stopping_time : ndarray of shape (replications,)
+        Samples at which a run stopped; NaN where it did not.
+    stopped : ndarray of bool, shape (replications,)
+        Whether it stopped.
+    samples : ndarray of int, shape (replications,)
+        Samples that were read.
+    alpha, beta : float
+        The accuracy asked for.
+    """
+
+    estimate: FloatArray
+    stopping_time: FloatArray
+    stopped: NDArray[np.bool_]
+    samples: IntArray
+    alpha: float
+    beta: float
+
+    def wrong(self, mean: float) -> NDArray[np.bool_]:
+        """Runs whose estimate is off by alpha |mean| or more; one that did not stop has no estimate.
+
+        Parameters
+        ----------
+        mean : float
+            True mean of the samples, as they enter the sum. At a mean of 0 every run that stops is wrong.
+
+        Returns
+        -------
+        ndarray of bool, shape (replications,)
+            Their share is at most beta in expectation.
+
+        Raises
+        ------
+        ParameterError
+            If the mean is not a finite number.
+        """
+        refuse("wrong", number_problem("mean", mean, -math.inf))
+        off = np.abs(np.where(self.stopped, self.estimate, mean) - mean)
+        return np.asarray(self.stopped & (off >= self.alpha * abs(mean)))

@@ -1,0 +1,162 @@
+"""Samples that are given: checked all at once where they are an array, one by one where they are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.errors import ParameterError
+from adaptinf.typing import FloatArray
+
+__all__ = ["ArraySamples", "IteratedSamples", "open_stream"]
+
+_SHOWN = 10
+
+
+class ArraySamples:
+    """Samples that are all there; `ahead` more looks can be served at a time."""
+
+    ahead = 1024
+
+    def __init__(self, values: FloatArray) -> None:
+        self._values = values
+        self._position = 0
+
+    def take(self, count: int) -> FloatArray:
+        """The next `count` samples, or those that are left."""
+        part = self._values[self._position : self._position + count]
+        self._position += part.size
+        return part
+
+
+class IteratedSamples:
+    """Samples that come one at a time, none before it is needed.
+
+    Parameters
+    ----------
+    values : iterator
+        Where they come from.
+    bound : float
+        Largest absolute value.
+    replacing : bool
+        Take what is outside [-bound, bound] as it is, to be clipped, and what is missing as 0; otherwise
+        either raises.
+    subject : str
+        Who reads, for errors.
+    """
+
+    ahead = 1
+
+    def __init__(self, values: Iterator[Any], bound: float, replacing: bool, subject: str) -> None:
+        self._values = values
+        self._bound = bound
+        self._replacing = replacing
+        self._subject = subject
+        self._position = 0
+
+    def take(self, count: int) -> FloatArray:
+        """The next `count` samples, or those that are left."""
+        return np.fromiter(map(self._number, islice(self._values, count)), dtype=np.float64)
+
+    def _number(self, value: Any) -> float:
+        number = _number(value)
+        self._position += 1
+        if self._replacing and number is not None:
+            return 0.0 if math.isnan(number) else number
+        if number is None or not abs(number) <= self._bound:
+            raise ParameterError(
+                self._subject,
+                [
+                    f"samples must be numbers in {_interval(self._bound)}, got {value!r:.40} at position "
+                    f"{self._position - 1}"
+                ],
+            )
+        return number
+
+
+def open_stream(stream: Any, bound: float, replacing: bool, subject: str) -> ArraySamples | IteratedSamples:
+    """Samples of an array, list, tuple or series, after a check of all of them, or of any other iterable.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that is wrong with an array, with positions (from 0); if there is nothing to read.
+    """
+    if isinstance(stream, (list, tuple)) or (hasattr(stream, "__array__") and np.ndim(stream) > 0):
+        return ArraySamples(_checked(stream, bound, subject))
+    if isinstance(stream, (str, bytes, dict)) or not isinstance(stream, Iterable):
+        raise ParameterError(
+            subject,
+            [
+                "stream must be an array, an iterable of numbers or an environment of one arm, got "
+                f"{stream!r:.60}"
+            ],
+        )
+    return IteratedSamples(iter(stream), bound, replacing, subject)
+
+
+def _checked(stream: Any, bound: float, subject: str) -> FloatArray:
+    array = _entries(stream)
+    if array.ndim != 1 or array.size == 0:
+        raise ParameterError(
+            subject, [f"stream must be one row of numbers, at least one, got shape {array.shape}"]
+        )
+    if array.dtype.kind == "O":
+        read = [_number(value) for value in array]
+        strange = np.array([number is None for number in read])
+        values = np.array([0.0 if number is None else number for number in read])
+    else:
+        values = array.astype(np.float64)
+        strange = np.zeros(array.size, dtype=np.bool_)
+    problems = [
+        *_listed("is not a number", array, strange),
+        *_listed("is missing", array, np.isnan(values)),
+        *_listed("is infinite", array, np.isinf(values)),
+        *_listed(f"is outside {_interval(bound)}", array, np.isfinite(values) & (np.abs(values) > bound)),
+    ]
+    if problems:
+        raise ParameterError(subject, problems)
+    return values
+
+
+def _entries(stream: Any) -> NDArray[Any]:
+    """The stream as an array of numbers, or of objects where its entries have to be looked at singly."""
+    try:
+        array = np.asarray(stream)
+    except ValueError:
+        array = np.zeros(0, dtype=object)
+    if array.dtype.kind in "biuf":
+        return array
+    return np.fromiter(iter(stream), dtype=object)
+
+
+def _listed(what: str, array: NDArray[Any], wrong: NDArray[np.bool_]) -> list[str]:
+    places = np.flatnonzero(wrong)
+    if not places.size:
+        return []
+    shown = ", ".join(str(place) for place in places[:_SHOWN])
+    more = f", ... ({places.size} in all)" if places.size > _SHOWN else ""
+    return [f"{array[places[0]]!r:.40} {what}: position{'s' if places.size > 1 else ''} {shown}{more}"]
+
+
+def _number(value: Any) -> float | None:
+    """A number, NaN for a missing one; None for anything else."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return math.nan
+    if not isinstance(value, (Real, np.bool_)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value == abs(value) else -math.inf
+
+
+def _interval(bound: float) -> str:
+    return f"[{-bound:g}, {bound:g}]"
