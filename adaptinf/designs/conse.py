@@ -239,7 +239,7 @@ class ConSE(Design):
     Raises
     ------
     ParameterError
-        If alpha is not in [0, 1].
+        If alpha is not in [0, 1]; when it is run, if the environment's rewards leave [0, 1].
 
     Notes
     -----
@@ -247,8 +247,10 @@ class ConSE(Design):
     more than 2 h_e; from then on it gets the better arm. Second half: the first T_min arrivals of each
     context are randomised, T_min = max(log n, min_j f_j^(1 - alpha)), f_j the arrivals of context j in the
     first half; the others get the better arm. The paper's epoch 0 holds log 0: epochs start at 1. T_min is
-    rounded up. A context that is undecided at half-time takes the arm with the higher mean over all of its
-    randomised arrivals; an arm that was never pulled counts as 0, and ties go to the first arm.
+    rounded up. Half a horizon that does not hold one epoch (n below about 2,750) learns nothing: the first
+    half is then a randomised trial, and the second half starts from its means. A context that is undecided
+    at half-time takes the arm with the higher mean over all of its randomised arrivals; an arm that was
+    never pulled counts as 0, and ties go to the first arm.
 
     Rewards are taken to lie in [0, 1]. The second half's randomised rounds are a randomised trial given the
     first half, so differences in means over them are unbiased. Later propensities are 0 or 1.
@@ -272,6 +274,8 @@ class ConSE(Design):
     min_arms: ClassVar[int] = 2
     max_arms: ClassVar[int | None] = 2
     min_horizon: ClassVar[int] = 2
+    vectors: ClassVar[str] = "refused"
+    unit_rewards: ClassVar[bool] = True
 
     def _problems(self) -> list[str]:
         return number_problem("alpha", self.alpha, 0.0, 1.0)

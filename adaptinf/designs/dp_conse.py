@@ -43,7 +43,8 @@ class DPConSE(Design):
     Raises
     ------
     ParameterError
-        Listing every parameter that is out of range.
+        Listing every parameter that is out of range; when it is run, if the environment's rewards leave
+        [0, 1].
 
     Notes
     -----
@@ -86,6 +87,8 @@ class DPConSE(Design):
     min_arms: ClassVar[int] = 2
     max_arms: ClassVar[int | None] = 2
     min_horizon: ClassVar[int] = 2
+    vectors: ClassVar[str] = "refused"
+    unit_rewards: ClassVar[bool] = True
 
     @property
     def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]

@@ -237,10 +237,10 @@ class PrivateUCB(Design):
 
     Notes
     -----
-    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. A reward enters the
-    counter of one arm only, so the actions and the noisy sums are epsilon-differentially private, not K
-    epsilon. Given the past, the propensities depend on the counters' noise and are not tractable: the log
-    has none.
+    Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment whose
+    rewards are bounded but leave [0, 1] is refused. A reward enters the counter of one arm only, so the
+    actions and the noisy sums are epsilon-differentially private, not K epsilon. Given the past, the
+    propensities depend on the counters' noise and are not tractable: the log has none.
 
     Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N with gamma = K log(T)^2 log(K T
     log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q

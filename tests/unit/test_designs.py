@@ -10,7 +10,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs import UCB, ConSE, Design, DPConSE, EpsilonGreedy, PrivateUCB, Thompson, Uniform
+from adaptinf.designs import (
+    UCB,
+    ConSE,
+    Design,
+    DPConSE,
+    EpsilonGreedy,
+    Mixture,
+    PrivateUCB,
+    Thompson,
+    Uniform,
+)
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.counters import noise_row
 from adaptinf.privacy.laplace_sums import laplace_sum_quantile
@@ -21,6 +31,7 @@ from adaptinf.simulation.environments import (
     NormalArms,
     Replay,
     Tableau,
+    UniformArms,
 )
 
 THREE_ARMS = BernoulliArms([0.3, 0.5, 0.7])
@@ -237,3 +248,19 @@ def test_releases_of_dp_conse_name_no_arm_where_there_are_no_contexts() -> None:
     table = pd.DataFrame({"a": ["x", "y"] * 5, "r": [0.0, 1.0] * 5})
     log = DPConSE(epsilon=1.0).run(Replay(table, action="a", reward="r"), horizon=300, rng=0)
     assert set(log.releases["group"]) == {0}
+
+
+@pytest.mark.parametrize("design", [PrivateUCB(epsilon=1.0), Mixture(PrivateUCB(epsilon=1.0))])
+def test_rewards_outside_the_range_of_a_private_sum_are_refused_before_anything_is_collected(
+    design: Design,
+) -> None:
+    for environment in (UniformArms(low=[0.0, 0.0], high=[1.0, 1.5]), Tableau([[-0.5, 1.0]] * 50)):
+        with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\], those of .* rescale"):
+            design.run(environment, horizon=50)
+
+
+def test_rewards_outside_the_range_are_refused_by_designs_with_contexts() -> None:
+    environment = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]], rewards="uniform", half_width=0.5)
+    for design in (ConSE(), DPConSE(epsilon=1.0)):
+        with pytest.raises(ParameterError, match=r"lie in \[-0.2, 1.2\]"):
+            design.replicate(environment, horizon=20_000, replications=2)
