@@ -123,7 +123,7 @@ def from_units(units: Iterable[int], sensitivity: float, shape: tuple[int, ...])
     return np.array([u / GRID_UNITS * sensitivity for u in units], dtype=np.float64).reshape(shape)
 
 
-def scale_above(sensitivity: int, epsilon: float) -> float:
+def scale_above(sensitivity: int, epsilon: float | Fraction) -> float:
     """Smallest float that is at least sensitivity / epsilon, so that no rounding weakens a guarantee.
 
     Examples
@@ -131,7 +131,7 @@ def scale_above(sensitivity: int, epsilon: float) -> float:
     >>> scale_above(3, 0.1) >= 3 / Fraction(0.1)
     True
     """
-    exact = Fraction(sensitivity) / Fraction(float(epsilon))
+    exact = sensitivity / (epsilon if isinstance(epsilon, Fraction) else Fraction(float(epsilon)))
     scale = float(exact)
     return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)
 

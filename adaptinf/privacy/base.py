@@ -1,0 +1,108 @@
+"""What the mechanisms share: checks of parameters and of what is released, and the two backends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.privacy.release import GRID_UNITS, to_units
+from adaptinf.typing import FloatArray, IntArray, RandomSource
+
+__all__ = ["BACKENDS", "Mechanism", "draws_from", "finite", "probabilities", "whole_numbers", "whole_units"]
+
+BACKENDS = ("simulation", "release")
+
+
+def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.random.Generator | None:
+    """Generator of the simulation backend, or None for the release backend, which takes no seed.
+
+    Raises
+    ------
+    ParameterError
+        If the backend is unknown, or a release is to be seeded.
+    """
+    problems = choice_problem("backend", backend, BACKENDS)
+    if backend == "release" and rng is not None:
+        problems.append("rng must be left out: noise of the release backend is never seeded")
+    if problems:
+        raise ParameterError(subject, problems)
+    return None if backend == "release" else np.random.default_rng(rng)
+
+
+def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: bool) -> list[int]:
+    """Statistics in grid units; with `on_grid`, an error where one is not a whole number of units."""
+    measured = values / sensitivity * GRID_UNITS
+    if on_grid and np.any(np.abs(measured - np.rint(measured)) > 1e-15 * np.abs(measured)):
+        raise ParameterError(
+            subject, ["values must be multiples of sensitivity / 2^20 where on_grid is True"]
+        )
+    return to_units(values, sensitivity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """What all mechanisms have: parameters that are checked, and a guarantee made from them.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, in nats.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True) + self._problems()
+        if problems:
+            raise ParameterError(type(self).__name__, problems)
+
+    @abstractmethod
+    def _problems(self) -> list[str]:
+        """What is wrong with the other parameters."""
+
+    def guarantee(
+        self, unit: str = "reward", model: str = "central", notion: str = "standard"
+    ) -> PrivacyGuarantee:
+        """What one release promises, for neighbours whose statistics differ by at most the sensitivity.
+
+        Parameters
+        ----------
+        unit, model, notion : str
+            What the neighbours are: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
+        """
+        epsilon, delta, reasons = self._loss()
+        return PrivacyGuarantee(epsilon, delta, unit, model, notion, reasons)
+
+    def _loss(self) -> tuple[float, float, tuple[str, ...]]:
+        """Epsilon, delta and reasons of one release."""
+        return float(self.epsilon), 0.0, ()
+
+
+def finite(subject: str, values: ArrayLike) -> FloatArray:
+    """Values as an array of finite floats, or an error."""
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ParameterError(subject, ["values must be finite"])
+    return array
+
+
+def whole_numbers(subject: str, values: ArrayLike) -> IntArray:
+    """Values as an array of whole numbers, or an error."""
+    array = finite(subject, values)
+    if not ((array == np.rint(array)) & (np.abs(array) < 2.0**53)).all():
+        raise ParameterError(subject, ["values must be whole numbers below 2^53"])
+    return array.astype(np.int64)
+
+
+def probabilities(subject: str, p: ArrayLike) -> FloatArray:
+    """Probabilities strictly between 0 and 1 as an array, or an error."""
+    array = np.asarray(p, dtype=np.float64)
+    if not ((array > 0.0) & (array < 1.0)).all():
+        raise ParameterError(subject, ["p must lie strictly between 0 and 1"])
+    return array
