@@ -1,0 +1,39 @@
+"""What theory says, as functions of a trial's parameters, to be drawn beside what was measured.
+
+Every function takes numbers or arrays that broadcast. ``form="published"`` is a paper's expression, to the
+letter; where a paper gives an order only, its constant is taken to be 1. ``form="explicit"`` (or ``"exact"``)
+is a statement with all of its constants.
+"""
+
+from __future__ import annotations
+
+from adaptinf.theory.counting import hybrid_error, iterated_log
+from adaptinf.theory.frontier import Frontier, difference_in_means, frontier
+from adaptinf.theory.linear import counter_norm_bound, linpriv_regret, potential_bound
+from adaptinf.theory.regret import (
+    private_elimination_pulls,
+    private_elimination_regret,
+    private_elimination_worst_case,
+    private_ucb_regret,
+    private_ucb_worst_case,
+)
+from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound, stopping_time_order
+
+__all__ = [
+    "Frontier",
+    "counter_norm_bound",
+    "difference_in_means",
+    "frontier",
+    "hybrid_error",
+    "iterated_log",
+    "linpriv_regret",
+    "potential_bound",
+    "private_elimination_pulls",
+    "private_elimination_regret",
+    "private_elimination_worst_case",
+    "private_ucb_regret",
+    "private_ucb_worst_case",
+    "stopping_time_bound",
+    "stopping_time_lower_bound",
+    "stopping_time_order",
+]

@@ -1,0 +1,93 @@
+"""Arguments of the formulas: checked together, numbers or arrays alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["counts", "each", "numbers", "refuse", "together"]
+
+
+def numbers(
+    name: str,
+    values: ArrayLike,
+    problems: list[str],
+    low: float = 0.0,
+    high: float = math.inf,
+    *,
+    open_low: bool = True,
+    open_high: bool = False,
+    infinite: bool = False,
+) -> FloatArray:
+    """Values as floats; whatever is not a number in the range joins the problems."""
+    span = f"{'above' if open_low else 'at least'} {low:g}" if low > -math.inf else "finite"
+    if high < math.inf:
+        span += f" and {'below' if open_high else 'at most'} {high:g}"
+    array = _plain(values)
+    if array is None:
+        problems.append(f"{name} must be {span}: a number or an array of them, got {_shown(values)}")
+        return np.full(1, np.nan)
+    inside = (array > low if open_low else array >= low) & (array < high if open_high else array <= high)
+    bad = array[~inside | (np.isinf(array) & (not infinite))]
+    if bad.size:
+        problems.append(f"{name} must be {span}, got {bad.flat[0]:g}")
+    return array
+
+
+def counts(name: str, values: ArrayLike, problems: list[str], low: int = 1) -> IntArray:
+    """Values as whole numbers of at least `low`; anything else joins the problems."""
+    array = _plain(values)
+    if array is None:
+        problems.append(f"{name} must be a whole number, or an array of them, got {_shown(values)}")
+        return np.full(1, low)
+    bad = array[~((array >= low) & (array == np.floor(array)) & (array < 2.0**62))]
+    if bad.size:
+        problems.append(f"{name} must be a whole number of at least {low}, got {bad.flat[0]:g}")
+        return np.full(array.shape, low)
+    return np.asarray(values, dtype=np.int64)
+
+
+def together(problems: list[str], **arrays: FloatArray | IntArray) -> None:
+    """Add a problem where the shapes do not broadcast."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        problems.append(f"the shapes must broadcast, got {shapes}")
+
+
+def refuse(subject: str, problems: list[str]) -> None:
+    """Raise all problems at once, where there are any."""
+    if problems:
+        raise ParameterError(subject, problems)
+
+
+def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> FloatArray:
+    """Value of a function of numbers at every entry of arrays that broadcast; a number for numbers."""
+    spread = np.broadcast_arrays(*arrays)
+    rows = zip(*(array.ravel().tolist() for array in spread), strict=True)
+    values = np.array([function(*row) for row in rows], dtype=np.float64)
+    result: FloatArray = values.reshape(spread[0].shape)[()]
+    return result
+
+
+def _shown(values: Any) -> str:
+    return f"{values!r:.60}"
+
+
+def _plain(values: Any) -> FloatArray | None:
+    """Values as floats, or None where they are not numbers (truth values are none)."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        return None
+    if array.size == 0 or array.dtype.kind not in "iuf":
+        return None
+    return array.astype(np.float64)

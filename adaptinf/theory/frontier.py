@@ -1,0 +1,185 @@
+"""Where a design stands on the frontier between estimation and regret: error times regret over M."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.theory.arguments import refuse
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["Frontier", "Simulations", "difference_in_means", "frontier"]
+
+
+class Simulations(Protocol):
+    """What `frontier` reads of many runs; what ``replicate`` of ConSE and DPConSE returns has it."""
+
+    @property
+    def regret(self) -> FloatArray:
+        """Regret of each run, shape (runs,)."""
+
+    @property
+    def truth(self) -> FloatArray:
+        """True means, shape (features, 2)."""
+
+    def phase_tallies(self, phase: str, randomised: bool | None = None) -> FloatArray:
+        """Counts, sums and squares of a phase's rewards, shape (runs, features, 2, 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Error, regret and their product over many runs, with Monte-Carlo standard errors.
+
+    Attributes
+    ----------
+    errors, error_ses : ndarray of shape (features,)
+        Mean squared error of each feature's estimate over the runs that have one, and its standard error.
+    worst : int
+        Position of the feature with the largest error.
+    error, error_se : float
+        That feature's error and standard error.
+    regret, regret_se : float
+        Mean regret and its standard error.
+    product, product_se : float
+        error * regret / features, and its standard error: the covariance between a run's squared error and
+        its regret counts, that the worst feature is found from the same runs does not.
+    undefined : ndarray of int, shape (features,)
+        Runs without an estimate, which no error can count: an arm without pulls, or a released count that is
+        too small.
+    runs : int
+        Number of runs.
+    """
+
+    errors: FloatArray
+    error_ses: FloatArray
+    worst: int
+    error: float
+    error_se: float
+    regret: float
+    regret_se: float
+    product: float
+    product_se: float
+    undefined: IntArray
+    runs: int
+
+
+def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
+    """Largest mean squared error of an effect, times mean regret, over the number of features.
+
+    Parameters
+    ----------
+    sims : Simulations
+        Many runs of ConSE or DPConSE, from ``replicate``.
+    estimates : array_like of shape (runs, features), optional
+        Each run's estimates of the effects, NaN where there is none; by default `difference_in_means`. The
+        estimates that DPConSE releases are a choice.
+
+    Returns
+    -------
+    Frontier
+        Error, regret and product with standard errors, and how many runs have no estimate.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two runs, the shapes do not fit, an estimate is infinite, or a feature has
+        fewer than two runs with an estimate.
+
+    Notes
+    -----
+    The paper shows that no design can do better than a product of order M on every instance, and
+    that ConSE attains that order for every alpha. The maximum over features is taken of the mean squared
+    errors, as in the paper, not within a run.
+
+    References
+    ----------
+    Li, J., Shi, K. and Simchi-Levi, D. (2024). Privacy preserving adaptive experiment design. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> sims = ai.designs.ConSE(alpha=0.2).replicate(env, 20_000, 640, rng=0)
+    >>> point = frontier(sims)
+    >>> print(round(point.product, 2), point.undefined)
+    0.38 [0 0]
+    """
+    values = difference_in_means(sims) if estimates is None else _estimates(estimates)
+    regret = np.asarray(sims.regret, dtype=np.float64)
+    effects = sims.truth[:, 1] - sims.truth[:, 0]
+    runs, features = regret.size, effects.size
+    problems = [] if runs >= 2 else [f"at least two runs are needed, got {runs}"]
+    if values.shape != (runs, features):
+        problems.append(f"estimates must have shape ({runs}, {features}), got {values.shape}")
+    elif np.isinf(values).any():
+        problems.append("estimates must be finite, or NaN where there is none")
+    else:
+        few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
+        problems += [f"feature {feature} has fewer than two runs with an estimate" for feature in few]
+    refuse("frontier", problems)
+    return _frontier(np.square(values - effects), regret)
+
+
+def difference_in_means(sims: Simulations) -> FloatArray:
+    """Differences in means over the second half's randomised arrivals.
+
+    Parameters
+    ----------
+    sims : Simulations
+        Many runs of ConSE or DPConSE.
+
+    Returns
+    -------
+    ndarray of shape (runs, features)
+        Arm 1's mean minus arm 0's; NaN where an arm was not pulled.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> sims = ai.designs.ConSE(alpha=0.2).replicate(env, 20_000, 640, rng=0)
+    >>> difference_in_means(sims).mean(axis=0).round(2)
+    array([ 0.3, -0.3])
+    """
+    tallies = sims.phase_tallies("estimation", randomised=True)
+    pulls, sums = tallies[..., 0], tallies[..., 1]
+    means = np.divide(sums, pulls, out=np.full(pulls.shape, np.nan), where=pulls > 0.0)
+    return np.asarray(means[..., 1] - means[..., 0], dtype=np.float64)
+
+
+def _estimates(estimates: ArrayLike) -> FloatArray:
+    try:
+        return np.asarray(estimates, dtype=np.float64)
+    except (TypeError, ValueError):
+        refuse("frontier", [f"estimates must be numbers, got {estimates!r:.60}"])
+        raise
+
+
+def _frontier(squares: FloatArray, regret: FloatArray) -> Frontier:
+    """Error and product from squared errors (runs, features), NaN where there is no estimate."""
+    runs, features = squares.shape
+    known = ~np.isnan(squares)
+    errors = np.nanmean(squares, axis=0)
+    # influence of a run on a mean over the runs that have an estimate
+    influence = np.where(known, squares - errors, 0.0) / known.mean(axis=0)
+    worst = int(np.argmax(errors))
+    error, mean = float(errors[worst]), float(regret.mean())
+    on_product = (influence[:, worst] * mean + error * (regret - mean)) / features
+    scale = 1.0 / math.sqrt(runs * (runs - 1.0))
+    return Frontier(
+        errors=errors,
+        error_ses=scale * np.sqrt(np.square(influence).sum(axis=0)),
+        worst=worst,
+        error=error,
+        error_se=scale * float(np.linalg.norm(influence[:, worst])),
+        regret=mean,
+        regret_se=scale * float(np.linalg.norm(regret - mean)),
+        product=error * mean / features,
+        product_se=scale * float(np.linalg.norm(on_product)),
+        undefined=(~known).sum(axis=0),
+        runs=runs,
+    )
