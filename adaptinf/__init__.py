@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adaptinf import audit, datasets, designs, errors
+    from adaptinf import audit, datasets, designs, errors, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
@@ -36,7 +36,9 @@ __all__ = [
     "environments",
     "errors",
     "max_information",
+    "privacy",
     "read_log",
+    "theory",
 ]
 
 _MODULES = {
@@ -45,6 +47,8 @@ _MODULES = {
     "designs": "adaptinf.designs",
     "environments": "adaptinf.simulation.environments",
     "errors": "adaptinf.errors",
+    "privacy": "adaptinf.privacy",
+    "theory": "adaptinf.theory",
 }
 _HOMES = {
     "AdaptiveLog": "adaptinf.log",

@@ -3,21 +3,30 @@
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
+from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.replications import Replications
+from adaptinf.designs.stopping import DPNAS, NAS
 from adaptinf.designs.thompson import Thompson
 from adaptinf.designs.ucb import UCB, PrivateUCB
 from adaptinf.designs.uniform import EpsilonGreedy, Uniform
 
 __all__ = [
+    "DPNAS",
+    "NAS",
     "UCB",
     "ConSE",
     "DPConSE",
     "Design",
     "EpsilonGreedy",
+    "LinPriv",
+    "LinUCB",
     "Mixture",
+    "PrivateSuccessiveElimination",
     "PrivateUCB",
     "Replications",
+    "SuccessiveElimination",
     "Thompson",
     "Uniform",
 ]

@@ -1,13 +1,15 @@
-"""Where contexts and rewards come from: synthetic laws, fixed potential rewards, resampled real data."""
+"""Where contexts and rewards come from: synthetic and linear laws, fixed potential rewards, resampled real data."""
 
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.given import Replay, Tableau
+from adaptinf.simulation.linear import LinearArms
 from adaptinf.simulation.synthetic import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
 __all__ = [
     "BernoulliArms",
     "Environment",
     "FiniteContext",
+    "LinearArms",
     "NormalArms",
     "Replay",
     "Tableau",
