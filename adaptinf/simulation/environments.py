@@ -1,4 +1,4 @@
-"""Where contexts and rewards come from: synthetic and linear laws, fixed potential rewards, resampled real data."""
+"""Where contexts and rewards come from: synthetic laws, fixed potential rewards, resampled real data."""
 
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.given import Replay, Tableau
