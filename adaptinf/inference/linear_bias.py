@@ -1,0 +1,317 @@
+"""Bias of least-squares predictions on data that a private linear bandit gathered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import count_problem
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["LinearBias", "LinearBiasBound", "linear_bias", "linear_bias_bound", "reward_shift"]
+
+_RANK = 1e-10
+_ROWS_AT_ONCE = 512
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class LinearBiasBound:
+    """How far least-squares predictions can be off on average, given which contexts an arm was pulled at.
+
+    Attributes
+    ----------
+    bound : float
+        Largest bias of a prediction at any of the contexts: the smallest valid bound, attained by some
+        design and Bernoulli rewards.
+    by_context : ndarray of shape (n,)
+        The same for each context.
+    absolute_weights : float
+        The looser (e^epsilon - 1) max_t sum_s |H_ts| x_s'theta.
+    published : float
+        The published e^epsilon - 1.
+    published_holds : bool
+        Whether no entry of the hat matrix H is negative, so that the published bound is a theorem.
+    """
+
+    bound: float
+    by_context: FloatArray
+    absolute_weights: float
+    published: float
+    published_holds: bool
+
+
+def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """How far an action history of an epsilon-private design can move a reward's conditional mean.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards; may be infinite.
+    means : array_like
+        Means of rewards in [0, 1].
+
+    Returns
+    -------
+    down, up : ndarray of the shape of `means`
+        The conditional mean lies within [mean - down, mean + up]; both ends are attained.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon is negative or NaN, or a mean is outside [0, 1].
+
+    Notes
+    -----
+    Let B be 1 with probability y, given the reward y. The odds of B move by a factor of at most e^epsilon
+    when the history becomes known, and E[y | history] = P(B = 1 | history).
+
+    Examples
+    --------
+    >>> down, up = reward_shift(0.1, [0.5, 0.9])
+    >>> up.round(4)
+    array([0.025 , 0.0086])
+    """
+    values = np.asarray(means, dtype=np.float64)
+    problems = [] if epsilon >= 0.0 else [f"epsilon must be at least 0, got {epsilon!r}"]
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        problems.append("means must lie in [0, 1]")
+    if problems:
+        raise ParameterError("reward_shift", problems)
+    # (e^eps - 1) m (1 - m) / (1 - m + e^eps m), divided by e^eps throughout
+    shrunk, lost = math.exp(-epsilon), -math.expm1(-epsilon)
+    product = lost * values * (1.0 - values)
+    ends = (values == 0.0) | (values == 1.0)
+    up = product / np.where(ends, 1.0, shrunk * (1.0 - values) + values)
+    down = product / np.where(ends, 1.0, shrunk * values + (1.0 - values))
+    return down, up
+
+
+def linear_bias_bound(
+    guarantee: PrivacyGuarantee | float, contexts: ArrayLike, theta: ArrayLike
+) -> LinearBiasBound:
+    """Largest bias that predictions of an arm's least-squares fit can have at the contexts it was fitted to.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee or float
+        Pure and standard guarantee for the rewards, or its epsilon.
+    contexts : array_like of shape (n, d)
+        Contexts of the rounds in which the arm was pulled.
+    theta : array_like of shape (d,)
+        True or supposed coefficients; x'theta must lie in [0, 1] for every context.
+
+    Returns
+    -------
+    LinearBiasBound
+        The bound, and what became of the published one.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit; a guarantee with delta above 0 or an anticipating one
+        among it.
+
+    Notes
+    -----
+    The bias is E[x_t'theta_hat | actions] - x_t'theta, for the worst sequence of actions with these contexts;
+    rewards are in [0, 1] and independent between rounds, contexts are fixed. With H the hat matrix and
+    [m_s - down_s, m_s + up_s] from `reward_shift` for m_s = x_s'theta, the bias at t is at most the larger of
+    sum_s (H_ts^+ up_s + H_ts^- down_s) and the same with up and down exchanged. It holds for minimum-norm
+    least squares where the contexts do not span R^d. The published e^epsilon - 1 treats H as nonnegative.
+
+    With delta above 0 nothing holds given the actions: an event of probability delta may reveal a reward.
+
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy.
+
+    Examples
+    --------
+    >>> bound = linear_bias_bound(0.1, [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]], [0.5, 0.5])
+    >>> round(bound.bound, 4), round(bound.absolute_weights, 4), bound.published_holds
+    (0.0334, 0.0746, False)
+    """
+    epsilon, problems = _pure_epsilon(guarantee)
+    X, coefficients = _matrix(contexts, theta, problems)
+    if problems:
+        raise ParameterError("linear_bias_bound", problems)
+    means = X @ coefficients
+    outside = (means < -_ROUNDING) | (means > 1.0 + _ROUNDING)
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        message = f"x'theta must lie in [0, 1], got {means[first]:g} for context {first}"
+        raise ParameterError("linear_bias_bound", [message])
+    means = np.clip(means, 0.0, 1.0)
+    down, up = reward_shift(epsilon, means)
+    published = _expm1(epsilon)
+    by_context = np.empty(means.size)
+    heaviest, lowest = 0.0, 0.0
+    for rows, hat in _hat_rows(X):
+        positive, negative = np.maximum(hat, 0.0), np.maximum(-hat, 0.0)
+        above = positive @ up + negative @ down
+        below = positive @ down + negative @ up
+        by_context[rows] = np.maximum(above, below)
+        heaviest = max(heaviest, float((np.abs(hat) @ means).max()))
+        lowest = min(lowest, float(hat.min()))
+    return LinearBiasBound(
+        bound=float(by_context.max()),
+        by_context=by_context,
+        absolute_weights=published * heaviest if heaviest > 0.0 else 0.0,
+        published=published,
+        published_holds=lowest >= -_ROUNDING,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LinearBias:
+    """Measured bias of least-squares predictions, apart for each set of rounds in which an arm was pulled.
+
+    Attributes
+    ----------
+    selected : ndarray of bool, shape (sets, rounds)
+        The sets of rounds that enough runs share, the most frequent first.
+    runs : ndarray of int, shape (sets,)
+        Runs of each set.
+    bias, std_error : ndarray of shape (sets, rounds)
+        Mean of x_t'theta_hat - x_t'theta over the runs of a set and its standard error; NaN in rounds without
+        a pull.
+    left_out : float
+        Share of the runs whose set is too rare.
+    """
+
+    selected: BoolArray
+    runs: IntArray
+    bias: FloatArray
+    std_error: FloatArray
+    left_out: float
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute bias; an estimate from above, because it is the worst of many noisy ones."""
+        finite = np.abs(self.bias[self.selected])
+        return float(finite.max()) if finite.size else math.nan
+
+
+def linear_bias(
+    selected: ArrayLike, rewards: ArrayLike, contexts: ArrayLike, theta: ArrayLike, min_runs: int = 100
+) -> LinearBias:
+    """Bias of an arm's predictions in many runs on one tableau of contexts (Definition 4 of the paper).
+
+    Parameters
+    ----------
+    selected : array_like of bool, shape (runs, rounds)
+        Where the arm was pulled.
+    rewards : array_like of shape (runs, rounds)
+        What it paid there; other entries are not read.
+    contexts : array_like of shape (rounds, d)
+        The arm's contexts, the same in all runs.
+    theta : array_like of shape (d,)
+        Its true coefficients.
+    min_runs : int
+        Sets of rounds that fewer runs share are left out, at least 2.
+
+    Returns
+    -------
+    LinearBias
+        Bias given each set of rounds, with Monte-Carlo errors.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+
+    Notes
+    -----
+    The definition conditions on the contexts that the arm was pulled at. Their number grows like 2^rounds: a
+    measurement needs a short horizon, or a design that makes few different choices.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rewards = (rng.random((4000, 2)) < 0.5).astype(float)
+    >>> selected = np.stack([np.ones(4000, bool), rewards[:, 0] == 1.0], axis=1)  # go on after a success
+    >>> measured = linear_bias(selected, rewards, [[1.0], [1.0]], [0.5])
+    >>> measured.selected.tolist(), bool(abs(measured.bias[1, 0] - 0.25) < 0.03)
+    ([[True, False], [True, True]], True)
+    """
+    problems = count_problem("min_runs", min_runs, low=2)
+    X, coefficients = _matrix(contexts, theta, problems)
+    chosen = np.asarray(selected)
+    paid = np.asarray(rewards, dtype=np.float64)
+    if chosen.dtype != np.bool_ or chosen.ndim != 2 or chosen.size == 0:
+        problems.append(f"selected must be True or False, of shape (runs, rounds), got {chosen.shape}")
+    elif chosen.shape != paid.shape or (X.ndim == 2 and chosen.shape[1] != X.shape[0]):
+        problems.append(
+            f"selected {chosen.shape}, rewards {paid.shape} and contexts {X.shape} must have the same rounds"
+        )
+    elif not np.isfinite(paid[chosen]).all():
+        problems.append("rewards must be finite where the arm was pulled")
+    if problems:
+        raise ParameterError("linear_bias", problems)
+    patterns, inverse, runs = np.unique(chosen, axis=0, return_inverse=True, return_counts=True)
+    enough = [int(i) for i in np.argsort(-runs, kind="stable") if runs[i] >= min_runs and patterns[i].any()]
+    bias = np.full((len(enough), chosen.shape[1]), np.nan)
+    error = bias.copy()
+    for row, pattern in enumerate(enough):
+        rounds = patterns[pattern]
+        predicted = paid[inverse.ravel() == pattern][:, rounds] @ _hat(X[rounds])
+        bias[row, rounds] = predicted.mean(axis=0) - X[rounds] @ coefficients
+        error[row, rounds] = predicted.std(axis=0, ddof=1) / math.sqrt(predicted.shape[0])
+    pulled = runs[patterns.any(axis=1)].sum()
+    kept = runs[enough].sum()
+    left_out = float(1.0 - kept / pulled) if pulled else 0.0
+    return LinearBias(patterns[enough], runs[enough], bias, error, left_out)
+
+
+def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
+    """Epsilon for one round's rewards, and why there is none that serves."""
+    if not isinstance(guarantee, PrivacyGuarantee):
+        epsilon = float(guarantee)
+        return epsilon, [] if epsilon >= 0.0 else [f"epsilon must be at least 0, got {guarantee!r}"]
+    level = guarantee.reward_level()
+    if level is None:
+        return 0.0, ["the guarantee is anticipating; the bound needs a standard one for the rewards"]
+    if level.delta > 0.0:
+        return 0.0, [f"delta must be 0, got {level.delta:g}: given the actions, no bound holds"]
+    return level.epsilon, []
+
+
+def _matrix(contexts: ArrayLike, theta: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
+    X, coefficients = np.asarray(contexts, dtype=np.float64), np.asarray(theta, dtype=np.float64)
+    if X.ndim != 2 or X.size == 0:
+        problems.append(f"contexts must have shape (n, d), got {X.shape}")
+    elif coefficients.shape != X.shape[1:]:
+        problems.append(f"theta must have one entry a coordinate ({X.shape[1]}), got {coefficients.shape}")
+    if not (np.isfinite(X).all() and np.isfinite(coefficients).all()):
+        problems.append("contexts and theta must be finite numbers")
+    return X, coefficients
+
+
+def _basis(X: FloatArray) -> FloatArray:
+    """Orthonormal basis of the space of predictions, shape (n, rank)."""
+    left, sizes, _ = np.linalg.svd(X, full_matrices=False)
+    return np.asarray(left[:, sizes > _RANK * max(float(sizes[0]), np.finfo(float).tiny)])
+
+
+def _hat(X: FloatArray) -> FloatArray:
+    basis = _basis(X)
+    return np.asarray(basis @ basis.T)
+
+
+def _hat_rows(X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """The hat matrix a few rows at a time."""
+    basis = _basis(X)
+    for first in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        yield rows, basis[rows] @ basis.T
+
+
+def _expm1(epsilon: float) -> float:
+    return math.expm1(epsilon) if epsilon < 700.0 else math.inf
