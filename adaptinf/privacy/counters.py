@@ -18,6 +18,7 @@ from adaptinf.privacy.noise import laplace
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
+    "CONTINUAL_SUMS",
     "COUNTERS",
     "counter_scales",
     "counter_slots",
@@ -29,7 +30,10 @@ __all__ = [
 ]
 
 COUNTERS = ("binary", "hybrid")
-"""Names of the counters; a kernel knows them by position."""
+"""Names of the counters that release at every count; a kernel knows them by position."""
+
+CONTINUAL_SUMS = (*COUNTERS, "logarithmic")
+"""Names of all counters; the logarithmic one releases at powers of two only."""
 
 
 def counter_slots(horizon: int) -> int:
@@ -44,8 +48,8 @@ def counter_scales(
 
     Parameters
     ----------
-    counter : {"binary", "hybrid"}
-        ``"binary"`` needs the horizon; ``"hybrid"`` does not use it.
+    counter : {"binary", "hybrid", "logarithmic"}
+        ``"binary"`` needs the horizon; the others do not use it.
     epsilon : float
         Privacy parameter of the whole sequence of noisy sums.
     horizon : int
@@ -56,16 +60,17 @@ def counter_scales(
     Returns
     -------
     trunk : float
-        Scale of each noise of the logarithmic mechanism on powers of two (hybrid), 0 for binary.
+        Scale of each noise of the logarithmic mechanism on powers of two (hybrid, logarithmic), 0 for binary.
     node : float
         Scale of a node: of every node (binary), or per level of the block it lies in (hybrid: a block that
-        follows 2^k has k levels and nodes of scale ``k * node``).
+        follows 2^k has k levels and nodes of scale ``k * node``); 0 for logarithmic.
 
     Notes
     -----
     Binary: an item lies in at most L = floor(log2 T) + 1 nodes, each gets sensitivity * L / epsilon.
     Hybrid: half of epsilon for the trunk (an item lies in one power-of-two segment), half for the binary
     mechanism inside a block; the block that follows 2^k holds 2^k - 1 items, so k levels suffice.
+    Logarithmic: the trunk alone, with all of epsilon.
 
     References
     ----------
@@ -82,7 +87,9 @@ def counter_scales(
         return 0.0, sensitivity * counter_slots(horizon) / epsilon
     if counter == "hybrid":
         return 2.0 * sensitivity / epsilon, 2.0 * sensitivity / epsilon
-    raise ParameterError("counter", [f"must be one of {', '.join(COUNTERS)}, got {counter!r}"])
+    if counter == "logarithmic":
+        return sensitivity / epsilon, 0.0
+    raise ParameterError("counter", [f"must be one of {', '.join(CONTINUAL_SUMS)}, got {counter!r}"])
 
 
 @kernel
@@ -136,10 +143,10 @@ def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
 
     Parameters
     ----------
-    counter : {"binary", "hybrid"}
+    counter : {"binary", "hybrid", "logarithmic"}
         The mechanism.
     count : int
-        Number of items so far, at least 1.
+        Number of items so far, at least 1; the logarithmic mechanism's last release may be older.
 
     Returns
     -------
@@ -154,6 +161,8 @@ def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
     if counter == "binary":
         return 0, int(count).bit_count(), 1
     level = int(count).bit_length() - 1
+    if counter == "logarithmic":
+        return level + 1, 0, level
     return level + 1, (count - (1 << level)).bit_count(), level
 
 
@@ -162,8 +171,8 @@ def noise_variance(counter: str, epsilon: float, horizon: int, counts: IntArray)
 
     Parameters
     ----------
-    counter : {"binary", "hybrid"}
-        The mechanism.
+    counter : {"binary", "hybrid", "logarithmic"}
+        The mechanism; for the logarithmic one, of its last release.
     epsilon : float
         Its privacy parameter, for items of sensitivity 1.
     horizon : int

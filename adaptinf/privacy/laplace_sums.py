@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from adaptinf.privacy.counters import counter_scales, counter_slots
+from adaptinf.privacy.counters import counter_scales, counter_slots, noise_nodes
 from adaptinf.typing import FloatArray
 
 __all__ = [
@@ -90,6 +90,44 @@ def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatA
         if np.all(np.abs(step) <= 1e-12 * x + 1e-15):
             break
     return np.asarray(np.where(log_tail >= np.log(0.5), 0.0, x), dtype=np.float64)
+
+
+def noise_quantile(
+    counter: str, epsilon: float, horizon: int, count: int, p: FloatArray | float
+) -> FloatArray:
+    """Quantiles of a counter's noise at one count.
+
+    Parameters
+    ----------
+    counter : {"binary", "hybrid", "logarithmic"}
+        The mechanism.
+    epsilon : float
+        Its privacy parameter, for items of sensitivity 1.
+    horizon : int
+        Largest number of items.
+    count : int
+        Number of items so far, at least 1.
+    p : float or ndarray
+        Probabilities strictly between 0 and 1.
+
+    Returns
+    -------
+    ndarray of float, of the shape of `p`
+        Quantiles of the sum of the Laplace variables that `noise_nodes` counts.
+
+    Examples
+    --------
+    >>> noise_quantile("binary", 1.0, 7, count=4, p=np.array([0.1, 0.9])).round(6)
+    array([-4.828314,  4.828314])
+    """
+    trunk, node = counter_scales(counter, epsilon, horizon)
+    trunk_terms, node_terms, level = noise_nodes(counter, count)
+    p = np.asarray(p, dtype=np.float64)
+    log_tail = np.where(p < 0.5, np.log(p), np.log1p(-p)).ravel()
+    scales = np.tile([[trunk, node * level]], (log_tail.size, 1))
+    terms = np.tile([[float(trunk_terms), float(node_terms)]], (log_tail.size, 1))
+    distance = laplace_sum_quantile(log_tail, scales, terms).reshape(p.shape)
+    return np.where(p < 0.5, -distance, distance) + 0.0
 
 
 def _saddle(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:

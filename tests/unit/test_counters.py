@@ -215,7 +215,7 @@ def test_sampled_noise_passes_against_the_exact_law() -> None:
 
 
 def test_unknown_counter_is_refused() -> None:
-    with pytest.raises(ParameterError, match="must be one of binary, hybrid, got 'ternary'"):
+    with pytest.raises(ParameterError, match="must be one of binary, hybrid, logarithmic, got 'ternary'"):
         counter_scales("ternary", 1.0, 10)
 
 
