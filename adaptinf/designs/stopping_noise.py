@@ -11,7 +11,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Noise", "ReleaseNoise", "SimulatedNoise"]
 
-_DRAWN_AHEAD = 256
+_LARGEST_BATCH = 1024
 
 
 class Noise(Protocol):
@@ -84,6 +84,7 @@ class ReleaseNoise:
 
         self._backend = release
         self._queue = _buffer(np.zeros(0, dtype=np.int64))
+        self._batch = 8
 
     def unit(self, bound: float) -> float:
         """What one unit is worth: a grid step."""
@@ -105,7 +106,8 @@ class ReleaseNoise:
         """Source for the noise of the next `count` looks; what is not used is kept for later ones."""
         unused = self._queue.noises[self._queue.positions[1] :]
         if unused.size < count:
-            fresh = self._backend.discrete_laplace(scale, max(count, _DRAWN_AHEAD))
+            self._batch = min(2 * self._batch, _LARGEST_BATCH)
+            fresh = self._backend.discrete_laplace(scale, max(count, self._batch))
             self._queue = _buffer(np.concatenate([unused, fresh]))
         return self._queue
 

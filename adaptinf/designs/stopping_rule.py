@@ -248,7 +248,7 @@ class StoppingRule(ABC):
             count = int(min(samples.ahead, last - read) if every else state[kernel.NEXT_LOOK] - read)
             values = source.to_units(samples.take(count), bound)
             more = values.size == count
-            looked = source.looks(rule.query_scale, count if every else 1)
+            looked = source.looks(rule.query_scale, values.size if every else 1)
             halted = kernel.read_values(rule, state, values, looked)
         outcome = np.array([math.nan, float(halted), state[kernel.SAMPLES]])
         if halted:

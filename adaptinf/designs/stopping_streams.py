@@ -23,7 +23,7 @@ _SHOWN = 10
 class ArraySamples:
     """Samples that are all there; `ahead` more looks can be served at a time."""
 
-    ahead = 1024
+    ahead = 512
 
     def __init__(self, values: FloatArray) -> None:
         self._values = values
@@ -89,9 +89,10 @@ def open_stream(stream: Any, bound: float, replacing: bool, subject: str) -> Arr
     ParameterError
         Listing everything that is wrong with an array, with positions (from 0); if there is nothing to read.
     """
-    if isinstance(stream, (list, tuple)) or (hasattr(stream, "__array__") and np.ndim(stream) > 0):
+    array = hasattr(stream, "__array__")
+    if isinstance(stream, (list, tuple)) or (array and np.ndim(stream) > 0):
         return ArraySamples(_checked(stream, bound, subject))
-    if isinstance(stream, (str, bytes, dict)) or not isinstance(stream, Iterable):
+    if array or isinstance(stream, (str, bytes, dict)) or not isinstance(stream, Iterable):
         raise ParameterError(
             subject,
             [
