@@ -239,3 +239,64 @@ def test_overridden_rounds_are_learnt_from() -> None:
 def test_bands_need_a_linear_design() -> None:
     with pytest.raises(InvalidForLog, match="not of LinUCB or LinPriv, but of Uniform"):
         prediction_bands(Uniform().run(ORTHANT, 20, rng=0))
+
+
+# --- what one reward can move ---
+
+
+def released_sums(
+    design: LinPriv, changed: int | None, d: int, horizon: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Released sums of one arm whose rewards are all 0 but, maybe, a 1 in the round `changed` (from 0)."""
+    diagonal, across = np.full(d, 1.0 / math.sqrt(d)), np.zeros(d)
+    across[:2] = math.sqrt(0.5), -math.sqrt(0.5)
+    contexts = np.tile(across, (horizon, 1, 1))
+    contexts[0 if changed is None else changed, 0] = diagonal
+    theta = np.zeros((1, d)) if changed is None else diagonal[None]
+    log = design.run(LinearArms(theta, 0.0, contexts=contexts), horizon, rng=1)
+    assert log.arrays.reward.sum() == pytest.approx(float(changed is not None))
+    table = log.releases
+    assert len(table) == horizon * d
+    return tuple(table[name].to_numpy().reshape(horizon, d) for name in ("value", "scale"))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("horizon", [1, 7, 8, 33])
+@pytest.mark.parametrize(
+    "design",
+    [
+        LinPriv(epsilon=0.7),
+        LinPriv(epsilon=0.7, counter="binary"),
+        LinPriv(epsilon=0.7, delta=1e-3, noise="gaussian"),
+        LinPriv(epsilon=0.7, calibration="published", dimension=4),
+    ],
+    ids=["hybrid", "binary", "gaussian", "published"],
+)
+def test_a_reward_costs_what_the_guarantee_says(design: LinPriv, horizon: int) -> None:
+    """With the same noise, the node sums of neighbours differ by x: over all nodes that is the guarantee."""
+    d = 4
+    plain, scales = released_sums(design, None, d, horizon)
+    losses = []
+    for changed in range(horizon):
+        moved, _ = released_sums(design, changed, d, horizon)
+        nodes: dict[tuple[int, int, float], np.ndarray] = {}
+        for count in range(1, horizon + 1):
+            parts = nodes_with_scales(design, count, horizon, d)
+            fresh = [node for node in parts if node not in nodes]
+            difference = moved[count - 1] - plain[count - 1]
+            nodes[fresh[0]] = difference - sum((nodes[node] for node in parts if node in nodes), np.zeros(d))
+            assert scales[count - 1] == pytest.approx(np.full(d, fresh[0][2]), rel=1e-9)
+        if design.delta > 0.0:
+            losses.append(sum(np.sum((x / node[2]) ** 2) for node, x in nodes.items()))
+        else:
+            losses.append(sum(np.abs(x).sum() / node[2] for node, x in nodes.items()))
+    guarantee = design.guarantee(horizon, 1)
+    if design.delta > 0.0:
+        levels = horizon.bit_length()
+        assert max(losses) == pytest.approx(levels / normal_scale(0.7, 1e-3, levels) ** 2, rel=1e-9)
+        assert (guarantee.epsilon, guarantee.delta) == (0.7, 1e-3)
+    else:
+        assert max(losses) <= guarantee.epsilon * (1 + 1e-9)
+        assert guarantee.delta == 0.0
+        assert guarantee.epsilon == pytest.approx(0.7 * (2.0 if design.calibration == "published" else 1.0))
+        tight = design.counter == "binary" or horizon == 33
+        assert max(losses) > guarantee.epsilon * (1 - 1e-9 if tight else 0.4)
