@@ -147,7 +147,8 @@ def test_rows_that_depend_on_each_other_have_another_law(as_one_goes: Law) -> No
 
 def p_value(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """Chi-square test that two samples have one law; cells that expect fewer than 10 make one cell."""
-    counts = np.array([[Counter(sample)[key] for key in {*first, *second}] for sample in (first, second)])
+    tallies = Counter(first), Counter(second)
+    counts = np.array([[tally[key] for key in {*first, *second}] for tally in tallies])
     rare = counts.sum(axis=0) < 20
     merged = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
     merged = merged[:, merged.sum(axis=0) > 0]
