@@ -140,7 +140,7 @@ class DiscreteLaplace(Mechanism):
         array = whole_numbers("DiscreteLaplace.release", values)
         if generator is None:
             scale = scale_above(self.sensitivity, self.epsilon)
-            return array + discrete_laplace(scale, array.size).reshape(array.shape)
+            return np.asarray(array + discrete_laplace(scale, array.size).reshape(array.shape))
         success = -math.expm1(-1.0 / self.scale)
         draws = generator.geometric(success, (2, *array.shape))
         return np.asarray(array + draws[0] - draws[1], dtype=np.int64)
