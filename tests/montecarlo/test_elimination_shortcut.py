@@ -12,19 +12,19 @@ from adaptinf.designs.elimination import PrivateSuccessiveElimination, Successiv
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 
 RUNS = 4_096
-CLOSE = [0.75, 0.55, 0.3]
+CLOSE = [0.55, 0.75, 0.3]
 """Gaps near the thresholds, so that each epoch may drop none, one or two arms."""
 CASES: list[tuple[Any, Any, int]] = [
-    (PrivateSuccessiveElimination(epsilon=0.5, beta=0.9), BernoulliArms(CLOSE), 5_003),
-    (PrivateSuccessiveElimination(epsilon=0.02, beta=0.9), BernoulliArms([0.9, 0.72, 0.6]), 9_001),
-    (SuccessiveElimination(beta=0.9, check="epochs"), BernoulliArms([0.7, 0.57, 0.3]), 5_003),
+    (PrivateSuccessiveElimination(epsilon=0.5, beta=0.9), BernoulliArms(CLOSE), 9_001),
+    (PrivateSuccessiveElimination(epsilon=0.02, beta=0.9), BernoulliArms([0.72, 0.6, 0.9]), 9_002),
+    (SuccessiveElimination(beta=0.9, check="epochs"), BernoulliArms([0.57, 0.7, 0.3]), 9_001),
     (
         SuccessiveElimination(beta=0.9, check="epochs"),
-        NormalArms([0.7, 0.57, 0.3], scale=[0.5, 0.4, 1.0]),
+        NormalArms([0.57, 0.7, 0.3], scale=[0.4, 0.5, 1.0]),
         5_003,
     ),
-    (SuccessiveElimination(beta=0.9), BernoulliArms(CLOSE), 600),
-    (SuccessiveElimination(beta=0.9), NormalArms(CLOSE, scale=0.5), 600),
+    (SuccessiveElimination(beta=0.9), BernoulliArms(CLOSE), 2_000),
+    (SuccessiveElimination(beta=0.9), NormalArms(CLOSE, scale=0.5), 2_000),
 ]
 NAMES = ["private", "private-noisy", "epochs", "epochs-normal", "every-round", "every-round-normal"]
 
@@ -47,8 +47,10 @@ def test_stretches_and_rounds_agree_in_distribution(design: Any, environment: An
         for column in np.flatnonzero(varies)
     ]
     assert min(p_values) > 1e-4 / len(p_values)
-    correlation = np.corrcoef(rounds[:, varies].T) - np.corrcoef(stretches[:, varies].T)
-    assert np.abs(correlation).max() < 0.11
+    often = [np.unique(column, return_counts=True)[1].max() < 0.98 * RUNS for column in rounds.T]
+    assert sum(often) >= 5
+    ranks = [stats.spearmanr(sample[:, often]).statistic for sample in (rounds, stretches)]
+    assert np.abs(ranks[0] - ranks[1]).max() < 0.11
 
 
 @pytest.mark.parametrize(("design", "environment", "horizon"), CASES[:4], ids=NAMES[:4])

@@ -199,6 +199,14 @@ def test_an_epoch_that_is_cut_short_releases_and_drops_nothing() -> None:
     np.testing.assert_array_equal(outcomes, [[1.0, np.nan, np.nan]])
     outcomes = design.replicate(Tableau(table), whole, 1, rng=0).outcomes
     np.testing.assert_array_equal(outcomes, [[2.0, whole, 0.0]])
+    for by_rounds in (True, False):
+        options: dict[str, Any] = {"replications": 20, "rng": 0, "by_rounds": by_rounds}
+        cut_sims = design.replicate(BernoulliArms([0.9, 1.0]), horizon=whole - 1, **options)
+        assert set(cut_sims.outcomes[:, 0]) == {1.0}
+        np.testing.assert_array_equal(cut_sims.pulls, [[whole // 2, whole // 2 - 1]] * 20)
+        sims = design.replicate(BernoulliArms([0.9, 1.0]), horizon=whole + 100, **options)
+        np.testing.assert_array_equal(sims.outcomes, [[2.0, whole, 1.0]] * 20)
+        np.testing.assert_array_equal(sims.pulls, [[whole // 2, whole // 2 + 100]] * 20)
 
 
 def test_rewards_are_logged_as_they_come_and_clipped_in_the_means() -> None:
