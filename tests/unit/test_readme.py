@@ -1,4 +1,4 @@
-"""README.md and the quick start: their blocks run, and print what the pages show."""
+"""README.md, the quick start and the page on designs: their blocks run, and print what the pages show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
-PAGES = pytest.mark.parametrize("page", [README, QUICKSTART], ids=lambda page: page.name)
+DESIGNS = ROOT / "docs" / "designs.md"
+PAGES = pytest.mark.parametrize("page", [README, QUICKSTART, DESIGNS], ids=lambda page: page.name)
 
 
 @pytest.fixture(scope="module")
