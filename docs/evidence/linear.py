@@ -30,6 +30,7 @@ import bench_linpriv as bench  # noqa: E402
 
 SEED = 2018
 SIZE = 5
+THETA = (8.0, 4.0, 2.0, 1.0, 0.0)
 DELTA = 1e-8
 EPSILONS = (0.1, 1.0, 10.0, 100.0)
 PAGE = """\
@@ -39,21 +40,23 @@ Command: `python docs/evidence/linear.py{flags}`. Seed: {seed} and the name of t
 Running time: {minutes:.1f} minutes on one core.
 
 Five arms, five coordinates. Contexts: uniform on the nonnegative part of the unit sphere, one an arm and
-round. Rewards: Bernoulli with mean x'theta; each theta has length 1 and nonnegative coordinates. `failure` is
-{failure} in the first table, its default 1/T in the others. Every regularisation is 1, and so is every bound
-on theta. Normal noise has delta = {delta:g}.
+round. Rewards: Bernoulli with mean x'theta. The coefficients of the arms are the five rotations of one
+nonnegative unit vector, ({theta}): averaged over contexts all arms are
+equally good, so that only the context can tell which one to pull. `failure` is {failure} in the first table,
+its default 1/T in the others. Every regularisation is 1, and so is every bound on theta. Normal noise has
+delta = {delta:g}.
 
 ## Do the bands cover?
 
 Runs with a miss: those in which |x'(theta_hat - theta)| exceeds the width for some arm in some round.
-T = {horizon}, {runs} runs a cell; at most {failure} is nominal, and the interval is Clopper and Pearson's, 95%.
-Bands: share of all single bands that cover. Needed: the factor by which all widths could be multiplied to
-leave {keep:.0%} of the runs without a miss. Bands are recomputed from actions, contexts and releases (rewards,
-for LinUCB) by inverting matrices.
+T = {horizon}, {runs} runs a cell; at most {failure} is nominal, and the interval is Clopper and Pearson's, at
+95%. Bands: share of all single bands that cover. Needed: the factor by which all widths could be multiplied
+to leave {keep:.0%} of the runs without a miss. Bands are recomputed from actions, contexts and releases
+(rewards, for LinUCB) by inverting matrices.
 
 {coverage}
 
-The published width is not wide enough at its own noise; no guarantee says that it is.
+Nothing promises that the published width covers: its noise bound has no constants.
 
 ## Regret
 
@@ -65,8 +68,8 @@ epsilon guarantees sqrt(5) epsilon.
 {verdict}
 
 Where the allowance for noise is large, an arm that was pulled has a wider band than one that never was (no
-pull, no noise): a run stays for long with the arms that it began with, and its regret lies below or above
-that of uniform choice by which ones these are. That is not learning.
+pull, no noise): a run then stays for long with the arm that it began with, which here is no better and no
+worse than uniform choice.
 
 ## How far predictions can be off
 
@@ -78,16 +81,16 @@ context, 20,000 draws:
 
 ## Speed
 
-K = d = 5, T = {speed_horizon:,}, one core, processor time, best of {repeats}, all measured in one run. Contexts
-are drawn in the loop.
+K = d = 5, T = {speed_horizon:,}, one core, processor time, best of {repeats}, all measured in one run.
+Contexts are drawn in the loop.
 
 {speed}
 """
 
 
 def environment() -> LinearArms:
-    theta = np.abs(np.random.default_rng(SEED).normal(size=(SIZE, SIZE)))
-    theta /= np.linalg.norm(theta, axis=1)[:, None]
+    vector = np.array(THETA) / np.linalg.norm(THETA)
+    theta = [np.roll(vector, arm) for arm in range(SIZE)]
     return LinearArms(theta, contexts="orthant", rewards="bernoulli")
 
 
@@ -184,13 +187,14 @@ def verdict(figures: dict[str, dict[int, tuple[float, float]]], horizons: tuple[
     lines = ["No better than uniform choice by a tenth (two standard errors allowed):", ""]
     for horizon in horizons:
         uniform, spread = figures["uniform"][horizon]
-        useless = []
+        useless: dict[str, list[str]] = {}
         for name, cells in figures.items():
             mean, error = cells[horizon]
-            private = name not in ("uniform", "LinUCB")
-            if private and mean > 0.9 * uniform - 2.0 * math.hypot(error, spread):
-                useless.append(name)
-        lines.append(f"- T = {horizon:,}: {'; '.join(useless) or 'none'}.")
+            kind, _, epsilon = name.partition(", epsilon = ")
+            if epsilon and mean > 0.9 * uniform - 2.0 * math.hypot(error, spread):
+                useless.setdefault(kind, []).append(epsilon)
+        told = "; ".join(f"{kind}: epsilon = {', '.join(values)}" for kind, values in useless.items())
+        lines.append(f"- T = {horizon:,}. {told or 'None'}.")
     return "\n".join(lines)
 
 
@@ -247,6 +251,7 @@ def main() -> None:
         today=date.today().isoformat(),
         failure=failure,
         keep=1.0 - failure,
+        theta=", ".join(f"{value:.3f}" for value in environment().theta[0]),
         delta=DELTA,
         horizon=horizon,
         runs=runs,
