@@ -198,7 +198,8 @@ def _sum_of(first: tuple[FloatArray, float], second: tuple[FloatArray, float]) -
     # direct, not by Fourier transforms: sums of positive terms keep their relative accuracy far out
     law = np.convolve(first[0], second[0])
     size = first[0].size
-    return law[:size], float(law[size:].sum()) + first[1] + second[1]
+    either = first[1] + (1.0 - first[1]) * second[1]
+    return law[:size], min(float(law[size:].sum()) + either, 1.0)
 
 
 def _moment_bound(
