@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf.designs import PrivateUCB
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.counters import (
+    CONTINUAL_SUMS,
+    COUNTERS,
     counter_scales,
     counter_slots,
     next_noise,
@@ -21,6 +24,7 @@ from adaptinf.privacy.counters import (
     noise_row,
     noise_variance,
 )
+from adaptinf.privacy.laplace_sums import counter_quantiles
 from adaptinf.privacy.noise import Buffer, Recorder, generator, laplace
 
 
@@ -212,6 +216,27 @@ def test_sampled_noise_passes_against_the_exact_law() -> None:
         return np.where(x > 0, 1.0 - upper, upper)
 
     assert stats.kstest(sample, exact).pvalue > 1e-4
+
+
+def test_the_logarithmic_counter_is_the_trunk_with_all_of_epsilon() -> None:
+    assert counter_scales("logarithmic", 0.5, 1000, sensitivity=3.0) == (6.0, 0.0)
+    tree = LiteralTree("hybrid", 0.5, 0)
+    for count in range(1, 200):
+        last = 1 << (count.bit_length() - 1)
+        trunk = tree.tiling(last)
+        assert noise_nodes("logarithmic", count) == (len(trunk), 0, len(trunk) - 1)
+        # half of the hybrid one's trunk noise: it has no block to pay for
+        exact = sum(2 * (tree.scale(node) / 2.0) ** 2 for node in trunk)
+        assert noise_variance("logarithmic", 0.5, 1000, np.array([count]))[0] == pytest.approx(exact)
+
+
+def test_kernels_know_the_counters_that_release_at_every_count_only() -> None:
+    assert COUNTERS == ("binary", "hybrid")
+    assert (*COUNTERS, "logarithmic") == CONTINUAL_SUMS
+    with pytest.raises(ParameterError, match="counter must be one of binary, hybrid, got 'logarithmic'"):
+        PrivateUCB(epsilon=1.0, counter="logarithmic")
+    with pytest.raises(ParameterError, match="counter must be one of binary, hybrid, got 'logarithmic'"):
+        counter_quantiles("logarithmic", 100)
 
 
 def test_unknown_counter_is_refused() -> None:

@@ -10,7 +10,12 @@ import pytest
 from scipy import integrate, special
 
 from adaptinf.privacy.counters import counter_scales, counter_slots, noise_nodes, noise_row
-from adaptinf.privacy.laplace_sums import counter_quantiles, laplace_sum_log_tail, laplace_sum_quantile
+from adaptinf.privacy.laplace_sums import (
+    counter_quantiles,
+    laplace_sum_log_tail,
+    laplace_sum_quantile,
+    noise_quantile,
+)
 
 
 def weight(m: int, j: int) -> float:
@@ -142,3 +147,21 @@ def test_table_at_known_quantiles(counter: str, row: int, m: int, scale: float) 
     grid, table = counter_quantiles(counter, 1000)
     for position in (4, 17, len(grid) - 1):
         assert float(tail(table[position, row], m, scale)) == pytest.approx(1 / grid[position], rel=1e-3)
+
+
+@pytest.mark.parametrize("counter", ["binary", "hybrid", "logarithmic"])
+@pytest.mark.parametrize("count", [1, 2, 7, 12, 63, 64])
+def test_noise_quantiles_at_a_count_invert_the_convolved_law(counter: str, count: int) -> None:
+    epsilon, p = 0.7, np.array([1e-8, 0.02, 0.4, 0.5, 0.9, 1 - 1e-6])
+    trunk, node = counter_scales(counter, epsilon, 64)
+    trunk_terms, node_terms, level = noise_nodes(counter, count)
+    quantiles = noise_quantile(counter, epsilon, 64, count, p)
+    for x, probability in zip(quantiles, p, strict=True):
+        if trunk_terms and node_terms:
+            upper = two_scale_tail(abs(float(x)), (trunk_terms, trunk), (node_terms, node * level))
+        else:
+            terms, scale = (trunk_terms, trunk) if trunk_terms else (node_terms, node)
+            upper = float(tail(np.abs(x), terms, scale))
+        below = upper if x < 0 else 1.0 - upper
+        assert below == pytest.approx(probability, rel=1e-6, abs=1e-12)
+    assert noise_quantile(counter, epsilon, 64, count, 0.5) == 0.0
