@@ -76,6 +76,27 @@ def test_the_same_epochs_drop_the_same_arms(design: Any, environment: Any, horiz
     assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
+def test_released_means_carry_fresh_laplace_noise() -> None:
+    """Standardised by their scales, the noises of arms and of two epochs are independent Laplace(1)."""
+    epsilon, n_arms = 0.3, 4
+    design = PrivateSuccessiveElimination(epsilon=epsilon, beta=0.9)
+    draws = []
+    for log in design.logs(BernoulliArms([0.5] * n_arms), 11_000, 150, rng=9):
+        arms, rewards, begin = log.arrays.action, log.arrays.reward, 0
+        for end, rows in log.releases.groupby("round", sort=True):
+            pulls = (end - begin) // len(rows)
+            np.testing.assert_allclose(rows["scale"], 1.0 / (epsilon * pulls), rtol=1e-12)
+            for arm, value in zip(rows["group"], rows["value"], strict=True):
+                mean = rewards[begin:end][arms[begin:end] == arm].mean()
+                draws.append((value - mean) * epsilon * pulls)
+            begin = end
+    noise = np.array(draws)
+    assert noise.size > 150 * (n_arms + 2)
+    assert stats.kstest(noise, stats.laplace.cdf).pvalue > 1e-4
+    for lag in (1, n_arms):
+        assert abs(np.corrcoef(noise[lag:], noise[:-lag])[0, 1]) < 4.0 / np.sqrt(noise.size)
+
+
 @pytest.mark.parametrize(
     ("design", "horizon"),
     [
@@ -105,3 +126,14 @@ def test_an_arm_is_gone_after_the_epoch_that_sees_its_gap(epsilon: float) -> Non
     sims = design.replicate(BernoulliArms([0.75, 0.5]), 100_000, RUNS, rng=7)
     assert (sims.released["epochs"] > 2).mean() <= beta
     assert (sims.released["last_arm"] == 0).all()
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.4])
+def test_an_arm_is_gone_by_the_pass_that_sees_its_gap(gap: float) -> None:
+    """Compared after every pass: at most 16 / D^2 log(4 K / beta (32 / (e D^2))^2) + 1 pulls."""
+    beta, n_arms = 0.01, 3
+    design = SuccessiveElimination(beta=beta)
+    sims = design.replicate(BernoulliArms([0.5 - gap, 0.5, 0.5 - gap]), 60_000, 256, rng=8)
+    most = 16.0 / gap**2 * np.log(4 * n_arms / beta * (32.0 / (np.e * gap**2)) ** 2) + 1.0
+    assert (sims.pulls[:, [0, 2]] > most).any(axis=1).mean() <= beta
+    assert sims.pulls[:, [0, 2]].max() > most / 8.0
