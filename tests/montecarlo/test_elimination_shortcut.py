@@ -81,7 +81,7 @@ def test_released_means_carry_fresh_laplace_noise() -> None:
     epsilon, n_arms = 0.3, 4
     design = PrivateSuccessiveElimination(epsilon=epsilon, beta=0.9)
     draws = []
-    for log in design.logs(BernoulliArms([0.5] * n_arms), 11_000, 150, rng=9):
+    for log in design.logs(BernoulliArms([0.5] * n_arms), 12_500, 150, rng=9):
         arms, rewards, begin = log.arrays.action, log.arrays.reward, 0
         for end, rows in log.releases.groupby("round", sort=True):
             pulls = (end - begin) // len(rows)
