@@ -30,7 +30,6 @@ __all__ = [
     "read_values",
     "run_by_looks",
     "run_by_rounds",
-    "sufficient_samples",
 ]
 
 SAMPLES, LOOKS, NEXT_LOOK, TOTAL, THRESHOLD_NOISE = range(5)
@@ -79,16 +78,10 @@ class Rule(NamedTuple):
 
 
 @kernel
-def _width(rule: Rule, samples: float, repeated: float) -> float:
-    """How far the sum of the samples may stray from its mean: t h_t, in units."""
-    return float(rule.bound * math.sqrt(2.0 * samples * (rule.width_log + repeated)))
-
-
-@kernel
 def halting_sum(rule: Rule, samples: float, looks: float) -> float:
     """What the absolute sum of the samples must reach at a look: t h_t (1 + 1/alpha) + c_t, in units."""
     repeated = 2.0 * math.log(looks)
-    needed = rule.factor * _width(rule, samples, repeated)
+    needed = rule.factor * rule.bound * math.sqrt(2.0 * samples * (rule.width_log + repeated))
     if rule.private:
         needed += rule.allowance + rule.query_scale * (rule.noise_log + repeated)
     return float(needed)
@@ -231,40 +224,3 @@ def run_by_looks(
             state[TOTAL] += low * (fresh - highs) + high * highs
             halted = _halts(rule, state, rng)
         _report(rule, state, halted, rng, outcomes[run])
-
-
-@compiled
-def sufficient_samples(rule: Rule, mean: float) -> float:
-    """Samples at the first look where the rule halts unless an event of probability beta has happened.
-
-    That is the first look at which t |mean| >= t h_t (2 + 1/alpha) + c_t + sigma_1 log(4/beta) + sigma_2
-    log(8 j^2/beta); `mean` is in units and not 0.
-    """
-    mean = abs(mean)
-    most = 1.0
-    while not _suffices(rule, mean, most):
-        if most > 1e300:
-            return math.inf
-        most *= 2.0
-    least = 0.5 * most
-    middle = math.floor(0.5 * (least + most))
-    while not rule.exponential and least < middle < most:
-        if _suffices(rule, mean, middle):
-            most = middle
-        else:
-            least = middle
-        middle = math.floor(0.5 * (least + most))
-    return most
-
-
-@kernel
-def _suffices(rule: Rule, mean: float, samples: float) -> bool:
-    looks = math.log2(samples) if rule.exponential else samples
-    if looks < 1.0:
-        return False
-    repeated = 2.0 * math.log(looks)
-    against = _width(rule, samples, repeated)
-    if rule.private:
-        against += rule.threshold_scale * (rule.noise_log - math.log(2.0))
-        against += rule.query_scale * (rule.noise_log + repeated)
-    return samples * mean - against >= halting_sum(rule, samples, looks)

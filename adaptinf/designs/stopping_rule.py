@@ -93,32 +93,6 @@ class StoppingRule(ABC):
         parameters = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return DesignRecord(name=type(self).__name__, parameters=parameters)
 
-    def sufficient_samples(self, mean: float) -> float:
-        """Samples within which the rule stops with probability at least 1 - beta.
-
-        Parameters
-        ----------
-        mean : float
-            Mean of the samples.
-
-        Returns
-        -------
-        float
-            The first look at which every noise and every deviation that the accuracy allows for, taken
-            together, cannot keep the rule from halting; inf at a mean of 0.
-
-        Raises
-        ------
-        ParameterError
-            If the mean is not in [-bound, bound].
-        """
-        problems = number_problem("mean", mean, -self.bound, self.bound)
-        if problems:
-            raise ParameterError(type(self).__name__, problems)
-        if mean == 0.0:
-            return math.inf
-        return float(kernel.sufficient_samples(self.rule(self.bound, 1.0), float(mean)))
-
     def replicate(
         self,
         env: Environment,

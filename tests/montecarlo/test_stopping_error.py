@@ -13,14 +13,15 @@ from scipy import stats
 
 from adaptinf.designs import stopping_kernel as kernel
 from adaptinf.designs.stopping import DPNAS, NAS
-from adaptinf.designs.stopping_bounds import (
-    private_lower_bound,
-    stopping_lower_bound,
-    stopping_upper_bound,
-)
 from adaptinf.designs.stopping_results import StoppingReplications
 from adaptinf.designs.stopping_rule import StoppingRule
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
+from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound
+from adaptinf.theory.stopping_limits import (
+    private_stopping_limit,
+    stopping_limit,
+    stopping_time_closed_form,
+)
 
 FOR_EVER = 1 << 40
 FALSE_ALARM = 1e-6
@@ -43,11 +44,17 @@ def rules(alpha: float, beta: float, steps: str, epsilons: tuple[float, ...]) ->
     return plain + [DPNAS(epsilon=epsilon, alpha=alpha, beta=beta, steps=steps) for epsilon in epsilons]
 
 
+def enough(rule: StoppingRule, mean: float) -> float:
+    """Samples within which the rule stops with probability at least 1 - beta."""
+    epsilon = getattr(rule, "epsilon", None)
+    return float(stopping_time_bound(mean, rule.alpha, rule.beta, epsilon, rule.bound, steps=rule.steps))
+
+
 def check_accuracy(rule: StoppingRule, sims: StoppingReplications, mean: float) -> None:
     runs = sims.stopped.size
     assert sims.stopped.all()
     assert not_above(int(sims.wrong(mean).sum()), runs, rule.beta)
-    late = sims.stopping_time > rule.sufficient_samples(mean)
+    late = sims.stopping_time > enough(rule, mean)
     assert not_above(int(late.sum()), runs, rule.beta)
 
 
@@ -114,14 +121,14 @@ def test_sample_sizes_lie_between_the_bounds(epsilon: float, mean: str, alpha: f
     beta, value = 0.05, float(Fraction(mean))
     rule = DPNAS(epsilon=epsilon, alpha=alpha, beta=beta, steps="exponential")
     sims = rule.replicate(two_points(mean), 5_000, rng=3, max_rounds=FOR_EVER)
-    upper = stopping_upper_bound(value, epsilon=epsilon, alpha=alpha, beta=beta)
+    upper = stopping_time_closed_form(value, alpha, beta, epsilon)
     assert sims.stopping_time.max() <= upper
-    assert rule.sufficient_samples(value) <= upper
-    # more than the private bound with probability above 1 - sqrt(beta) - beta
-    for calibration in ("corrected", "published"):
-        lower = private_lower_bound(value, epsilon=epsilon, alpha=alpha, beta=beta, calibration=calibration)
-        assert (sims.stopping_time > lower).mean() > 1 - math.sqrt(beta) - beta
-    assert sims.stopping_time.mean() > stopping_lower_bound(value, alpha=alpha, beta=beta)
+    assert enough(rule, value) <= upper
+    # more than the private bounds with probability at least 1 - sqrt(beta) - beta
+    for lower in (stopping_time_lower_bound, private_stopping_limit):
+        exceeded = sims.stopping_time > float(lower(value, alpha, beta, epsilon))
+        assert exceeded.mean() > 1 - math.sqrt(beta) - beta
+    assert sims.stopping_time.mean() > stopping_limit(value, alpha, beta)
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.03, 1.0])
@@ -148,7 +155,7 @@ def test_shortcut_and_samples_agree_in_distribution() -> None:
         for time in times:
             parts = [sims.estimate[sims.stopping_time == time] for sims in (short, loop)]
             if min(part.size for part in parts) > 20:
-                assert stats.ks_2samp(*parts).pvalue > 1e-5
+                assert stats.ks_2samp(*parts, method="asymp").pvalue > 1e-5
 
 
 @pytest.mark.parametrize("steps", ["every", "exponential"])
@@ -161,7 +168,7 @@ def test_released_and_simulated_noise_agree_in_distribution(steps: str) -> None:
     assert all(result.stopped for result in simulated + released)
     for name in ("stopping_time", "estimate"):
         values = [[getattr(result, name) for result in results] for results in (simulated, released)]
-        assert stats.ks_2samp(*values).pvalue > 1e-5
+        assert stats.ks_2samp(*values, method="asymp").pvalue > 1e-5
     assert len({result.stopping_time for result in released}) > (20 if steps == "every" else 1)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from adaptinf.designs.stopping import DPNAS, NAS
 from adaptinf.designs.stopping_kernel import halting_sum
-from adaptinf.designs.stopping_rule import StoppingRule
 from adaptinf.privacy.noise import generator, laplace
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 
@@ -176,27 +175,3 @@ def test_without_noise_only_the_width_is_left(steps: str) -> None:
     limit = NAS(alpha=0.2, beta=0.05, steps=steps).run(samples)
     assert private.stopping_time == limit.stopping_time
     assert private.estimate == pytest.approx(limit.estimate, rel=1e-6)
-
-
-@pytest.mark.parametrize("steps", STEPS)
-@pytest.mark.parametrize("mean", [0.9, -0.05])
-@pytest.mark.parametrize("private", [False, True])
-def test_sufficient_samples_are_the_first_that_suffice(steps: str, mean: float, private: bool) -> None:
-    epsilon, alpha, beta, bound = 0.5, 0.3, 0.1, 2.0
-    rule: StoppingRule = NAS(alpha=alpha, beta=beta, bound=bound, steps=steps)
-    if private:
-        rule = DPNAS(epsilon=epsilon, alpha=alpha, beta=beta, bound=bound, steps=steps)
-
-    def certain(look: int) -> bool:
-        t = look if steps == "every" else 2**look
-        h = bound * math.sqrt(2 / t * math.log((16 if private else 4) * look**2 / beta))
-        needed = h * (2 + 1 / alpha)
-        if private:
-            needed += 24 * bound / epsilon / t * (math.log(4 / beta) + math.log(8 * look**2 / beta))
-            needed += 4 * bound / epsilon / alpha / t * math.log(4 / beta)
-        return abs(mean) >= needed
-
-    samples = rule.sufficient_samples(mean)
-    look = int(samples) if steps == "every" else int(math.log2(samples))
-    assert certain(look)
-    assert not certain(look - 1)

@@ -14,11 +14,6 @@ import pytest
 from scipy import integrate
 
 from adaptinf.designs.stopping import DPNAS, NAS
-from adaptinf.designs.stopping_bounds import (
-    private_lower_bound,
-    stopping_lower_bound,
-    stopping_upper_bound,
-)
 from adaptinf.designs.stopping_kernel import Rule, halting_sum
 from adaptinf.designs.stopping_rule import StoppingRule
 from adaptinf.errors import ParameterError
@@ -601,65 +596,3 @@ def test_release_takes_no_seed_no_environment_and_no_tiny_epsilon() -> None:
     assert "epsilon must be at least 1e-05" in str(caught.value)
     with pytest.raises(ParameterError, match="backend must be one of simulation, release"):
         DPNAS(epsilon=1.0, alpha=0.1, beta=0.05).run([0.5], backend="opendp")
-
-
-# --- sample-size bounds ----------------------------------------------------------------------------------
-
-
-def test_upper_bound_by_hand() -> None:
-    values = {"epsilon": 0.5, "alpha": 0.2, "beta": 0.05, "bound": 2.0}
-    inner = math.log(2.0 / (0.2 * 0.3)) / 0.05
-    t_0 = 4.0 * math.log(inner) / (0.2 * 0.3) ** 2
-    t_1 = 2.0 * math.log(inner) / (0.5 * 0.3)
-    t_2 = 2.0 * math.log(1 / 0.05) / (0.5 * 0.2 * 0.3)
-    for calibration in ("corrected", "published"):
-        assert stopping_upper_bound(-0.3, **values, calibration=calibration) == pytest.approx(
-            2000 * (t_0 + t_1 + t_2), rel=1e-12
-        )
-    assert stopping_upper_bound(0.0, **values) == math.inf
-
-
-@pytest.mark.parametrize("beta", [0.2, 0.08, 0.05, 1e-3, 1e-9])
-def test_upper_bound_leaves_room_for_a_power_of_two(beta: float) -> None:
-    """1,000 (t_0 + t_1 + t_2) samples suffice, so that some look up to twice as many does."""
-    for alpha, mean, epsilon in itertools.product(
-        (1e-3, 0.1, 0.5, 0.9, 0.999), (1e-6, 1e-2, 0.5, 1.0), (1e-9, 1e-3, 0.1, 1.0, 10.0, 1e6)
-    ):
-        design = DPNAS(epsilon=epsilon, alpha=alpha, beta=beta, steps="exponential")
-        upper = stopping_upper_bound(mean, epsilon=epsilon, alpha=alpha, beta=beta)
-        assert design.sufficient_samples(mean) <= upper
-
-
-def test_lower_bounds_by_hand() -> None:
-    distance = 0.2 * 0.3 / (1.2 * 2.0)
-    n = math.log(1 / 0.05) / (2 * math.log(1 + distance * math.expm1(0.5)))
-    assert private_lower_bound(0.3, epsilon=0.5, alpha=0.2, beta=0.05, bound=2.0) == pytest.approx(n)
-    published = private_lower_bound(
-        0.3, epsilon=0.5, alpha=0.2, beta=0.05, bound=2.0, calibration="published"
-    )
-    assert published == pytest.approx(2.0 * math.log(20) / (12 * 0.5 * 0.2 * 0.3))
-    p, q = 0.5 + 0.3 / 4, 0.5 + 0.3 * (0.8 / 1.2) / 4
-    divergence = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    assert stopping_lower_bound(0.3, alpha=0.2, beta=0.05, bound=2.0) == pytest.approx(
-        0.9 * math.log(19) / divergence
-    )
-    edge = stopping_lower_bound([2.0, 0.0], alpha=0.2, beta=0.05, bound=2.0)
-    assert edge[0] == pytest.approx(0.9 * math.log(19) / math.log(2 / (1 + 0.8 / 1.2)))
-    assert edge[1] == math.inf
-    # far out the logarithm is linear in epsilon, without overflow
-    far = private_lower_bound([1.0, 0.0], epsilon=2000.0, alpha=0.5, beta=0.05)
-    assert far[0] == pytest.approx(math.log(20) / (2 * (2000 + math.log(1 / 3))))
-    assert far[1] == math.inf
-
-
-def test_bounds_refuse_what_they_do_not_cover() -> None:
-    for bad in ({"epsilon": 0.0}, {"alpha": 0.0}, {"beta": 0.6}, {"bound": -1.0}, {"calibration": "none"}):
-        values: dict[str, Any] = {"epsilon": 1.0, "alpha": 0.1, "beta": 0.05, **bad}
-        with pytest.raises(ParameterError, match=next(iter(bad))):
-            stopping_upper_bound(0.5, **values)
-    with pytest.raises(ParameterError, match=r"means must lie in \[-1, 1\]"):
-        private_lower_bound([0.5, 1.5], epsilon=1.0, alpha=0.1, beta=0.05)
-    with pytest.raises(ParameterError, match="mean must be"):
-        NAS(alpha=0.1, beta=0.1).sufficient_samples(1.5)
-    assert NAS(alpha=0.1, beta=0.1).sufficient_samples(0.0) == math.inf
-    assert NAS(alpha=0.1, beta=0.1).sufficient_samples(1e-200) == math.inf
