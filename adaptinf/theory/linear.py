@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import choice_problem
@@ -21,12 +22,13 @@ def linpriv_regret(
     dimension: ArrayLike,
     epsilon: ArrayLike,
     *,
+    failure: ArrayLike | None = None,
     regularisation: ArrayLike = 1.0,
-    failure: ArrayLike = 0.05,
     form: str = "explicit",
-    reward_scale: float = 0.5,
-    norm: float = 1.0,
+    noise_scale: float = 0.5,
+    bound: float = 1.0,
     counter: str = "hybrid",
+    noise_width: str = "projected",
     noise_norm: ArrayLike | None = None,
 ) -> FloatArray:
     """Regret of LinPriv, reward-private linear UCB with one model an arm.
@@ -38,23 +40,23 @@ def linpriv_regret(
     n_arms, dimension : int or array_like
         Arms K and coordinates d of a context.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none.
+        Privacy parameter, above 0; ``math.inf`` is LinUCB.
+    failure : float or array_like, optional
+        Probability with which the regret may be larger, in (0, 1); by default 1 / T.
     regularisation : float or array_like
         The ridge lambda, above 0.
-    failure : float or array_like
-        Probability with which the bound may be exceeded, in (0, 1).
     form : {"explicit", "published"}
         ``"explicit"`` is a bound with its constants for the corrected widths. ``"published"`` is Theorem 5,
         of order only (the constant is taken to be 1), **and its third term does not follow**: see below.
-    reward_scale : float
-        Sub-Gaussian scale R of the rewards: 1/2 for rewards in [0, 1] (explicit).
-    norm : float
-        Largest length S of an arm's coefficients (explicit).
+    noise_scale, bound : float
+        Sub-Gaussian scale R of the rewards, and largest length S of an arm's coefficients (explicit).
     counter : {"hybrid", "binary"}
         The continual sum of x y (explicit).
+    noise_width : {"projected", "ridge"}
+        The design's allowance for noise (explicit).
     noise_norm : float or array_like, optional
-        Bound s on the length of the counters' noise, with half of `failure`; by default `counter_norm_bound`
-        (explicit).
+        What the length s of the counters' noise stays below with probability 1 - failure / 2; by default
+        `counter_norm_bound`, which is what `LinPriv` with Laplace noise allows for (explicit).
 
     Returns
     -------
@@ -68,16 +70,19 @@ def linpriv_regret(
 
     Notes
     -----
-    Explicit: the arm with the highest upper limit costs at most twice its width, and the width at
-    a context x of an arm with n pulls is ||x|| in the norm of V^-1, times b(n) = R sqrt(log(det V /
-    det(lambda I)) + 2 log(2 K / failure)) + sqrt(lambda) S + s / sqrt(lambda), valid for all rounds and arms
-    with probability 1 - failure / 2, and the other half for s. With the determinant lemma, log(det V /
-    det(lambda I)) <= d log(1 + n / (d lambda)), b increases in n, and by Cauchy's inequality over pulls and
-    over arms (see `potential_bound`)
+    Explicit: the arm with the highest upper limit costs at most twice its width. At a context x that width is
+    ||x|| b, in the norm of V^-1 and with b = R sqrt(log(det V / det(lambda I)) + 2 log(2 K / failure)) +
+    sqrt(lambda) S, plus the allowance for noise: s ||x|| / sqrt(lambda) ("ridge"), or s times the Euclidean
+    length of V^-1 x ("projected"), which is never larger. (LinUCB: K / failure, and no noise.) Over the pulls
+    of an arm the squares of ||x|| add up to at most `potential_bound`, and those of |V^-1 x| to at most d (1
+    + 1 / lambda) / lambda, as x'V^-2 x is 1 + ||x||^2 times what the trace of V^-1 loses. Cauchy's inequality
+    over pulls and arms gives
 
-        regret <= 2 b(T) sqrt(c T K d log(1 + T / (K d lambda))),  c = (1 / lambda) / log(1 + 1 / lambda).
+        regret <= 2 (b sqrt(T P) + s sqrt(T Q)),  P = c K d log(1 + T / (K d lambda)),
 
-    Contexts have lengths of at most 1 and may depend on the past.
+    with b at T pulls of one arm, Q = P / lambda or, projected, the smaller of that and K d (1 + 1 / lambda) /
+    lambda, and c = (1 / lambda) / log(1 + 1 / lambda). Contexts have lengths of at most 1 and may depend on
+    the past.
 
     Published: d sqrt(T K) + sqrt(T K d lambda) + K log(T / K)^1.5 log(K / failure) 2 d log(1 + T / (K d
     lambda)) / (epsilon sqrt(lambda)), NaN for T < K. Its proof adds up lengths ||x|| as if they were squared
@@ -92,22 +97,27 @@ def linpriv_regret(
     Examples
     --------
     >>> (linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")]) / 1000).round()
-    array([153547.,  15539.,    205.])
+    array([76004.,  7806.,   226.])
     >>> (linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")], form="published") / 1000).round()
-    array([120.,  27.,  16.])
+    array([365.,  51.,  16.])
     """
     problems = choice_problem("form", form, ("explicit", "published"))
     problems += choice_problem("counter", counter, COUNTERS)
+    problems += choice_problem("noise_width", noise_width, ("projected", "ridge"))
+    rounds = counts("horizon", horizon, problems)
+    chance: FloatArray = 1.0 / np.maximum(rounds, 2)
+    if failure is not None:
+        chance = numbers("failure", failure, problems, 0.0, 1.0, open_high=True)
     arrays: dict[str, FloatArray | IntArray] = {
-        "horizon": counts("horizon", horizon, problems),
+        "horizon": rounds,
         "n_arms": counts("n_arms", n_arms, problems),
         "dimension": counts("dimension", dimension, problems),
         "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
+        "failure": chance,
         "regularisation": numbers("regularisation", regularisation, problems),
-        "failure": numbers("failure", failure, problems, 0.0, 1.0, open_high=True),
     }
-    scale = float(numbers("reward_scale", float(reward_scale), problems, open_low=False))
-    size = float(numbers("norm", float(norm), problems, open_low=False))
+    scale = float(numbers("noise_scale", float(noise_scale), problems, open_low=False))
+    size = float(numbers("bound", float(bound), problems, open_low=False))
     if noise_norm is not None:
         arrays["noise_norm"] = numbers("noise_norm", noise_norm, problems, open_low=False)
     together(problems, **arrays)
@@ -118,25 +128,28 @@ def linpriv_regret(
         n_arms: int,
         dimension: int,
         epsilon: float,
-        ridge: float,
         failure: float,
+        ridge: float,
         noise: float | None = None,
     ) -> float:
+        share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
         if noise is None:
             noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
         log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
-        width = scale * math.sqrt(log_determinant + 2.0 * math.log(2.0 * n_arms / failure))
-        width += math.sqrt(ridge) * size + noise / math.sqrt(ridge)
-        potential = n_arms * _potential(horizon / n_arms, dimension, ridge)
-        return 2.0 * width * math.sqrt(horizon * potential)
+        radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
+        lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
+        allowances = lengths / ridge
+        if noise_width == "projected":
+            allowances = min(allowances, n_arms * dimension * (1.0 + 1.0 / ridge) / ridge)
+        return 2.0 * math.sqrt(horizon) * (radius * math.sqrt(lengths) + noise * math.sqrt(allowances))
 
     def published(
         horizon: int,
         n_arms: int,
         dimension: int,
         epsilon: float,
-        ridge: float,
         failure: float,
+        ridge: float,
         noise: float | None = None,
     ) -> float:
         if horizon < n_arms:
@@ -231,14 +244,15 @@ def counter_norm_bound(
 
     Notes
     -----
-    A union bound over K T noises, each at the law of the count where it is longest: more terms
-    and larger scales make a sum of Laplace variables longer. Of the hybrid counter's counts either the one
-    with the most nodes in the block that T lies in is worst, or the last one of the block before.
+    A union bound: the arms share `failure` equally, the powers of two up to T an arm's part, and the counts
+    that begin with a power of two its part. More terms, larger scales and a smaller part make a longer noise,
+    so that two counts can be worst: the one with the most ones among those that begin with the last power of
+    two, and the last count before these.
 
     Examples
     --------
     >>> counter_norm_bound(1000, 2, 3, [0.5, 1.0], 0.05).round(1)
-    array([1410.7,  705.3])
+    array([1539.7,  769.8])
     """
     problems = choice_problem("counter", counter, COUNTERS)
     arrays: dict[str, FloatArray | IntArray] = {
@@ -265,25 +279,21 @@ def _norm_bound(
     horizon: int, n_arms: int, dimension: int, epsilon: float, failure: float, counter: str
 ) -> float:
     trunk, node = counter_scales(counter, epsilon, horizon, math.sqrt(dimension))
-    log_failure = math.log(failure) - math.log(n_arms) - math.log(horizon)
     longest = 0.0
-    for count in _longest_counts(horizon, counter):
-        trunk_terms, node_terms, level = noise_nodes(counter, count)
-        bound = laplace_norm_bound(trunk, trunk_terms, level * node, node_terms, dimension, log_failure)
+    for count in _longest_counts(horizon):
+        trunk_terms, node_terms, factor = noise_nodes(counter, count)
+        parts = n_arms * horizon.bit_length() << (count.bit_length() - 1)
+        log_failure = math.log(failure) - math.log(parts)
+        bound = laplace_norm_bound(trunk, trunk_terms, factor * node, node_terms, dimension, log_failure)
         longest = max(longest, bound)
     return longest
 
 
-def _longest_counts(horizon: int, counter: str) -> list[int]:
+def _longest_counts(horizon: int) -> list[int]:
     """Counts up to the horizon of which one has the longest noise."""
     top = 1 << (horizon.bit_length() - 1)
-    if counter == "binary":
-        return [_most_bits(horizon)]
-    before = [top - 1] if top > 1 else []
-    return [top + _most_bits(horizon - top), *before]
-
-
-def _most_bits(limit: int) -> int:
-    """A number up to `limit` with the most bits set."""
-    filled = (1 << max(limit.bit_length() - 1, 0)) - 1
-    return limit if limit.bit_count() >= filled.bit_count() else filled
+    rest = horizon - top
+    # below `rest` no number has more ones than the largest 2^k - 1
+    filled = (1 << max(rest.bit_length() - 1, 0)) - 1
+    most = rest if rest.bit_count() >= filled.bit_count() else filled
+    return [top + most, top - 1] if top > 1 else [top + most]

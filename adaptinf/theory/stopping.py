@@ -68,10 +68,11 @@ def stopping_time_bound(
     epsilon, s3 = 4 R / epsilon. NAS: h_t = R sqrt((2 / t) log(4 m^2 / beta)) and no noise.
 
     Published: t0 = R^2 log(log(x) / beta) / (alpha mean)^2, t1 = R log(log(x) / beta) / (epsilon |mean|), t2
-    = R log(1 / beta) / (epsilon alpha |mean|), with x = R / (alpha |mean|). **As printed it fails for x near
-    1**: log(log(x) / beta) falls to minus infinity, and the "bound" below 0 (alpha = .95, |mean| = R, beta =
-    .08). Read with log x at least 1 it is no smaller than the explicit one wherever we looked, by a factor of
-    12 or more; it is returned as printed, and NaN where log(x) < beta.
+    = R log(1 / beta) / (epsilon alpha |mean|), with x = R / (alpha |mean|). **As printed it fails** for x
+    near 1, where log(log(x) / beta) falls to minus infinity and the "bound" below 0 (it is returned as
+    printed, and NaN where log(x) < beta), and in principle for tiny epsilon: `stopping_time_closed_form` is
+    what holds. Even so it is at least 12 times the explicit bound wherever log(x) >= 1 and epsilon >= 1e-3,
+    as far as we looked.
 
     References
     ----------
@@ -148,7 +149,9 @@ def stopping_time_lower_bound(
 
     Notes
     -----
-    The stream takes the values -R and R only. The constant is that of the proof.
+    The stream takes the values -R and R only. The constant is that of the proof, whose lemma holds for
+    epsilon up to 2.9 (with few samples at large epsilon it fails): `private_stopping_limit` holds for every
+    epsilon and is larger.
 
     References
     ----------
@@ -263,9 +266,7 @@ def _published(mean: float, alpha: float, beta: float, epsilon: float, bound: fl
 
 
 def _first(stops: Callable[[int], bool], every: bool) -> int:
-    """Smallest number at which the rule stops; it does at every later one, from 2 on."""
-    if every and stops(1):
-        return 1
+    """Smallest number at which the rule stops: not 1, where h exceeds R, and it does at every later one."""
     high = 2
     while not stops(high):
         high *= 2

@@ -13,9 +13,12 @@ from scipy import optimize, stats
 
 from adaptinf import theory
 from adaptinf.designs import ConSE, DPConSE
+from adaptinf.designs.linear import LinPriv, LinUCB
+from adaptinf.designs.linear_bands import prediction_bands
 from adaptinf.privacy.counters import counter_scales, next_noise, noise_nodes
 from adaptinf.privacy.noise_norms import laplace_norm_bound
 from adaptinf.simulation.environments import FiniteContext
+from adaptinf.simulation.linear import LinearArms
 
 # --- Theorem 3 of Neel and Roth ---------------------------------------------------------------------------
 
@@ -180,6 +183,17 @@ def test_elimination_pulls_add_up_epochs() -> None:
     np.testing.assert_array_equal(capped[1], expected)
 
 
+def test_elimination_regret_adds_gaps_times_pulls_and_the_failures() -> None:
+    means, epsilon, beta = [0.9, 0.65, 0.9, 0.1], 0.3, 0.01
+    pulls = theory.private_elimination_pulls(means, 10**6, epsilon, beta)
+    expected = 0.25 * pulls[1] + 0.8 * pulls[3] + beta * 10**6 * 0.8
+    assert float(theory.private_elimination_regret(means, 10**6, epsilon, beta)) == pytest.approx(expected)
+    # with fewer rounds than that the largest gap comes first
+    horizon = int(pulls[3]) + 100
+    expected = 0.8 * pulls[3] + 0.25 * 100 + beta * horizon * 0.8
+    assert float(theory.private_elimination_regret(means, horizon, epsilon, beta)) == pytest.approx(expected)
+
+
 def test_orders_of_elimination() -> None:
     horizon, epsilon = 10_000, 0.4
     order = theory.private_elimination_regret([0.9, 0.4, 0.7], horizon, epsilon, form="published")
@@ -239,9 +253,32 @@ def test_the_sum_of_lengths_in_the_proof_of_theorem_5_is_no_logarithm() -> None:
     assert 2 * math.log1p(10_000) == pytest.approx(18.42, abs=0.01)
 
 
+def projected_lengths(contexts: np.ndarray, ridge: float) -> np.ndarray:
+    """Euclidean lengths of V^-1 x, V the matrix before each context."""
+    matrix, lengths = ridge * np.eye(contexts.shape[1]), []
+    for x in contexts:
+        lengths.append(float(np.linalg.norm(np.linalg.solve(matrix, x))))
+        matrix += np.outer(x, x)
+    return np.array(lengths)
+
+
+def test_projected_lengths_add_up_to_a_root_and_no_logarithm() -> None:
+    """Unit contexts that alternate in one coordinate and have 1 / sqrt(n) in the other, seen rarely."""
+    totals = []
+    for n in (100, 400, 1_600):
+        contexts = np.column_stack([(-1.0) ** np.arange(n) * math.sqrt(1 - 1 / n), np.full(n, n**-0.5)])
+        for ridge in (0.3, 1.0, 5.0):
+            squares = np.square(projected_lengths(contexts, ridge))
+            assert squares.sum() <= 2 * (1 + 1 / ridge) / ridge
+        totals.append(projected_lengths(contexts, 1.0).sum())
+    assert (np.diff(np.log(totals)) > 0.4 * math.log(4)).all()
+    assert totals[-1] > 2 * 2 * math.log1p(1_600 / 2)
+
+
+@pytest.mark.parametrize("noise_width", ["projected", "ridge"])
 @pytest.mark.parametrize("ridge", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_twice_the_widths_stay_within_the_explicit_regret(ridge: float, seed: int) -> None:
+def test_twice_the_widths_stay_within_the_explicit_regret(noise_width: str, ridge: float, seed: int) -> None:
     """Whatever is pulled, by whatever rule: the bound adds up widths, it does not need the design."""
     rng = np.random.default_rng(seed)
     rounds, n_arms, dimension, failure, noise = 400, 3, 2, 0.1, 1.7
@@ -250,46 +287,76 @@ def test_twice_the_widths_stay_within_the_explicit_regret(ridge: float, seed: in
     contexts = raw / np.linalg.norm(raw, axis=1)[:, None]
     total = 0.0
     for arm in range(n_arms):
-        squares, determinants = lengths_before(contexts[pulled == arm], ridge)
-        widths = 0.5 * np.sqrt(determinants + 2 * math.log(n_arms / (failure / 2)))
-        widths += math.sqrt(ridge) * 0.8 + noise / math.sqrt(ridge)
+        own = contexts[pulled == arm]
+        squares, determinants = lengths_before(own, ridge)
+        widths = 0.5 * np.sqrt(determinants + 2 * math.log(n_arms / (failure / 2))) + math.sqrt(ridge) * 0.8
         total += 2 * (widths * np.sqrt(squares)).sum()
+        if noise_width == "ridge":
+            total += 2 * noise * np.sqrt(squares / ridge).sum()
+        else:
+            total += 2 * noise * projected_lengths(own, ridge).sum()
     bound = theory.linpriv_regret(
-        rounds, n_arms, dimension, 1.0, regularisation=ridge, failure=failure, norm=0.8, noise_norm=noise
+        rounds,
+        n_arms,
+        dimension,
+        1.0,
+        failure=failure,
+        regularisation=ridge,
+        bound=0.8,
+        noise_norm=noise,
+        noise_width=noise_width,
     )
-    assert 0.3 * bound < total <= bound
+    assert 0.2 * bound < total <= bound
+
+
+@pytest.mark.parametrize(
+    ("design", "epsilon", "options"),
+    [
+        (LinUCB(failure=0.1, regularisation=0.5), math.inf, {"failure": 0.1, "regularisation": 0.5}),
+        (LinPriv(epsilon=3.0, failure=0.2), 3.0, {"failure": 0.2}),
+        (LinPriv(epsilon=3.0, counter="binary"), 3.0, {"counter": "binary"}),
+        (LinPriv(epsilon=9.0, noise_width="ridge", bound=2.0), 9.0, {"noise_width": "ridge", "bound": 2.0}),
+    ],
+    ids=["linucb", "projected", "binary", "ridge"],
+)
+def test_the_designs_own_widths_stay_within_the_explicit_regret(design, epsilon, options) -> None:
+    theta = [[0.9, 0.1], [0.1, 0.9], [0.5, 0.5]]
+    environment = LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    for horizon in (50, 1_000):
+        log = design.run(environment, horizon, rng=4)
+        bands = prediction_bands(log)
+        assert not bands.misses(theta).any()
+        widths = bands.width[np.arange(horizon), log.arrays.action]
+        bound = float(theory.linpriv_regret(horizon, 3, 2, epsilon, **options))
+        assert 0.05 * bound < 2 * widths.sum() <= bound
 
 
 def test_linpriv_explicit_and_published_are_what_their_docstrings_say() -> None:
     horizon, n_arms, dimension, epsilon, ridge, failure = 5_000, 4, 3, 0.7, 2.0, 0.02
-    published = dimension * math.sqrt(horizon * n_arms)
-    published += math.sqrt(horizon * n_arms * dimension * ridge)
-    published += (
-        n_arms
-        / math.sqrt(ridge)
-        / epsilon
-        * math.log(horizon / n_arms) ** 1.5
-        * math.log(n_arms / failure)
-        * 2
-        * dimension
-        * math.log(1 + horizon / (n_arms * dimension * ridge))
-    )
+    inner = dimension * math.log(1 + horizon / (n_arms * dimension * ridge))
+    published = dimension * math.sqrt(horizon * n_arms) + math.sqrt(horizon * n_arms * dimension * ridge)
+    logs = math.log(horizon / n_arms) ** 1.5 * math.log(n_arms / failure)
+    published += n_arms / math.sqrt(ridge) / epsilon * logs * 2 * inner
     arguments = (horizon, n_arms, dimension, epsilon)
     options = {"regularisation": ridge, "failure": failure}
     assert float(theory.linpriv_regret(*arguments, **options, form="published")) == pytest.approx(published)
+
     noise = float(theory.counter_norm_bound(horizon, n_arms, dimension, epsilon, failure / 2))
-    default, given_noise = (
-        theory.linpriv_regret(*arguments, **options, **more) for more in ({}, {"noise_norm": noise})
-    )
-    assert default == given_noise
-    width = 0.5 * math.sqrt(
-        dimension * math.log(1 + horizon / (dimension * ridge)) + 2 * math.log(2 * n_arms / failure)
-    )
-    width += math.sqrt(ridge) + noise / math.sqrt(ridge)
-    inner = dimension * math.log(1 + horizon / (n_arms * dimension * ridge))
+    default = theory.linpriv_regret(*arguments, **options)
+    assert default == theory.linpriv_regret(*arguments, **options, noise_norm=noise)
+    grown = dimension * math.log(1 + horizon / (dimension * ridge))
+    radius = 0.5 * math.sqrt(grown + 2 * math.log(2 * n_arms / failure)) + math.sqrt(ridge)
     constant = (1 / ridge) / math.log(1 + 1 / ridge)
-    explicit = 2 * width * math.sqrt(constant * horizon * n_arms * inner)
-    assert float(default) == pytest.approx(explicit, rel=1e-12)
+    projected = n_arms * dimension * (1 + 1 / ridge) / ridge
+    explicit = radius * math.sqrt(constant * n_arms * inner) + noise * math.sqrt(projected)
+    assert float(default) == pytest.approx(2 * math.sqrt(horizon) * explicit, rel=1e-12)
+    ridge_noise = radius + noise / math.sqrt(ridge)
+    explicit = 2 * ridge_noise * math.sqrt(constant * horizon * n_arms * inner)
+    other = theory.linpriv_regret(*arguments, **options, noise_width="ridge")
+    assert float(other) == pytest.approx(explicit, rel=1e-12)
+    assert theory.linpriv_regret(horizon, n_arms, dimension, epsilon) == theory.linpriv_regret(
+        horizon, n_arms, dimension, epsilon, failure=1 / horizon
+    )
 
 
 @pytest.mark.parametrize("counter", ["hybrid", "binary"])
@@ -297,15 +364,19 @@ def test_linpriv_explicit_and_published_are_what_their_docstrings_say() -> None:
 def test_counter_norm_bound_is_the_largest_over_counts(counter: str, horizon: int) -> None:
     dimension, n_arms, epsilon, failure = 2, 3, 0.5, 0.1
     trunk, node = counter_scales(counter, epsilon, horizon, math.sqrt(dimension))
-    laws = {noise_nodes(counter, count) for count in range(1, horizon + 1)}
-    each = [
-        laplace_norm_bound(
-            trunk, first, node * level, second, dimension, math.log(failure / (n_arms * horizon))
-        )
-        for first, second, level in laws
-    ]
+    powers = len([k for k in range(20) if 2**k <= horizon])
+    shares, bounds = [], {}
+    for count in range(1, horizon + 1):
+        power = 2 ** math.floor(math.log2(count))
+        shares.append(failure / n_arms / powers / power)
+        first, second, level = noise_nodes(counter, count)
+        if (law := (first, second, level, power)) not in bounds:
+            bounds[law] = laplace_norm_bound(
+                trunk, first, node * level, second, dimension, math.log(shares[-1])
+            )
+    assert n_arms * sum(shares) <= failure * (1 + 1e-12)
     ours = theory.counter_norm_bound(horizon, n_arms, dimension, epsilon, failure, counter)
-    assert float(ours) == pytest.approx(max(each), rel=1e-9)
+    assert float(ours) == pytest.approx(max(bounds.values()), rel=1e-9)
 
 
 def counter_noise(rng: np.random.Generator, horizon: int, epsilon: float, sensitivity: float) -> np.ndarray:
@@ -508,6 +579,16 @@ def literal_point(estimates: np.ndarray, effects: np.ndarray, regret: np.ndarray
     return errors[worst], worst, errors[worst] * math.fsum(regret) / len(regret) / effects.size
 
 
+def jackknife(estimates: np.ndarray, effects: np.ndarray, regret: np.ndarray) -> float:
+    """Standard error of the product by leaving out one run at a time."""
+    runs = len(regret)
+    without = [
+        literal_point(np.delete(estimates, run, axis=0), effects, np.delete(regret, run))[2]
+        for run in range(runs)
+    ]
+    return math.sqrt((runs - 1) / runs * np.square(without - np.mean(without)).sum())
+
+
 @pytest.mark.parametrize(
     "design", [ConSE(alpha=1.0), DPConSE(epsilon=1.0, alpha=0.3)], ids=["conse", "dp-conse"]
 )
@@ -530,14 +611,7 @@ def test_frontier_against_loops_and_the_jackknife(design) -> None:
     np.testing.assert_array_equal(point.undefined, np.isnan(estimates).sum(axis=0))
     assert point.runs == 256
 
-    without = np.array(
-        [
-            literal_point(np.delete(estimates, run, axis=0), effects, np.delete(sims.regret, run))[2]
-            for run in range(256)
-        ]
-    )
-    jackknife = math.sqrt(255 / 256 * np.square(without - without.mean()).sum())
-    assert point.product_se == pytest.approx(jackknife, rel=0.02)
+    assert point.product_se == pytest.approx(jackknife(estimates, effects, sims.regret), rel=0.02)
     assert point.regret_se == pytest.approx(sims.regret.std(ddof=1) / 16, rel=1e-12)
 
 
@@ -552,3 +626,18 @@ def test_frontier_of_given_estimates_counts_the_runs_without_one() -> None:
     assert (point.worst, point.error) == (1, pytest.approx(0.04))
     assert point.product == pytest.approx(0.04 * sims.regret.mean() / 2)
     assert point.product_se == pytest.approx(0.02 * sims.regret.std(ddof=1) / 8, rel=1e-9)
+
+
+def test_standard_errors_count_only_the_runs_with_an_estimate() -> None:
+    rng = np.random.default_rng(9)
+    environment = FiniteContext([0.6, 0.4], [[0.4, 0.7], [0.6, 0.3]])
+    sims = ConSE(alpha=0.5).replicate(environment, 2_000, 256, rng=5)
+    effects = np.array([0.3, -0.3])
+    estimates = effects + rng.normal(0.0, [0.3, 0.1], (256, 2))
+    estimates[rng.random(256) < 0.6, 0] = np.nan
+    point = theory.frontier(sims, estimates)
+    known = estimates[~np.isnan(estimates[:, 0]), 0]
+    assert point.worst == 0
+    expected = np.square(known - 0.3).std() / math.sqrt(known.size)
+    assert point.error_se == pytest.approx(expected, rel=0.01)
+    assert point.product_se == pytest.approx(jackknife(estimates, effects, sims.regret), rel=0.03)
