@@ -47,7 +47,8 @@ class NAS(StoppingRule):
     sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so that all
     deviations together have probability at most beta. For independent samples with one mean, the probability
     that the rule stops with an estimate that is off by alpha |mean| or more is at most beta, whenever it is
-    given up. At a mean of 0 it stops with probability at most beta.
+    given up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential
+    steps stop sooner: there are fewer looks to guard against.
 
     References
     ----------
@@ -145,7 +146,8 @@ class DPNAS(StoppingRule):
     epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
 
     Accuracy is that of `NAS`: for independent samples with one mean, the probability that the rule stops with
-    an estimate that is off by alpha |mean| or more is at most beta. Privacy holds for any samples.
+    an estimate that is off by alpha |mean| or more is at most beta. Privacy holds for any samples. Exponential
+    steps usually stop sooner.
 
     What enters a sum is clipped to [-bound, bound]; where clipping changes samples, the mean meant is that of
     the clipped ones.
