@@ -9,10 +9,12 @@ import pytest
 
 from adaptinf.designs import Uniform
 from adaptinf.designs.linear import LinPriv, LinUCB
+from adaptinf.designs.linear_kernel import _choose, _update
 from adaptinf.designs.linear_noise import noise_bounds, noise_law
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.counters import noise_nodes
 from adaptinf.privacy.gaussian import analytic_scale
+from adaptinf.privacy.noise import GAUSSIAN, LAPLACE, Buffer, Recorder
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.simulation.linear import LinearArms
 
@@ -185,6 +187,39 @@ def test_unbounded_rewards_are_clipped_where_they_enter() -> None:
     assert log.arrays.reward.min() < 0.0 < 1.0 < log.arrays.reward.max()
     sums = np.cumsum(np.clip(log.arrays.reward, 0.0, 1.0))
     assert log.releases["value"].to_numpy() == pytest.approx(sums, abs=1e-6)
+
+
+# --- noise from outside ---
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_noise_can_be_asked_for_and_handed_in(delta: float) -> None:
+    """As a live trial does: an update's noises are listed, drawn elsewhere, and then used in that order."""
+    design, dimension, horizon = LinPriv(epsilon=1.0, delta=delta), 3, 16
+    program = design.program(ORTHANT, horizon, recording=True)
+    tables, state = program.tables, np.zeros(program.state_shape)
+    recorder = Recorder(np.zeros(8), np.zeros(8, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    buffer = Buffer(np.zeros(0), np.zeros(8), np.zeros(2, dtype=np.int64))
+    rng = np.random.default_rng(6)
+    sums, pulls, fresh = np.zeros((3, dimension)), np.zeros(3, dtype=int), np.zeros((horizon, dimension))
+    for step in range(horizon):
+        context = np.abs(rng.normal(size=9)) / 3.0
+        arm = _choose(tables, state, context, buffer)
+        recorder.asked[0] = buffer.positions[1] = 0
+        _update(tables, state.copy(), context, arm, 0.5, recorder)
+        assert recorder.asked[0] == dimension
+        assert set(recorder.laws[:dimension]) == {GAUSSIAN if delta else LAPLACE}
+        buffer.noises[:dimension] = fresh[step] = recorder.scales[:dimension] * rng.normal(size=dimension)
+        _update(tables, state, context, arm, 0.5, buffer)
+        assert buffer.positions[1] == dimension
+        sums[arm] += 0.5 * context.reshape(3, dimension)[arm]
+        pulls[arm] += 1
+        rows = tables.released[step * dimension : (step + 1) * dimension]
+        assert rows[:, :3].tolist() == [[step + 1.0, k, arm] for k in range(dimension)]
+        assert rows[:, 4].tolist() == recorder.scales[:dimension].tolist()
+        if pulls[arm] == 1:
+            assert rows[:, 3] == pytest.approx(sums[arm] + fresh[step], rel=1e-12)
+    assert pulls.max() > 1
 
 
 # --- runs ---
