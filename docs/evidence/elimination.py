@@ -269,8 +269,8 @@ Mean regret of private UCB ({ucb_runs} runs a cell) over that of private elimina
 have the same guarantee for the actions, except in the second width: the published split of the budget makes
 UCB K times more private than it is said to be. "Earlier" are the ratios of an independent simulation at
 epsilon = .1 / .25 / .5 / 1 and T = 50,000,000; its noise widths fail with probability 1 / T, ours with 1 / t.
-The binary counter is the tree that the literature has; the hybrid one rests an arm at counts that are powers of
-two, where little noise is in its sum.
+The binary counter is the tree that the literature has; the hybrid one lets an arm rest at counts that are
+powers of two, where its sum has little noise.
 
 {ratios}
 
