@@ -18,6 +18,11 @@ from adaptinf.theory.regret import (
     private_ucb_worst_case,
 )
 from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound, stopping_time_order
+from adaptinf.theory.stopping_limits import (
+    private_stopping_limit,
+    stopping_limit,
+    stopping_time_closed_form,
+)
 
 __all__ = [
     "Frontier",
@@ -31,9 +36,12 @@ __all__ = [
     "private_elimination_pulls",
     "private_elimination_regret",
     "private_elimination_worst_case",
+    "private_stopping_limit",
     "private_ucb_regret",
     "private_ucb_worst_case",
+    "stopping_limit",
     "stopping_time_bound",
+    "stopping_time_closed_form",
     "stopping_time_lower_bound",
     "stopping_time_order",
 ]
