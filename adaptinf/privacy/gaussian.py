@@ -171,8 +171,9 @@ def discrete_scale(scale: float) -> float:
     -----
     Normal noise of standard deviation s, followed by rounding y to the integer k with probability
     proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
-    sqrt(s^2 + tau^2) up to a factor between 1 - 2 eta and 1 + 2 eta a coordinate, eta = 3 exp(-2 pi^2 tau^2).
-    For tau = 3 that is 1e-76: nothing beside the margin that the scale of the normal noise has.
+    sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
+    3 exp(-2 pi^2 tau^2). For tau = 3 that is 1e-76: nothing beside the margin that the scale of the normal
+    noise has.
 
     Examples
     --------
