@@ -16,8 +16,12 @@ from adaptinf.designs import (
     Design,
     DPConSE,
     EpsilonGreedy,
+    LinPriv,
+    LinUCB,
     Mixture,
+    PrivateSuccessiveElimination,
     PrivateUCB,
+    SuccessiveElimination,
     Thompson,
     Uniform,
 )
@@ -28,6 +32,7 @@ from adaptinf.simulation.environments import (
     BernoulliArms,
     Environment,
     FiniteContext,
+    LinearArms,
     NormalArms,
     Replay,
     Tableau,
@@ -35,6 +40,8 @@ from adaptinf.simulation.environments import (
 )
 
 THREE_ARMS = BernoulliArms([0.3, 0.5, 0.7])
+TWO_ARMS = BernoulliArms([0.3, 0.7])
+VECTORS = LinearArms([[0.9, 0.1], [0.1, 0.9]], contexts="orthant", rewards="bernoulli")
 CONTEXTS = FiniteContext([0.6, 0.4], [[0.3, 0.7], [0.6, 0.2]])
 
 EVERY: list[tuple[Design, Environment]] = [
@@ -47,38 +54,44 @@ EVERY: list[tuple[Design, Environment]] = [
     (ConSE(alpha=0.3), CONTEXTS),
     (DPConSE(epsilon=1.0, alpha=0.3), CONTEXTS),
     (DPConSE(epsilon=1.0, calibration="published"), CONTEXTS),
+    (SuccessiveElimination(), THREE_ARMS),
+    (PrivateSuccessiveElimination(epsilon=1.0, beta=0.9), TWO_ARMS),
+    (LinUCB(), VECTORS),
+    (LinPriv(epsilon=1.0, dimension=2), VECTORS),
 ]
+LENGTH = 800
 NAMES = [f"{type(design).__name__}-{i}" for i, (design, _) in enumerate(EVERY)]
 
 
 @pytest.mark.parametrize(("design", "environment"), EVERY, ids=NAMES)
 def test_what_a_log_carries(design: Design, environment: Environment) -> None:
-    log = design.run(environment, horizon=300, rng=0)
-    assert log.n_rounds == 300
+    log = design.run(environment, horizon=LENGTH, rng=0)
+    assert log.n_rounds == LENGTH
     assert log.arms == environment.arms
     assert log.reward_range == environment.reward_range
     assert log.design is not None
     assert log.design.name == type(design).__name__
     assert type(design)(**log.design.parameters) == design
-    assert log.guarantee == design.guarantee(300, environment.n_arms)
-    assert log.reward_guarantee == design.reward_guarantee(300, environment.n_arms)
-    noisy = isinstance(design, (PrivateUCB, DPConSE))
+    assert log.guarantee == design.guarantee(LENGTH, environment.n_arms)
+    assert log.reward_guarantee == design.reward_guarantee(LENGTH, environment.n_arms)
+    noisy = isinstance(design, (PrivateUCB, PrivateSuccessiveElimination, LinPriv, DPConSE))
     assert log.noise == ("simulation" if noisy else None)
     assert set(np.unique(log.arrays.action)) <= set(range(environment.n_arms))
     p = log.arrays.propensities
-    if isinstance(design, PrivateUCB):
+    if isinstance(design, (PrivateUCB, LinPriv)):
         assert p is None
         assert log.propensity_status == "absent"
     else:
         np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
-        np.testing.assert_array_equal(log.arrays.propensity, p[np.arange(300), log.arrays.action])
+        np.testing.assert_array_equal(log.arrays.propensity, p[np.arange(LENGTH), log.arrays.action])
         assert log.propensity_status == "exact"
-    assert log.frame["t"].tolist() == list(range(1, 301))
+    assert log.frame["t"].tolist() == list(range(1, LENGTH + 1))
+    assert log.context == (environment.vector_names or (("feature",) if environment.features else ()))
 
 
 @pytest.mark.parametrize(("design", "environment"), EVERY, ids=NAMES)
 def test_a_log_survives_the_next_run(design: Design, environment: Environment) -> None:
-    runs = design.logs(environment, horizon=50, replications=2, rng=0)
+    runs = design.logs(environment, horizon=LENGTH, replications=2, rng=0)
     first = next(runs)
     before = first.arrays.action.copy(), first.arrays.reward.copy(), first.releases.copy()
     next(runs)
