@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from adaptinf import theory
-from adaptinf.designs import ConSE, DPConSE
+from adaptinf.designs import ConSE, DPConSE, PrivateUCB
 from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.designs.linear_bands import prediction_bands
 from adaptinf.privacy.counters import counter_scales, next_noise, noise_nodes
 from adaptinf.privacy.noise_norms import laplace_norm_bound
-from adaptinf.simulation.environments import FiniteContext
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext
 from adaptinf.simulation.linear import LinearArms
 
 # --- Theorem 3 of Neel and Roth ---------------------------------------------------------------------------
@@ -641,3 +641,34 @@ def test_standard_errors_count_only_the_runs_with_an_estimate() -> None:
     expected = np.square(known - 0.3).std() / math.sqrt(known.size)
     assert point.error_se == pytest.approx(expected, rel=0.01)
     assert point.product_se == pytest.approx(jackknife(estimates, effects, sims.regret), rel=0.03)
+
+
+# --- what the papers' algorithms do beside their bounds -----------------------------------------------------
+
+
+def test_the_algorithm_of_the_appendix_is_not_the_one_of_theorem_3() -> None:
+    """Private UCB as printed, with its relaxation, has many times the regret that (2) allows."""
+    means, horizon = [0.75, 0.625, 0.5, 0.375, 0.25], 200_000
+    bound = float(theory.private_ucb_regret(means, horizon, 1.0))
+    published, corrected = (
+        PrivateUCB(epsilon=1.0, calibration=kind).replicate(BernoulliArms(means), horizon, 8, rng=0)
+        for kind in ("published", "corrected")
+    )
+    assert published.regret.min() > 4 * bound
+    assert corrected.regret.max() < 0.5 * bound
+
+
+def test_the_printed_index_of_linpriv_can_starve_an_arm() -> None:
+    """One context of length 1: s / lambda grows with the pulls, faster than the other arm's width."""
+    environment = LinearArms(
+        [[0.9], [0.5]], contexts=np.ones((1, 2, 1)), order="resampled", rewards="bernoulli"
+    )
+    shares = []
+    for horizon in (1_000, 10_000, 100_000):
+        design = LinPriv(epsilon=1.0, calibration="published", failure=0.05)
+        regret = design.replicate(environment, horizon, 256, rng=0).regret
+        shares.append(float((regret > 0.399 * horizon).mean()))
+    assert min(shares) > 0.2
+    assert shares[-1] > 0.3
+    corrected = LinPriv(epsilon=1.0, failure=0.05).replicate(environment, 100_000, 64, rng=0).regret
+    assert corrected.max() < 0.01 * 100_000
