@@ -165,7 +165,8 @@ def mechanism_table(size: Size) -> str:
             center, variance, high = 0.0, mechanism.variance, float(mechanism.quantile(0.99))
             stated = 100 * float(mechanism.tail(high))
         for backend, draws in (("simulation", size.simulated), ("release", size.released)):
-            noise = mechanism.release(np.full(draws, at), **source(backend, key))
+            grid = {} if isinstance(mechanism, DiscreteLaplace | TruncatedLaplace) else {"on_grid": True}
+            noise = mechanism.release(np.full(draws, at), **source(backend, key), **grid)
             if noise.dtype == np.int64:
                 lowest = int(noise.min())
                 cells = np.arange(lowest, int(noise.max()) + 1)
