@@ -146,8 +146,8 @@ class DPNAS(StoppingRule):
     epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
 
     Accuracy is that of `NAS`: for independent samples with one mean, the probability that the rule stops with
-    an estimate that is off by alpha |mean| or more is at most beta. Privacy holds for any samples. Exponential
-    steps usually stop sooner.
+    an estimate that is off by alpha |mean| or more is at most beta. Unless the mean is large, exponential
+    steps stop sooner. Privacy holds for any samples.
 
     What enters a sum is clipped to [-bound, bound]; where clipping changes samples, the mean meant is that of
     the clipped ones.

@@ -173,8 +173,9 @@ class Counted:
 
 
 @every_rule
-def test_an_iterable_is_read_no_further_than_needed(rule: StoppingRule) -> None:
-    stream = Counted(0.9)
+@pytest.mark.parametrize("value", [0.9, 0.85, -0.8, 0.7])
+def test_an_iterable_is_read_no_further_than_needed(rule: StoppingRule, value: float) -> None:
+    stream = Counted(value)
     result = rule.run(stream, rng=0)
     assert result.stopped
     assert stream.read == result.stopping_time == result.samples
@@ -559,6 +560,14 @@ def test_released_numbers_are_whole_units(steps: str) -> None:
         # scale 4 bound / epsilon: e^-30
         assert abs(noise) < 30 * 4 * GRID_UNITS / 2.0
         assert result.guarantee == rule.guarantee()
+
+
+def test_a_release_hides_bad_samples_too() -> None:
+    rule = DPNAS(epsilon=2.0, alpha=0.4, beta=0.1)
+    odd = [math.inf, -math.inf, None, math.nan, 10**400, 1e300]
+    result = rule.run(iter([*odd, *[0.9] * 8_192]), backend="release")
+    assert result.stopped
+    assert 0.5 < result.estimate < 1.3
 
 
 def test_released_noise_has_the_scales_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
