@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
     from adaptinf.inference.cate import CATE
+    from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
@@ -35,6 +36,8 @@ __all__ = [
     "designs",
     "environments",
     "errors",
+    "linear_bias",
+    "linear_bias_bound",
     "max_information",
     "privacy",
     "read_log",
@@ -59,6 +62,8 @@ _HOMES = {
     "bias_bound": "adaptinf.inference.bias",
     "correct_pvalues": "adaptinf.inference.maxinfo",
     "corrected_level": "adaptinf.inference.maxinfo",
+    "linear_bias": "adaptinf.inference.linear_bias",
+    "linear_bias_bound": "adaptinf.inference.linear_bias",
     "max_information": "adaptinf.inference.maxinfo",
     "read_log": "adaptinf.log",
 }

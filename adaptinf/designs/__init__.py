@@ -5,6 +5,7 @@ from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
 from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.linear import LinPriv, LinUCB
+from adaptinf.designs.linear_bands import PredictionBands, prediction_bands
 from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.replications import Replications
 from adaptinf.designs.stopping import DPNAS, NAS
@@ -23,10 +24,12 @@ __all__ = [
     "LinPriv",
     "LinUCB",
     "Mixture",
+    "PredictionBands",
     "PrivateSuccessiveElimination",
     "PrivateUCB",
     "Replications",
     "SuccessiveElimination",
     "Thompson",
     "Uniform",
+    "prediction_bands",
 ]

@@ -101,6 +101,10 @@ class Design(ABC):
         """What the status codes of a run mean; empty where all rounds are of one kind."""
         return self.statuses
 
+    def _placed(self, env: Environment) -> Design:
+        """The design with what its guarantee and its log need to know of the environment."""
+        return self
+
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         """What keeps the design from being run there, found before anything is collected."""
         problems = []
@@ -183,7 +187,7 @@ class Design(ABC):
         """
         self._check(env, horizon, replications, start)
         for run in iterate_runs(self, env, horizon, start, replications, rng):
-            yield self._log(run, env, horizon)
+            yield self._placed(env)._log(run, env, horizon)
 
     def replicate(
         self,

@@ -21,12 +21,11 @@ from adaptinf.designs.linear_kernel import (
 from adaptinf.designs.linear_noise import NoiseLaw, noise_bounds, noise_law
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.privacy.counters import COUNTERS, counter_scales, counter_slots
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.linear import LinearArms
-from adaptinf.simulation.replicate import Program, Run
+from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray
 from adaptinf.validation.columns import label_array
 
@@ -340,9 +339,8 @@ class LinPriv(Design):
             released=np.zeros((horizon * dimension if recording else 0, 5)),
         )
 
-    def _log(self, run: Run, env: Environment, horizon: int) -> AdaptiveLog:
-        placed = dataclasses.replace(self, dimension=env.dimension)
-        return super(LinPriv, placed)._log(run, env, horizon)
+    def _placed(self, env: Environment) -> LinPriv:
+        return dataclasses.replace(self, dimension=env.dimension)
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
         if not released.shape[0]:

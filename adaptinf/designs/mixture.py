@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.replications import ReleaseName, Status
+from adaptinf.designs.replications import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
 from adaptinf.parameters import number_problem
@@ -88,16 +88,6 @@ class Mixture(Design):
         return problems + number_problem("decay", self.decay, 0.0)
 
     @property
-    def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
-        """What the release codes of the design mean."""
-        return self.design.release_names
-
-    @property
-    def releases_by_arm(self) -> bool:  # type: ignore[override]
-        """Whether the design's releases are grouped by arm."""
-        return self.design.releases_by_arm
-
-    @property
     def min_horizon(self) -> int:  # type: ignore[override]
         """Fewest rounds that the design can do with."""
         return self.design.min_horizon
@@ -128,6 +118,12 @@ class Mixture(Design):
 
     def _share(self, horizon: int) -> FloatArray:
         return np.asarray(self.exploration * np.arange(1.0, horizon + 1.0) ** -self.decay, dtype=np.float64)
+
+    def _placed(self, env: Environment) -> Mixture:
+        return dataclasses.replace(self, design=self.design._placed(env))
+
+    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+        return self.design._releases(released, env)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         return self.design._environment_problems(env, horizon)

@@ -10,6 +10,7 @@ from adaptinf.designs import (
     Design,
     DPConSE,
     EpsilonGreedy,
+    LinPriv,
     Mixture,
     PrivateUCB,
     Thompson,
@@ -18,7 +19,7 @@ from adaptinf.designs import (
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans
 from adaptinf.log import AdaptiveLog, read_log
-from adaptinf.simulation.environments import BernoulliArms, FiniteContext
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms
 
 ARMS = BernoulliArms([0.7, 0.5, 0.2])
 CONTEXTS = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
@@ -148,3 +149,17 @@ def test_bad_parameters_are_listed_together() -> None:
         Mixture(Mixture(UCB()))
     with pytest.raises(ParameterError, match="exactly 2 arms"):
         Mixture(ConSE()).run(ARMS, horizon=100)
+
+
+@pytest.mark.parametrize("calibration", ["corrected", "published"])
+def test_linpriv_releases_and_guarantee_are_its_own(calibration: str) -> None:
+    environment = LinearArms(
+        [[0.9, 0.1, 0.1, 0.1], [0.1, 0.9, 0.1, 0.1]], contexts="orthant", rewards="bernoulli"
+    )
+    inner = LinPriv(epsilon=1.0, calibration=calibration)
+    log = Mixture(inner, exploration=0.3).run(environment, horizon=200, rng=11)
+    assert log.guarantee is not None
+    assert log.guarantee.epsilon == (1.0 if calibration == "corrected" else 2.0)
+    assert sorted(set(log.releases["name"])) == [f"noisy_xy_{k}" for k in (1, 2, 3, 4)]
+    np.testing.assert_array_equal(log.releases["group"].to_numpy()[::4], log.arrays.action)
+    np.testing.assert_allclose(propensities(log).sum(axis=1), 1.0, rtol=1e-15)
