@@ -19,6 +19,7 @@ from adaptinf.designs.conse import (
     write_propensity,
 )
 from adaptinf.designs.replications import ReleaseName
+from adaptinf.privacy.integer_mechanisms import truncated_laplace
 from adaptinf.privacy.noise import laplace, uniform
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
@@ -66,18 +67,6 @@ class _Tables(NamedTuple):
 
 
 @kernel
-def _random_length(center: float, epsilon: float, source: Any) -> float:
-    """Draw floor(center) plus a two-sided geometric of ratio exp(-epsilon / 2), given at least 0."""
-    base = math.floor(center)
-    length = -1.0
-    while length < 0.0:
-        first = math.floor(-2.0 * math.log(1.0 - uniform(source)) / epsilon)
-        second = math.floor(-2.0 * math.log(1.0 - uniform(source)) / epsilon)
-        length = base + first - second
-    return length
-
-
-@kernel
 def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
     feature = int(context[0])
     first_half = state[SCALARS, ROUND] < tables.horizon // 2
@@ -121,7 +110,9 @@ def _epoch_ends(tables: _Tables, state: FloatArray, feature: int, source: Any) -
     state[_EPOCH, feature] = 0.0 if state[_KEPT, feature] > 0.0 else epoch + 1.0
     state[_IN_EPOCH, feature] = 0.0
     if state[_KEPT, feature] == 0.0:
-        state[_LENGTH, feature] = _random_length(2.0 * tables.lengths[epoch + 1], tables.epsilon, source)
+        state[_LENGTH, feature] = truncated_laplace(
+            2.0 * tables.lengths[epoch + 1], 0.5 * tables.epsilon, source
+        )
     _forget(state, feature)
 
 
@@ -132,7 +123,7 @@ def _half_time(tables: _Tables, state: FloatArray, source: Any) -> None:
     )
     for feature in range(tables.n_features):
         _forget(state, feature)
-        length = _random_length(state[SCALARS, _T_MIN], tables.epsilon, source)
+        length = truncated_laplace(state[SCALARS, _T_MIN], 0.5 * tables.epsilon, source)
         state[_TRIAL, feature] = length
         state[_ESTIMATE, feature] = math.nan
         release(tables, state, _LENGTH_CODE, feature, length, 2.0 / tables.epsilon)
@@ -154,7 +145,9 @@ def _update(
         if status == LEARNING_RANDOMISED:
             if state[_EPOCH, feature] == 0.0:
                 state[_EPOCH, feature] = 1.0
-                state[_LENGTH, feature] = _random_length(2.0 * tables.lengths[1], tables.epsilon, source)
+                state[_LENGTH, feature] = truncated_laplace(
+                    2.0 * tables.lengths[1], 0.5 * tables.epsilon, source
+                )
             state[_IN_EPOCH, feature] += 1.0
             if state[_IN_EPOCH, feature] >= state[_LENGTH, feature]:
                 _epoch_ends(tables, state, feature, source)

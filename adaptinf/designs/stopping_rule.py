@@ -21,9 +21,8 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
 from adaptinf.parameters import choice_problem, count_problem, number_problem
-from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, POOL
 from adaptinf.typing import FloatArray, RandomSource
 
@@ -209,7 +208,7 @@ class StoppingRule(ABC):
         self._refuse([] if max_rounds is None else count_problem("max_rounds", max_rounds))
         bound = float(self.bound)
         samples = open_stream(stream, bound, self.guarantee() is not None, type(self).__name__)
-        source = noise or SimulatedNoise(_block_stream(seed_sequence(rng), 0))
+        source = noise or SimulatedNoise(block_stream(seed_sequence(rng), 0))
         unit = source.unit(bound)
         rule = self.rule(bound / unit, unit, source.scale)
         state = np.zeros(kernel.STATE)
@@ -277,10 +276,6 @@ def _two_values(env: Environment) -> tuple[float, float, float] | None:
     return float(values[0]), float(values[-1]), float(counts[-1] / counts.sum())
 
 
-def _block_stream(root: np.random.SeedSequence, block: int) -> np.random.Generator:
-    return generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, block)))
-
-
 def _run_blocks(
     rule: kernel.Rule,
     law: Environment | tuple[float, float, float],
@@ -295,7 +290,7 @@ def _run_blocks(
     outcomes = np.zeros((sum(sizes), kernel.OUTCOMES))
     done = 0
     for start, size in zip(starts, sizes, strict=True):
-        part, stream = outcomes[done : done + size], _block_stream(root, start // BLOCK)
+        part, stream = outcomes[done : done + size], block_stream(root, start)
         if isinstance(law, Environment):
             kernel.run_by_rounds(rule, law.tables(max(last, 1)), last, stream, state, part)
         else:

@@ -22,6 +22,7 @@ __all__ = [
     "Collector",
     "Program",
     "Run",
+    "block_stream",
     "iterate_runs",
     "replicate_blocks",
     "seed_sequence",
@@ -181,10 +182,10 @@ def iterate_runs(
     with_propensities = tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
     state = np.zeros(program.state_shape)
     tallies, regret = _tallies(program, environment, 1), np.zeros(1)
-    stream = _stream(root, start)
+    stream = block_stream(root, start)
     for run in range(start, stop):
         if run % BLOCK == 0:
-            stream = _stream(root, run)
+            stream = block_stream(root, run)
         record = empty_record(horizon, environment.n_arms, with_propensities, environment.dimension)
         outcomes = np.zeros((1, program.n_outcomes))
         tallies[:] = 0.0
@@ -213,7 +214,7 @@ def _run_blocks(
     for first, size in zip(starts, sizes, strict=True):
         part = slice(done, done + size)
         results = Results(tallies[part], outcomes[part], regret[part], record)
-        program.entry(program.tables, world, _stream(root, first), state, results)
+        program.entry(program.tables, world, block_stream(root, first), state, results)
         done += size
     return Block(tallies, outcomes, regret)
 
@@ -222,5 +223,6 @@ def _tallies(program: Program, environment: Environment, runs: int) -> FloatArra
     return np.zeros((runs, program.n_statuses, environment.n_features, environment.n_arms, 3))
 
 
-def _stream(root: np.random.SeedSequence, run: int) -> np.random.Generator:
+def block_stream(root: np.random.SeedSequence, run: int) -> np.random.Generator:
+    """The stream of random numbers of the block that holds a run."""
     return generator(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run // BLOCK)))
