@@ -38,7 +38,8 @@ class DPConSE(Design):
     contrast_share : float
         Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected).
     first_window : int or None
-        Rounds of the first window, by default max(64, ceil(n / 64)) (corrected).
+        Rounds of the first window, by default ceil(n / 64), but at least 64 and at most
+        ceil(256 M log n), M the number of contexts (corrected).
 
     Raises
     ------
@@ -148,7 +149,7 @@ class DPConSE(Design):
             self.alpha,
             self.contrast_share * self.epsilon,
             (1.0 - self.contrast_share) * self.epsilon,
-            window_ends(horizon, self.first_window),
+            window_ends(horizon, self.first_window, environment.n_features),
             recording,
             by_rounds,
         )

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs import DPConSE
+from adaptinf.designs.dp_conse_kernel import window_ends
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment, FiniteContext
 
@@ -33,10 +34,11 @@ def value_at(table: pd.DataFrame, round_: int, group: int) -> float | None:
 # --- corrected ---------------------------------------------------------------------------------------------
 
 
-def literal_windows(horizon: int, first: int | None) -> list[int]:
+def literal_windows(horizon: int, first: int | None, contexts: int = 1) -> list[int]:
     """Ends of the windows: doubling lengths, a remainder shorter than half a window joins the last one."""
     half = horizon // 2
-    length = max(64, math.ceil(horizon / 64)) if first is None else first
+    largest = math.ceil(256 * contexts * math.log(horizon))
+    length = max(64, min(math.ceil(horizon / 64), largest)) if first is None else first
     ends, end = [], 0
     while end < half:
         if half - end < length / 2 and ends:
@@ -241,6 +243,14 @@ def test_windows_are_those_of_the_calendar(horizon: int, first: int | None) -> N
     log = design.run(THREE, horizon=horizon, rng=0)
     rounds = released(log, "arrivals")["round"].unique().tolist()
     assert rounds == [*literal_windows(horizon, first), horizon]
+
+
+@pytest.mark.parametrize("contexts", [1, 10])
+@pytest.mark.parametrize("horizon", [200_000, 10**6, 10**8])
+def test_the_first_window_is_of_order_m_log_n(horizon: int, contexts: int) -> None:
+    ends = window_ends(horizon, n_features=contexts).tolist()
+    assert ends == literal_windows(horizon, None, contexts)
+    assert ends[0] <= 256 * contexts * math.log(horizon) + 1
 
 
 # --- published ---------------------------------------------------------------------------------------------
