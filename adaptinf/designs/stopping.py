@@ -43,11 +43,11 @@ class NAS(StoppingRule):
 
     Notes
     -----
-    The rule halts at the first look j, at t samples, where |mean| >= h_t (1 + 1/alpha), with h_t = bound
+    The rule halts at the first look j, at t samples, where abs(mean) >= h_t (1 + 1/alpha), with h_t = bound
     sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so that all
     deviations together have probability at most beta. For independent samples with one mean, the probability
-    that the rule stops with an estimate that is off by alpha |mean| or more is at most beta, whenever it is
-    given up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential
+    that the rule stops with an estimate that is off by alpha abs(mean) or more is at most beta, whenever it
+    is given up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential
     steps stop sooner: there are fewer looks to guard against.
 
     References
@@ -146,7 +146,7 @@ class DPNAS(StoppingRule):
     epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
 
     Accuracy is that of `NAS`: for independent samples with one mean, the probability that the rule stops with
-    an estimate that is off by alpha |mean| or more is at most beta. Unless the mean is large, exponential
+    an estimate that is off by alpha abs(mean) or more is at most beta. Unless the mean is large, exponential
     steps stop sooner. Privacy holds for any samples.
 
     What enters a sum is clipped to [-bound, bound]; where clipping changes samples, the mean meant is that of

@@ -38,7 +38,7 @@ class StoppingResult:
     reason : str or None
         Why there is no estimate.
     alpha, beta : float
-        An estimate that is off by alpha |mean| or more appears with probability at most beta.
+        An estimate that is off by alpha abs(mean) or more appears with probability at most beta.
     guarantee : PrivacyGuarantee or None
         What the stopping time and the estimate, or their absence, promise; None without noise.
     noise : {"simulation", "release"} or None
@@ -60,7 +60,7 @@ class StoppingResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Means that an estimate within alpha |mean| allows: it misses with probability at most beta."""
+        """Means that an estimate within alpha abs(mean) allows: it misses with probability at most beta."""
         ends = self.estimate / (1.0 + self.alpha), self.estimate / (1.0 - self.alpha)
         return (ends[0], ends[1]) if self.estimate > 0.0 else (ends[1], ends[0])
 
@@ -144,7 +144,7 @@ class StoppingReplications:
     beta: float
 
     def wrong(self, mean: float) -> NDArray[np.bool_]:
-        """Runs whose estimate is off by alpha |mean| or more; one that did not stop has no estimate.
+        """Runs whose estimate is off by alpha abs(mean) or more; one that did not stop has no estimate.
 
         Parameters
         ----------

@@ -61,15 +61,15 @@ def stopping_time_bound(
     noise within its quantile in c_t, and then the rule stops at the latest at the first t that it looks at
     with
 
-        |mean| >= h_t (2 + 1 / alpha) + (2 s1 log(4 / beta) + 2 s2 log(8 m^2 / beta) + s3 log(4 / beta) /
+        abs(mean) >= h_t (2 + 1 / alpha) + (2 s1 log(4 / beta) + 2 s2 log(8 m^2 / beta) + s3 log(4 / beta) /
         alpha) / t,
 
     h_t = R sqrt((2 / t) log(16 m^2 / beta)), m = t or, in exponential steps, log2 t; s1 = s2 = 12 R /
     epsilon, s3 = 4 R / epsilon. NAS: h_t = R sqrt((2 / t) log(4 m^2 / beta)) and no noise.
 
-    Published: t0 = R^2 log(log(x) / beta) / (alpha mean)^2, t1 = R log(log(x) / beta) / (epsilon |mean|), t2
-    = R log(1 / beta) / (epsilon alpha |mean|), with x = R / (alpha |mean|). **As printed it fails** for x
-    near 1, where log(log(x) / beta) falls to minus infinity and the "bound" below 0 (it is returned as
+    Published: t0 = R^2 log(log(x) / beta) / (alpha mean)^2, t1 = R log(log(x) / beta) / (epsilon abs(mean)),
+    t2 = R log(1 / beta) / (epsilon alpha abs(mean)), with x = R / (alpha abs(mean)). **As printed it fails**
+    for x near 1, where log(log(x) / beta) falls to minus infinity and the "bound" below 0 (it is returned as
     printed, and NaN where log(x) < beta), and in principle for tiny epsilon: `stopping_time_closed_form` is
     what holds. Even so it is at least 12 times the explicit bound wherever log(x) >= 1 and epsilon >= 1e-3,
     as far as we looked.
@@ -140,7 +140,7 @@ def stopping_time_lower_bound(
     Returns
     -------
     float or ndarray
-        R log(1 / beta) / (12 alpha |mean| epsilon).
+        R log(1 / beta) / (12 alpha abs(mean) epsilon).
 
     Raises
     ------
@@ -192,8 +192,8 @@ def stopping_time_order(
     Returns
     -------
     float or ndarray
-        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha |mean|): an order, its constant
-        is taken to be 1.
+        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)): an order, its
+        constant is taken to be 1.
 
     Raises
     ------

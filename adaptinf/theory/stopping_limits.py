@@ -33,9 +33,9 @@ def stopping_time_closed_form(
     Returns
     -------
     float or ndarray
-        2000 (t0 + t1 + t2) with t0 = R^2 L / (alpha mean)^2, t1 = R L / (epsilon |mean|), t2 = R log(1 /
-        beta) / (epsilon alpha |mean|) and L = log(max(1, log(R / (alpha |mean|)), log(R / (epsilon |mean|)))
-        / beta).
+        2000 (t0 + t1 + t2) with t0 = R^2 L / (alpha mean)^2, t1 = R L / (epsilon abs(mean)), t2 = R log(1 /
+        beta) / (epsilon alpha abs(mean)) and L = log(max(1, log(R / (alpha abs(mean))), log(R / (epsilon
+        abs(mean)))) / beta).
 
     Raises
     ------
@@ -44,8 +44,8 @@ def stopping_time_closed_form(
 
     Notes
     -----
-    The paper's Theorem 3.3 has L = log(log(R / (alpha |mean|)) / beta), which is too small where epsilon is
-    tiny, and where alpha |mean| is near R, down to bounds below 0.
+    The paper's Theorem 3.3 has L = log(log(R / (alpha abs(mean))) / beta), which is too small where epsilon
+    is tiny, and where alpha abs(mean) is near R, down to bounds below 0.
 
     References
     ----------
@@ -91,7 +91,7 @@ def private_stopping_limit(
     Returns
     -------
     float or ndarray
-        log(1 / beta) / (2 log(1 + d (e^epsilon - 1))), d = alpha |mean| / ((1 + alpha) R).
+        log(1 / beta) / (2 log(1 + d (e^epsilon - 1))), d = alpha abs(mean) / ((1 + alpha) R).
 
     Raises
     ------
@@ -101,9 +101,9 @@ def private_stopping_limit(
     Notes
     -----
     The stream takes the values -R and R only. For rules that are epsilon-private in one sample and whose
-    estimate, whatever the law on [-R, R], is off by alpha |mean| or more with probability at most beta. The
-    paper's R log(1 / beta) / (12 alpha |mean| epsilon) is proved for epsilon up to 2.9, and about six times
-    smaller where epsilon and alpha are small.
+    estimate, whatever the law on [-R, R], is off by alpha abs(mean) or more with probability at most beta.
+    The paper's R log(1 / beta) / (12 alpha abs(mean) epsilon) is proved for epsilon up to 2.9, and about six
+    times smaller where epsilon and alpha are small.
 
     References
     ----------
@@ -158,7 +158,7 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
     Notes
     -----
     The stream takes the values -R and R only. For rules that stop with probability 1 and whose estimate,
-    whatever the law on [-R, R], is off by alpha |mean| or more with probability at most beta.
+    whatever the law on [-R, R], is off by alpha abs(mean) or more with probability at most beta.
 
     References
     ----------
