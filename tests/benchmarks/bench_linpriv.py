@@ -10,12 +10,11 @@ import functools
 import math
 import random
 import sys
-import time
-from collections.abc import Callable
 
 import numba
 import numpy as np
 import pytest
+from bench_private_ucb import best_time
 
 from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.privacy.noise import generator, laplace
@@ -23,24 +22,13 @@ from adaptinf.simulation.linear import LinearArms
 
 pytestmark = pytest.mark.benchmark
 
-SIZE, HORIZON, REPLICATIONS, LITERAL, REPEATS = 5, 100_000, 20, 2_000, 3
+SIZE, HORIZON, REPLICATIONS, LITERAL = 5, 100_000, 20, 2_000
 
 
 def coefficients() -> np.ndarray:
     """Nonnegative unit vectors, one an arm."""
     theta = np.abs(np.random.default_rng(0).normal(size=(SIZE, SIZE)))
     return np.asarray(theta / np.linalg.norm(theta, axis=1)[:, None])
-
-
-def best_time(*tasks: Callable[[], object]) -> list[float]:
-    """Shortest processor time of each task; the tasks take turns, so that all see the same machine."""
-    best = [math.inf] * len(tasks)
-    for _ in range(REPEATS):
-        for i, task in enumerate(tasks):
-            start = time.process_time()
-            task()
-            best[i] = min(best[i], time.process_time() - start)
-    return best
 
 
 @numba.njit(error_model="numpy")
