@@ -201,7 +201,8 @@ def _log_delta(epsilon: float, ratio: float) -> tuple[float, float]:
     a = epsilon / ratio - 0.5 * ratio
     b = epsilon / ratio + 0.5 * ratio
     log_density = -0.5 * a * a - 0.5 * math.log(2.0 * math.pi)
-    if a < -5.0:
+    if a < -1.0:
+        # delta is above 2/3: what is missing to 1 is the number to be accurate about
         complement = float(special.ndtr(a)) + math.exp(log_density) * _mills(b)
         return math.log1p(-complement), math.inf
     if ratio < 1.0:

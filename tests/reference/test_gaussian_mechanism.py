@@ -41,6 +41,15 @@ def test_scale_is_the_smallest_valid_one_to_twelve_digits(epsilon: float) -> Non
             assert literal_delta(epsilon, 1 / (mp.mpf(scale) * (1 - mp.mpf(10) ** -12))) > mp.mpf(delta)
 
 
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_scale_is_valid_where_delta_is_close_to_one(epsilon: float) -> None:
+    with mp.workdps(60):
+        for delta in (0.7, 0.99, 1 - 1e-4, 1 - 1e-5, 1 - 1e-6, 1 - 1e-9):
+            scale = analytic_scale(epsilon, delta)
+            assert literal_delta(epsilon, 1 / mp.mpf(scale)) <= mp.mpf(delta)
+            assert literal_delta(epsilon, 1 / (mp.mpf(scale) * (1 - mp.mpf(10) ** -12))) > mp.mpf(delta)
+
+
 def test_scale_at_extreme_deltas_and_in_proportion_to_the_sensitivity() -> None:
     with mp.workdps(80):
         for epsilon, delta in [(1.0, 1e-300), (1e-6, 1e-100), (0.5, 0.9), (5.0, 1 - 1e-9), (1e-3, 0.999)]:
