@@ -224,7 +224,7 @@ class PrivateUCB(Design):
         Constant of the confidence width (corrected).
     noise_width : {"quantile", "tail-bound"}
         What the corrected index allows for the noise: its exact 1 - 1/t quantile, or the Chan-Shi-Song bound
-        that fails with probability 1/t, as proofs use it, which is up to three times as wide.
+        that fails with probability 1/t, as proofs use it: 1.3 to 3.4 times as wide for t from 100 to 10^6.
     delta : float or None
         Failure probability in the published index; by default 1 / horizon, as the paper gives no value.
     relaxation : bool

@@ -71,6 +71,16 @@ def test_tables_hold_the_bound_of_every_law(counter: str) -> None:
 
 
 @pytest.mark.parametrize("counter", ["hybrid", "binary"])
+def test_how_much_wider_than_the_quantile_the_bound_is(counter: str) -> None:
+    grid, bounds = counter_tail_bounds(counter, 1_000_000)
+    quantiles = counter_quantiles(counter, 1_000_000)[1]
+    occurring = quantiles[-1] > 0.0
+    ratio = (bounds / np.where(occurring, quantiles, 1.0))[grid >= 100.0][:, occurring]
+    assert 1.3 < ratio.min() < 1.4
+    assert 3.3 < ratio.max() < 3.4
+
+
+@pytest.mark.parametrize("counter", ["hybrid", "binary"])
 def test_private_ucb_decides_by_the_bound(counter: str) -> None:
     horizon, epsilon = 700, 0.8
     design = PrivateUCB(epsilon=epsilon, counter=counter, noise_width="tail-bound")
