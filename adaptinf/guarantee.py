@@ -284,9 +284,9 @@ def _number_problems(name: str, value: object, highest: float) -> list[str]:
 
 def _choice_problems(guarantee: PrivacyGuarantee) -> list[str]:
     return [
-        f"{name} must be {' or '.join(map(repr, allowed))}, got {getattr(guarantee, name)!r}"
+        f"{name} must be {' or '.join(map(repr, allowed))}, got {getattr(guarantee, name)!r:.60}"
         for name, allowed in _CHOICES.items()
-        if getattr(guarantee, name) not in allowed
+        if not isinstance(getattr(guarantee, name), str) or getattr(guarantee, name) not in allowed
     ]
 
 

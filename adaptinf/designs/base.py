@@ -13,7 +13,7 @@ from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import count_problem, flag_problem, plain_fields, seed_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
@@ -43,6 +43,7 @@ class Design(ABC):
         problems = self._problems()
         if problems:
             raise ParameterError(type(self).__name__, problems)
+        plain_fields(self)
 
     @abstractmethod
     def _problems(self) -> list[str]:
@@ -72,7 +73,13 @@ class Design(ABC):
         -------
         PrivacyGuarantee or None
             None for a design that promises none.
+
+        Raises
+        ------
+        ParameterError
+            If `horizon` or `n_arms` is not a whole number of at least 1.
         """
+        self._refuse_sizes(horizon, n_arms)
         return None
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
@@ -92,6 +99,11 @@ class Design(ABC):
         """
         whole = self.guarantee(horizon, n_arms)
         return None if whole is None else whole.reward_level()
+
+    def _refuse_sizes(self, horizon: Any, n_arms: Any) -> None:
+        problems = count_problem("horizon", horizon) + count_problem("n_arms", n_arms)
+        if problems:
+            raise ParameterError(f"{type(self).__name__}.guarantee", problems)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end, one a column of `Replications.outcomes`."""
@@ -153,7 +165,7 @@ class Design(ABC):
         Raises
         ------
         ParameterError
-            If the horizon or the number of arms does not fit the design.
+            Listing everything that does not fit, before anything is drawn.
         """
         return next(self.logs(env, horizon, 1, rng))
 
@@ -184,8 +196,13 @@ class Design(ABC):
         ------
         AdaptiveLog
             A log with arrays of its own.
+
+        Raises
+        ------
+        ParameterError
+            Listing everything that does not fit, before anything is drawn.
         """
-        self._check(env, horizon, replications, start)
+        self._check(env, horizon, replications, rng, start)
         for run in iterate_runs(self, env, horizon, start, replications, rng):
             yield self._placed(env)._log(run, env, horizon)
 
@@ -228,9 +245,9 @@ class Design(ABC):
         Raises
         ------
         ParameterError
-            If the horizon, the replications or the number of arms do not fit.
+            Listing everything that does not fit, before anything is drawn.
         """
-        self._check(env, horizon, replications, start, n_jobs)
+        self._check(env, horizon, replications, rng, start, n_jobs, by_rounds)
         looped = not self._has_shortcut(env) if by_rounds is None else by_rounds
         if not looped and not self._has_shortcut(env):
             raise ParameterError(type(self).__name__, [f"by_rounds=False: there is no shortcut in {env!r}"])
@@ -246,16 +263,28 @@ class Design(ABC):
             truth=env.means,
         )
 
-    def _check(self, env: Environment, horizon: int, replications: int, start: int, n_jobs: int = 1) -> None:
+    def _check(
+        self,
+        env: Any,
+        horizon: int,
+        replications: int,
+        rng: Any,
+        start: int,
+        n_jobs: int = 1,
+        by_rounds: Any = None,
+    ) -> None:
         problems = count_problem("horizon", horizon, low=self.min_horizon)
         problems += count_problem("replications", replications)
         problems += count_problem("start", start, low=0)
+        problems += seed_problem(rng) + flag_problem("by_rounds", by_rounds)
         if not problems and (start % BLOCK or start >= replications):
             problems.append(f"start must be a multiple of {BLOCK} below replications, got {start}")
         if n_jobs != -1:
             problems += count_problem("n_jobs, where it is not -1,", n_jobs)
-        if not count_problem("horizon", horizon):
-            problems += self._environment_problems(env, horizon)
+        if not isinstance(env, Environment):
+            problems.append(f"env must be an environment, such as BernoulliArms([0.3, 0.5]), got {env!r:.60}")
+        elif not count_problem("horizon", horizon):
+            problems += self._environment_problems(env, horizon) + env.horizon_problems(horizon)
         if problems:
             raise ParameterError(type(self).__name__, problems)
 

@@ -109,6 +109,7 @@ class DPConSE(Design):
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What actions and releases promise for a record: windows and halves are disjoint."""
+        self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
             return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
         contrasts = PrivacyGuarantee(self.contrast_share * self.epsilon, unit="record", notion="anticipating")
@@ -119,6 +120,7 @@ class DPConSE(Design):
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
         """With contexts and coins fixed, a reward moves one sum of rewards and no count."""
+        self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
             return None
         return PrivacyGuarantee(epsilon=self.contrast_share * self.epsilon)

@@ -33,7 +33,7 @@ def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
 
 def _epoch_problems(env: Environment, horizon: int, beta: float | None, epsilon: float) -> list[str]:
     shortest = shortest_horizon(env.n_arms, beta, epsilon)
-    if horizon >= shortest:
+    if env.n_arms < 2 or horizon >= shortest:
         return []
     return [
         f"horizon must be at least {shortest:,}, the rounds of the first epoch with {env.n_arms} arms, "
@@ -203,6 +203,7 @@ class PrivateSuccessiveElimination(Design):
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions and the noisy means promise, parallel over arms and over fresh epochs."""
+        self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
         return parallel(*[mean] * n_arms)
 

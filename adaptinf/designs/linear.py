@@ -35,7 +35,7 @@ _NORM_ROUNDING = 1e-12
 
 
 def _failure_problems(failure: float | None) -> list[str]:
-    return [] if failure is None else number_problem("failure", failure, 0.0, 1.0, open_low=True)
+    return [] if failure is None else number_problem("failure", failure, 1e-200, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,8 +283,10 @@ class LinPriv(Design):
         Raises
         ------
         ParameterError
-            With the published calibration, where `dimension` is not given.
+            With the published calibration, where `dimension` is not given; if `horizon` or `n_arms` is not a
+            whole number of at least 1.
         """
+        self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)
         if self.calibration == "published":
             if self.dimension is None:

@@ -20,7 +20,14 @@ from adaptinf.designs.stopping_streams import open_stream
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import (
+    choice_problem,
+    count_problem,
+    flag_problem,
+    number_problem,
+    plain_fields,
+    seed_problem,
+)
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, POOL
@@ -57,6 +64,7 @@ class StoppingRule(ABC):
         problems = self._problems()
         if problems:
             raise ParameterError(type(self).__name__, problems)
+        plain_fields(self)
 
     def _problems(self) -> list[str]:
         """What is wrong with the parameters."""
@@ -131,6 +139,7 @@ class StoppingRule(ABC):
         """
         problems = count_problem("replications", replications)
         problems += [] if n_jobs == -1 else count_problem("n_jobs, where it is not -1,", n_jobs)
+        problems += seed_problem(rng) + flag_problem("by_rounds", by_rounds)
         self._refuse(problems + self._environment_problems(env, max_rounds))
         values = _two_values(env) if self.steps == "exponential" else None
         looped = values is None if by_rounds is None else by_rounds
@@ -202,10 +211,10 @@ class StoppingRule(ABC):
     ) -> StoppingResult:
         """One run, on data or in an environment."""
         if isinstance(stream, Environment):
-            self._refuse(self._environment_problems(stream, max_rounds))
+            self._refuse(seed_problem(rng) + self._environment_problems(stream, max_rounds))
             outcome = self._outcomes(stream, 1, seed_sequence(rng), int(max_rounds or 0), 1)[0]
             return self._result(outcome, "simulation", max_rounds)
-        self._refuse([] if max_rounds is None else count_problem("max_rounds", max_rounds))
+        self._refuse(seed_problem(rng) + _end_problem(max_rounds))
         bound = float(self.bound)
         samples = open_stream(stream, bound, self.guarantee() is not None, type(self).__name__)
         source = noise or SimulatedNoise(block_stream(seed_sequence(rng), 0))
@@ -254,6 +263,10 @@ class StoppingRule(ABC):
     def _refuse(self, problems: list[str]) -> None:
         if problems:
             raise ParameterError(type(self).__name__, problems)
+
+
+def _end_problem(max_rounds: Any) -> list[str]:
+    return [] if max_rounds is None else count_problem("max_rounds", max_rounds)
 
 
 def _open_share_problem(name: str, value: Any) -> list[str]:

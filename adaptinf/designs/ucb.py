@@ -299,6 +299,7 @@ class PrivateUCB(Design):
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions and the noisy sums promise, parallel over the arms' counters."""
+        self._refuse_sizes(horizon, n_arms)
         if self.calibration == "corrected":
             return PrivacyGuarantee(epsilon=float(self.epsilon))
         reason = (

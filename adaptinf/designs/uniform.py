@@ -127,6 +127,7 @@ class Uniform(Design):
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Nothing of the data enters the actions: epsilon is 0 for whole records."""
+        self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=0.0, unit="record")
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:

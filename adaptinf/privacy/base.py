@@ -10,13 +10,40 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import (
+    LARGEST,
+    choice_problem,
+    number_array,
+    number_problem,
+    plain_fields,
+    seed_problem,
+)
 from adaptinf.privacy.release import GRID_UNITS, to_units
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
-__all__ = ["BACKENDS", "Mechanism", "draws_from", "finite", "probabilities", "whole_numbers", "whole_units"]
+__all__ = [
+    "BACKENDS",
+    "Mechanism",
+    "draws_from",
+    "finite",
+    "number",
+    "probabilities",
+    "reals",
+    "source_problems",
+    "whole_numbers",
+    "whole_units",
+]
 
 BACKENDS = ("simulation", "release")
+
+
+def source_problems(rng: RandomSource | None, backend: str) -> list[str]:
+    """Say what is wrong with a backend, or with a source of randomness for it."""
+    problems = choice_problem("backend", backend, BACKENDS)
+    if not problems and backend == "release":
+        seeded = ["rng must be left out: noise of the release backend is never seeded"]
+        return [] if rng is None else seeded
+    return problems + seed_problem(rng)
 
 
 def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.random.Generator | None:
@@ -25,11 +52,9 @@ def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.rando
     Raises
     ------
     ParameterError
-        If the backend is unknown, or a release is to be seeded.
+        If the backend is unknown, the source is none, or a release is to be seeded.
     """
-    problems = choice_problem("backend", backend, BACKENDS)
-    if backend == "release" and rng is not None:
-        problems.append("rng must be left out: noise of the release backend is never seeded")
+    problems = source_problems(rng, backend)
     if problems:
         raise ParameterError(subject, problems)
     return None if backend == "release" else np.random.default_rng(rng)
@@ -37,11 +62,12 @@ def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.rando
 
 def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: bool) -> list[int]:
     """Statistics in grid units; with `on_grid`, an error where one is not a whole number of units."""
-    measured = values / sensitivity * GRID_UNITS
-    if on_grid and np.any(np.abs(measured - np.rint(measured)) > 1e-15 * np.abs(measured)):
-        raise ParameterError(
-            subject, ["values must be multiples of sensitivity / 2^20 where on_grid is True"]
-        )
+    if on_grid:
+        measured = values / sensitivity * GRID_UNITS
+        if np.any(np.abs(measured - np.rint(measured)) > 1e-15 * np.abs(measured)):
+            raise ParameterError(
+                subject, ["values must be multiples of sensitivity / 2^20 where on_grid is True"]
+            )
     return to_units(values, sensitivity)
 
 
@@ -61,6 +87,7 @@ class Mechanism(ABC):
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True) + self._problems()
         if problems:
             raise ParameterError(type(self).__name__, problems)
+        plain_fields(self)
 
     @abstractmethod
     def _problems(self) -> list[str]:
@@ -84,12 +111,30 @@ class Mechanism(ABC):
         return float(self.epsilon), 0.0, ()
 
 
+def reals(subject: str, values: ArrayLike, name: str = "values") -> FloatArray:
+    """Values as an array of floats, or an error where they are not numbers."""
+    array = number_array(values)
+    if array is None:
+        raise ParameterError(subject, [f"{name} must be numbers in rows of one length, got {values!r:.60}"])
+    return array
+
+
 def finite(subject: str, values: ArrayLike) -> FloatArray:
     """Values as an array of finite floats, or an error."""
-    array = np.asarray(values, dtype=np.float64)
+    array = reals(subject, values)
     if not np.isfinite(array).all():
         raise ParameterError(subject, ["values must be finite"])
+    if (np.abs(array) > LARGEST).any():
+        raise ParameterError(subject, [f"values must be at most {LARGEST:g} in size"])
     return array
+
+
+def number(subject: str, value: ArrayLike) -> float:
+    """One finite number, or an error."""
+    array = finite(subject, value)
+    if array.ndim > 0:
+        raise ParameterError(subject, [f"takes one number, got shape {array.shape}"])
+    return float(array)
 
 
 def whole_numbers(subject: str, values: ArrayLike) -> IntArray:
@@ -102,7 +147,7 @@ def whole_numbers(subject: str, values: ArrayLike) -> IntArray:
 
 def probabilities(subject: str, p: ArrayLike) -> FloatArray:
     """Probabilities strictly between 0 and 1 as an array, or an error."""
-    array = np.asarray(p, dtype=np.float64)
+    array = reals(subject, p, "p")
     if not ((array > 0.0) & (array < 1.0)).all():
         raise ParameterError(subject, ["p must lie strictly between 0 and 1"])
     return array

@@ -14,7 +14,7 @@ from scipy import special
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, count_problem, number_problem
-from adaptinf.privacy.base import draws_from, finite, probabilities
+from adaptinf.privacy.base import draws_from, finite, number, probabilities, source_problems
 from adaptinf.privacy.counters import CONTINUAL_SUMS, counter_scales, counter_slots, noise_nodes
 from adaptinf.privacy.gaussian import analytic_scale, discrete_scale
 from adaptinf.privacy.laplace_sums import noise_quantile
@@ -128,13 +128,15 @@ class Counter:
         backend: str = "simulation",
     ) -> None:
         problems = number_problem("epsilon", epsilon, 0.0, open_low=True)
-        problems += choice_problem("mechanism", mechanism, CONTINUAL_SUMS)
+        unknown = choice_problem("mechanism", mechanism, CONTINUAL_SUMS)
+        problems += unknown
         problems += count_problem("dimension", dimension)
         if horizon is not None:
             problems += count_problem("horizon", horizon)
-        elif mechanism == "binary":
+        elif not unknown and mechanism == "binary":
             problems.append("horizon is needed by the binary mechanism")
         problems += _range_problems(low, high, sensitivity) + _noise_problems(noise, delta, mechanism)
+        problems += source_problems(rng, backend)
         if problems:
             raise ParameterError("Counter", problems)
         self.epsilon, self.delta, self.noise = float(epsilon), float(delta), noise
@@ -169,6 +171,14 @@ class Counter:
         if self.noise == "gaussian":
             return 0.0, self.sensitivity * self._normal_scale()
         return counter_scales(self.mechanism, self.epsilon, self.horizon or 1, self.sensitivity)
+
+    def __repr__(self) -> str:
+        horizon = "" if self.horizon is None else f", horizon={self.horizon}"
+        delta = "" if self.noise == "laplace" else f", delta={self.delta:g}, noise={self.noise!r}"
+        return (
+            f"<Counter: {self.count} items; epsilon={self.epsilon:g}{delta}, mechanism={self.mechanism!r}"
+            f"{horizon}, dimension={self.dimension}, backend={self.backend!r}>"
+        )
 
     def add(self, item: ArrayLike) -> Any:
         """Add an item and return the noisy sum of all items so far.
@@ -254,7 +264,7 @@ class Counter:
         float
             The chi quantile for normal noise; see `laplace_norm_bound` otherwise.
         """
-        probability = float(probabilities("Counter.norm_bound", probability))
+        probability = float(probabilities("Counter.norm_bound", number("Counter.norm_bound", probability)))
         trunk_terms, node_terms, level = self._law(count)
         trunk, node = self.scales
         log_failure = math.log1p(-probability)
@@ -365,12 +375,13 @@ def _range_problems(low: float, high: float, sensitivity: float | None) -> list[
 
 def _noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
     problems = choice_problem("noise", noise, ("laplace", "gaussian"))
-    if noise == "gaussian":
-        problems += number_problem("delta", delta, 0.0, 1.0, open_low=True)
-        if delta == 1.0:
-            problems.append("delta must be below 1")
+    if not problems and noise == "gaussian":
+        share = number_problem("delta", delta, 0.0, 1.0, open_low=True)
+        if not share and delta == 1.0:
+            share = ["delta must be below 1"]
+        problems += share
         if mechanism != "binary":
             problems.append("normal noise needs the binary mechanism and its horizon")
-    elif delta != 0.0:
-        problems.append(f"delta must be 0 with Laplace noise, got {delta!r}")
+    elif number_problem("delta", delta, 0.0, 0.0):
+        problems.append(f"delta must be 0 with Laplace noise, got {delta!r:.60}")
     return problems

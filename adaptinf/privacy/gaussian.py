@@ -21,6 +21,8 @@ CLASSICAL_LIMIT = (
 """Why a classical calibration is refused."""
 
 # relative; the solver below is good to about 1e-14
+# from here on M(x) is 1 / x up to a relative 1e-14, and the difference of two has cancelled
+_FAR = 1e7
 _MARGIN = 1e-13
 _SMOOTHING = 3.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
@@ -65,7 +67,6 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     return math.exp(_log_delta(float(epsilon), sensitivity / scale)[0])
 
 
-@functools.lru_cache(maxsize=1024)
 def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Smallest standard deviation of normal noise that is (epsilon, delta)-differentially private.
 
@@ -98,6 +99,12 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     problems = _budget_problems(epsilon, delta, sensitivity)
     if problems:
         raise ParameterError("analytic_scale", problems)
+    return float(sensitivity) * _unit_scale(float(epsilon), float(delta))
+
+
+@functools.lru_cache(maxsize=1024)
+def _unit_scale(epsilon: float, delta: float) -> float:
+    """`analytic_scale` at a sensitivity of 1."""
     target = math.log(delta)
     low, high = -1.0, 1.0
     while _log_delta(epsilon, math.exp(low))[0] > target:
@@ -114,7 +121,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
         if abs(following - at) <= 1e-16 * max(1.0, abs(at)):
             break
         at = following
-    return float(sensitivity * math.exp(-at) * (1.0 + _MARGIN))
+    return math.exp(-at) * (1.0 + _MARGIN)
 
 
 def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -186,10 +193,10 @@ def discrete_scale(scale: float) -> float:
 def _budget_problems(epsilon: float, delta: float, sensitivity: float) -> list[str]:
     problems = number_problem("epsilon", epsilon, 0.0, open_low=True)
     problems += number_problem("sensitivity", sensitivity, 0.0, open_low=True)
-    problems += number_problem("delta", delta, 0.0, 1.0, open_low=True)
-    if delta == 1.0:
-        problems.append("delta must be below 1")
-    return problems
+    share = number_problem("delta", delta, 0.0, 1.0, open_low=True)
+    if not share and delta == 1.0:
+        share = ["delta must be below 1"]
+    return problems + share
 
 
 def _log_delta(epsilon: float, ratio: float) -> tuple[float, float]:
@@ -209,9 +216,11 @@ def _log_delta(epsilon: float, ratio: float) -> tuple[float, float]:
         # minus the slope of M has one sign: its integral from a to b has no cancellation
         x = a + 0.5 * ratio * (_NODES + 1.0)
         difference = 0.5 * ratio * float(_WEIGHTS @ _minus_mills_slope(x))
-    else:
+    elif a < _FAR:
         difference = _mills(a) - _mills(b)
-    return log_density + math.log(difference), difference
+    else:
+        difference = ratio / a / b
+    return log_density + (math.log(difference) if difference > 0.0 else -math.inf), difference
 
 
 def _mills(x: float) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from adaptinf.compilation import compiled, kernel
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem
-from adaptinf.privacy.base import Mechanism, draws_from, finite, probabilities, whole_numbers
+from adaptinf.privacy.base import Mechanism, draws_from, finite, number, probabilities, reals, whole_numbers
 from adaptinf.privacy.noise import uniform
 from adaptinf.privacy.release import discrete_laplace, scale_above
 from adaptinf.typing import FloatArray, IntArray, RandomSource
@@ -73,7 +73,7 @@ class DiscreteLaplace(Mechanism):
         >>> float(DiscreteLaplace(epsilon=1.0).probability(0).round(6))
         0.462117
         """
-        k = np.asarray(k, dtype=np.float64)
+        k = reals("DiscreteLaplace.probability", k, "k")
         weight = math.tanh(0.5 / self.scale) * np.exp(-np.abs(k) / self.scale)
         return np.where(k == np.rint(k), weight, 0.0)
 
@@ -85,7 +85,7 @@ class DiscreteLaplace(Mechanism):
         >>> DiscreteLaplace(epsilon=np.log(2.0)).tail([-1.0, 0.0, 1.0]).round(6)
         array([0.666667, 0.333333, 0.166667])
         """
-        k = np.floor(np.asarray(x, dtype=np.float64))
+        k = np.floor(reals("DiscreteLaplace.tail", x, "x"))
         # the atom at the upper end belongs to P(Z > k) for k >= 0 and to the complement below
         steps = np.where(k >= 0.0, k + 1.0, -k)
         side = np.exp(-steps / self.scale) / (1.0 + math.exp(-1.0 / self.scale))
@@ -253,7 +253,7 @@ class TruncatedLaplace(Mechanism):
 
     def _at(self, center: float) -> tuple[int, float, float]:
         """Whole part of a centre, and q and 1 + q - q^(m + 1)."""
-        whole = int(self._centers("TruncatedLaplace", center))
+        whole = int(self._centers("TruncatedLaplace", number("TruncatedLaplace", center)))
         ratio = math.exp(-self.rate)
         return whole, ratio, 1.0 + ratio - ratio ** (whole + 1)
 
@@ -272,7 +272,7 @@ class TruncatedLaplace(Mechanism):
         True
         """
         whole, _, total = self._at(center)
-        k = np.asarray(k, dtype=np.float64)
+        k = reals("TruncatedLaplace.probability", k, "k")
         weight = -math.expm1(-self.rate) / total * np.exp(-self.rate * np.abs(k - whole))
         return np.where((k == np.rint(k)) & (k >= 0.0), weight, 0.0)
 
@@ -285,10 +285,10 @@ class TruncatedLaplace(Mechanism):
         array([1.    , 0.3371])
         """
         whole, ratio, total = self._at(center)
-        k = np.floor(np.asarray(x, dtype=np.float64))
+        k = np.floor(reals("TruncatedLaplace.tail", x, "x"))
         right = np.exp(-self.rate * np.maximum(k + 1.0 - whole, 0.0)) / total
         left = 1.0 - (np.exp(-self.rate * np.maximum(whole - k, 0.0)) - ratio ** (whole + 1)) / total
-        return np.where(k >= whole, right, np.where(k >= 0.0, left, 1.0))
+        return np.where(k >= whole, right, np.where(k < 0.0, 1.0, left))
 
     def quantile(self, p: ArrayLike, center: float) -> FloatArray:
         """The smallest whole number that the released one stays at or below with probability at least p.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from adaptinf.parameters import choice_problem, number_problem
-from adaptinf.privacy.base import Mechanism, draws_from, finite, probabilities, whole_units
+from adaptinf.privacy.base import Mechanism, draws_from, finite, probabilities, reals, whole_units
 from adaptinf.privacy.gaussian import CLASSICAL_LIMIT, analytic_scale, classical_scale, discrete_scale
 from adaptinf.privacy.release import (
     GRID_UNITS,
@@ -84,7 +84,7 @@ class Laplace(Mechanism):
         >>> Laplace(epsilon=1.0).tail([0.0, np.log(50.0)])
         array([0.5 , 0.01])
         """
-        x = np.asarray(x, dtype=np.float64)
+        x = reals("Laplace.tail", x, "x")
         half = 0.5 * np.exp(-np.abs(x) / self.scale)
         return np.asarray(np.where(x >= 0.0, half, 1.0 - half))
 
@@ -199,7 +199,7 @@ class Gaussian(Mechanism):
 
     def _problems(self) -> list[str]:
         problems = number_problem("delta", self.delta, 0.0, 1.0, open_low=True)
-        if self.delta == 1.0:
+        if not problems and self.delta == 1.0:
             problems.append("delta must be below 1")
         problems += number_problem("sensitivity", self.sensitivity, 0.0, open_low=True)
         problems += choice_problem("calibration", self.calibration, ("analytic", "classical"))
@@ -220,7 +220,7 @@ class Gaussian(Mechanism):
 
     def tail(self, x: ArrayLike) -> FloatArray:
         """Probability that the noise of a coordinate exceeds x."""
-        return np.asarray(special.ndtr(-np.asarray(x, dtype=np.float64) / self.scale))
+        return np.asarray(special.ndtr(-reals("Gaussian.tail", x, "x") / self.scale))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
         """The x that the noise of a coordinate stays at or below with probability p."""

@@ -142,7 +142,10 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
 
 def _common_problems(dimension: int, log_failure: float) -> list[str]:
     problems = count_problem("dimension", dimension)
-    return problems + number_problem("-log_failure", -log_failure, 0.0, open_low=True)
+    wrong = number_problem("log_failure", log_failure, -math.inf)
+    if not wrong and log_failure >= 0.0:
+        wrong = [f"log_failure must be below 0, got {log_failure!r}"]
+    return problems + wrong
 
 
 def _refuse(subject: str, problems: list[str]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import MissingDependencyError, ParameterError
-from adaptinf.parameters import count_problem, number_problem
+from adaptinf.parameters import count_problem, number_array, number_problem
 from adaptinf.typing import IntArray
 
 __all__ = [
@@ -72,9 +72,12 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     problems = number_problem("width", width, 0.0, open_low=True)
     if problems:
         raise ParameterError("to_grid", problems)
-    units = np.rint(np.asarray(values, dtype=np.float64) / width * GRID_UNITS)
-    if not np.all(np.abs(units) <= _EXACT):
+    array = number_array(values)
+    if array is None:
+        raise ParameterError("to_grid", [f"values must be numbers in rows of one length, got {values!r:.60}"])
+    if not np.all(np.abs(array) <= _EXACT / GRID_UNITS * width):
         raise ParameterError("to_grid", ["values must be finite and below 2^33 widths"])
+    units = np.rint(array / width * GRID_UNITS)
     return units.astype(np.int64)
 
 

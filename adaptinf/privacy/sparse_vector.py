@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import number_problem
-from adaptinf.privacy.base import Mechanism, draws_from, finite, probabilities
+from adaptinf.privacy.base import Mechanism, draws_from, finite, number, probabilities, reals
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, scale_above, to_units
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
@@ -98,7 +98,7 @@ class SparseVector(Mechanism):
         >>> SparseVector(epsilon=3.0).tail([0.0, 1.0, -1.0]).round(6)
         array([0.5    , 0.27591, 0.72409])
         """
-        x = np.asarray(x, dtype=np.float64)
+        x = reals("SparseVector.tail", x, "x")
         wide = max(self.threshold_scale, self.query_scale)
         narrow = min(self.threshold_scale, self.query_scale)
         distance = np.abs(x)
@@ -270,6 +270,10 @@ class Questions:
         else:
             self._threshold = generator.laplace(scale=mechanism.threshold_scale)
 
+    def __repr__(self) -> str:
+        state = "stopped" if self.stopped else "waiting"
+        return f"<Questions: {self.asked} asked, {state}; {self.mechanism!r}>"
+
     def above(self, value: float, threshold: float = 0.0) -> bool:
         """Whether a statistic is above its threshold, with noise.
 
@@ -283,13 +287,14 @@ class Questions:
         Raises
         ------
         ParameterError
-            If a value is not finite, or the run has stopped: a further answer would need a further budget.
+            If one of them is not a finite number, or the run has stopped: a further answer would need a
+            further budget.
         """
         if self.stopped:
             raise ParameterError(
                 "Questions.above", ["the run has stopped: start another one, which costs epsilon again"]
             )
-        value, threshold = finite("Questions.above", [value, threshold]).tolist()
+        value, threshold = number("Questions.above", value), number("Questions.above", threshold)
         self.asked += 1
         self.stopped = self._margin(value, threshold) >= self._threshold
         return self.stopped

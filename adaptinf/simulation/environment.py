@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import number_array
 from adaptinf.simulation.run import EnvironmentTables
 from adaptinf.typing import FloatArray
 
@@ -56,6 +57,10 @@ class Environment:
     def n_features(self) -> int:
         """Number of contexts that can arrive, 1 where there are none."""
         return max(1, len(self.features))
+
+    def horizon_problems(self, horizon: int) -> list[str]:
+        """What is wrong with a horizon here: data that are given come to an end."""
+        return []
 
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
@@ -131,11 +136,11 @@ def environment_tables(
 
 def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
     """Values as an array of floats; what is not a number joins the problems."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    array = number_array(values)
+    if array is None:
         problems.append(f"{name} must be numbers in rows of one length, got {values!r:.60}")
         return np.zeros(0)
+    return array
 
 
 def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:

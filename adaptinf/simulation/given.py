@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import number_array
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
 from adaptinf.simulation.run import POOL, TABLEAU, EnvironmentTables
 from adaptinf.typing import FloatArray
@@ -56,7 +57,7 @@ class Tableau(Environment):
             )
         if raw.shape != (array.shape[0],):
             problems.append(f"contexts must have one entry a round ({array.shape[0]}), got shape {raw.shape}")
-        elif (raw < 0).any() or (raw != np.floor(raw)).any():
+        elif not ((raw >= 0) & (raw < raw.size + 1_000) & (raw == np.floor(raw))).all():
             problems.append("contexts must be the integers 0, 1, 2, ...")
         refuse("Tableau", problems)
         codes = raw.astype(np.int64)
@@ -77,13 +78,16 @@ class Tableau(Environment):
             TABLEAU, self.means, arrivals=np.ones((1, n_features)), tableau=(array, codes)
         )
 
+    def horizon_problems(self, horizon: int) -> list[str]:
+        """What is wrong with a horizon: there are only so many rounds."""
+        rounds = self._rewards.shape[0]
+        if horizon <= rounds:
+            return []
+        return [f"horizon must be at most the {rounds} rounds there are, got {horizon}"]
+
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        if horizon > self._rewards.shape[0]:
-            raise ParameterError(
-                "Tableau",
-                [f"horizon must be at most the {self._rewards.shape[0]} rounds there are, got {horizon}"],
-            )
+        refuse("Tableau", self.horizon_problems(horizon))
         return self._tables
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
@@ -134,7 +138,7 @@ class Replay(Environment):
         *,
         arms: Sequence[Any] | None = None,
     ) -> None:
-        names = [] if context is None else [context] if isinstance(context, str) else list(context)
+        names = _columns(frame, action, reward, context)
         missing = [name for name in (action, reward, *names) if name not in frame.columns]
         refuse("Replay", [f"the frame has no column {name!r}" for name in missing])
         refuse("Replay", [] if len(frame) else ["the frame has no rows"])
@@ -143,7 +147,7 @@ class Replay(Environment):
             if frame[name].isna().any():
                 problems.append(f"column {name!r} has {int(frame[name].isna().sum())} missing values")
         refuse("Replay", problems)
-        labels = tuple(arms) if arms is not None else tuple(sorted(frame[action].unique().tolist()))
+        labels = _labels(frame, action, arms)
         twice = sorted({str(label) for label in labels if labels.count(label) > 1})
         refuse("Replay", [f"arms= names {label!r} more than once" for label in twice])
         cells, codes = _cells(frame, names)
@@ -175,10 +179,53 @@ class Replay(Environment):
         )
 
 
-def _outcome(frame: pd.DataFrame, reward: str) -> tuple[FloatArray, list[str]]:
+def _columns(frame: Any, action: Any, reward: Any, context: Any) -> list[Any]:
+    """Names of the context columns, after a check of what is given."""
+    import pandas as pd
+
+    problems = []
+    if not isinstance(frame, pd.DataFrame):
+        problems.append(f"frame must be a pandas DataFrame, got {frame!r:.60}")
+    names = [] if context is None else [context] if isinstance(context, str) else context
+    if not isinstance(names, (list, tuple)):
+        problems.append(f"context must be a column or a list of columns, got {context!r:.60}")
+        names = []
+    for name in (action, reward, *names):
+        if not isinstance(name, Hashable):
+            problems.append(f"a column must be named by a string, got {name!r:.60}")
+    refuse("Replay", problems)
+    columns = list(frame.columns)
+    twice = [name for name in (action, reward, *names) if columns.count(name) > 1]
+    refuse("Replay", [f"the frame has more than one column {name!r}" for name in twice])
+    return list(names)
+
+
+def _labels(frame: pd.DataFrame, action: str, arms: Any) -> tuple[Any, ...]:
+    """Labels of the arms in their order."""
+    if arms is not None and not (isinstance(arms, Iterable) and not isinstance(arms, (str, bytes))):
+        raise ParameterError("Replay", [f"arms must be a list of labels, got {arms!r:.60}"])
     try:
-        outcome = frame[reward].to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
+        found = frame[action].unique().tolist()
+        labels = tuple(sorted(found) if arms is None else arms)
+        hash(labels)
+    except TypeError:
+        raise ParameterError(
+            "Replay",
+            [
+                f"labels in column {action!r} must be strings or numbers, all of one kind where arms= is not "
+                "given"
+            ],
+        ) from None
+    return labels
+
+
+def _outcome(frame: pd.DataFrame, reward: str) -> tuple[FloatArray, list[str]]:
+    column = frame[reward]
+    if column.dtype.kind in "biuf":
+        outcome: FloatArray | None = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        outcome = number_array(column.astype(object).where(column.notna(), np.nan).tolist())
+    if outcome is None or outcome.shape != (len(frame),):
         return np.zeros(0), [f"column {reward!r} must hold numbers"]
     bad = int((~np.isfinite(outcome)).sum())
     return outcome, [f"column {reward!r} has {bad} missing or infinite values"] if bad else []
@@ -191,7 +238,12 @@ def _cells(frame: pd.DataFrame, names: list[str]) -> tuple[tuple[Any, ...], Any]
     keys = (
         frame[names[0]].tolist() if len(names) == 1 else list(frame[names].itertuples(index=False, name=None))
     )
-    labels = tuple(sorted(set(keys)))
+    try:
+        labels = tuple(sorted(set(keys)))
+    except TypeError:
+        raise ParameterError(
+            "Replay", [f"labels of contexts must be strings or numbers, all of one kind: {', '.join(names)}"]
+        ) from None
     position = {label: code for code, label in enumerate(labels)}
     return labels, np.array([position[key] for key in keys], dtype=np.int64)
 

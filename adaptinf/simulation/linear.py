@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
 from adaptinf.simulation.run import LINEAR_BERNOULLI, LINEAR_NORMAL, LINEAR_UNIFORM, EnvironmentTables
@@ -141,16 +140,18 @@ class LinearArms(Environment):
             vectors=None if given is None else given.reshape(given.shape[0], -1),
         )
 
+    def horizon_problems(self, horizon: int) -> list[str]:
+        """What is wrong with a horizon: contexts that are used in their order come to an end."""
+        if not self._in_order or self.rows is None or horizon <= self.rows:
+            return []
+        return [
+            f"horizon must be at most the {self.rows} rows of contexts there are, got {horizon}; "
+            'order="resampled" draws as many as are needed'
+        ]
+
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        if self._in_order and self.rows is not None and horizon > self.rows:
-            raise ParameterError(
-                "LinearArms",
-                [
-                    f"horizon must be at most the {self.rows} rows of contexts there are, got {horizon}; "
-                    'order="resampled" draws as many as are needed'
-                ],
-            )
+        refuse("LinearArms", self.horizon_problems(horizon))
         return self._tables
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import seed_problem
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
@@ -105,7 +105,7 @@ def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
         return rng
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence(rng.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
-    problems = [] if rng is None else count_problem("rng, where it is a number,", rng, low=0)
+    problems = seed_problem(rng)
     if problems:
         raise ParameterError("rng", problems)
     return np.random.SeedSequence(rng)

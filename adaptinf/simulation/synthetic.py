@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import count_problem, number_problem
+from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse, vector
 from adaptinf.simulation.run import BERNOULLI, NORMAL, UNIFORM
 from adaptinf.typing import FloatArray
@@ -186,9 +186,14 @@ def _context_problems(
     period: int | None,
 ) -> list[str]:
     problems = []
-    if arrivals.ndim != 2 or not np.isfinite(arrivals).all() or (arrivals < 0).any():
+    if (
+        arrivals.ndim != 2
+        or not np.isfinite(arrivals).all()
+        or (arrivals < 0).any()
+        or (arrivals > 1.0 + 1e-9).any()
+    ):
         problems.append(
-            "probabilities must be numbers of at least 0, of shape (features,) or (periods, features)"
+            "probabilities must be numbers in [0, 1], of shape (features,) or (periods, features)"
         )
     elif np.abs(arrivals.sum(axis=1) - 1.0).max() > 1e-9:
         problems.append(f"probabilities must sum to 1, got {arrivals.sum(axis=1).tolist()}")
@@ -198,9 +203,9 @@ def _context_problems(
         )
     elif not np.isfinite(means).all():
         problems.append("means must be finite numbers")
-    if rewards not in _LAWS:
-        problems.append(f"rewards must be one of {', '.join(_LAWS)}, got {rewards!r}")
-    within_unit = rewards == "bernoulli" or (rewards == "uniform" and half_width is None)
+    unknown = choice_problem("rewards", rewards, tuple(_LAWS))
+    problems += unknown
+    within_unit = not unknown and (rewards == "bernoulli" or (rewards == "uniform" and half_width is None))
     if within_unit and not ((means >= 0) & (means <= 1)).all():
         problems.append(f"means of {rewards} rewards must lie in [0, 1]")
     problems += number_problem("scale", scale, 0.0, open_low=True)
