@@ -12,6 +12,7 @@ from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.designs.linear_kernel import NOISELESS, PROJECTED, PUBLISHED, LinearTables
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import number_array
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["PredictionBands", "prediction_bands"]
@@ -37,8 +38,10 @@ class PredictionBands:
 
     def misses(self, theta: ArrayLike) -> BoolArray:
         """Where a band misses x'theta, shape (rounds, arms), for coefficients of shape (arms, dimension)."""
-        coefficients = np.asarray(theta, dtype=np.float64)
+        coefficients = number_array(theta)
         expected = self.contexts.shape[1:]
+        if coefficients is None:
+            raise ParameterError("theta", [f"must be numbers of shape {expected}, got {theta!r:.60}"])
         if coefficients.shape != expected:
             raise ParameterError("theta", [f"must have shape {expected}, got {coefficients.shape}"])
         truth = np.einsum("tak,ak->ta", self.contexts, coefficients)
@@ -56,8 +59,10 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
     Returns
     -------
     PredictionBands
-        Centers and widths. With probability 1 - `failure` no band of the run misses; the published
-        calibration of LinPriv promises nothing of the kind.
+        Centers and widths. With probability 1 - `failure` no band of the run misses, if no coefficient vector
+        is longer than `bound` and the rewards are sub-Gaussian with `noise_scale` around x'theta (LinUCB) or
+        lie in [0, 1] (LinPriv: clipping breaks it). The published calibration of LinPriv promises nothing of
+        the kind.
 
     Raises
     ------
@@ -80,6 +85,8 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
     >>> int(bands.misses(theta).sum())
     0
     """
+    if not isinstance(log, AdaptiveLog):
+        raise ParameterError("prediction_bands", [f"log must be an AdaptiveLog, got {log!r:.60}"])
     design = _design(log)
     contexts = _contexts(log)
     n_rounds, n_arms, dimension = contexts.shape
