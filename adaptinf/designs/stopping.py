@@ -12,7 +12,7 @@ from adaptinf.designs.stopping_noise import ReleaseNoise
 from adaptinf.designs.stopping_results import StoppingResult
 from adaptinf.designs.stopping_rule import Scale, StoppingRule
 from adaptinf.guarantee import PrivacyGuarantee, sequential
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import RandomSource
 
@@ -249,7 +249,7 @@ class DPNAS(StoppingRule):
         names samples and is not covered by the guarantee.
         """
         problems = choice_problem("backend", backend, ("simulation", "release"))
-        if backend == "release":
+        if not problems and backend == "release":
             if rng is not None:
                 problems.append("rng must be None with backend='release': noise that is released has no seed")
             if isinstance(stream, Environment):
@@ -259,5 +259,6 @@ class DPNAS(StoppingRule):
                     f"epsilon must be at least {_LEAST_RELEASE_EPSILON:g} with backend='release', where "
                     f"noise has to be exact in 53 bits, got {self.epsilon!r}"
                 )
+        problems += [] if max_rounds is None else count_problem("max_rounds", max_rounds)
         self._refuse(problems)
         return self._run(stream, rng, max_rounds, ReleaseNoise() if backend == "release" else None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray
 
 __all__ = ["bias_bound", "trivial_bias_bound"]
@@ -52,9 +54,13 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     >>> bias_bound(PrivacyGuarantee(epsilon=0.1), 500, [0.5, 0.9]).round(4)
     array([0.0526, 0.0105])
     """
-    values = np.atleast_1d(np.asarray(means, dtype=np.float64))
-    level = guarantee.reward_level()
+    values = _means(means)
     problems = _mean_problems(values)
+    given: Any = guarantee
+    if not isinstance(given, PrivacyGuarantee):
+        problems.insert(0, f"guarantee must be PrivacyGuarantee(epsilon=...), got {guarantee!r:.60}")
+        raise ParameterError("bias_bound", problems + _horizon_problems(horizon))
+    level = guarantee.reward_level()
     if level is None:
         problems.insert(0, "the guarantee is anticipating; the bound needs a standard one for the rewards")
     problems += _horizon_problems(horizon)
@@ -94,11 +100,17 @@ def trivial_bias_bound(means: ArrayLike) -> FloatArray:
     >>> bias_bound(PrivacyGuarantee(epsilon=1.0), 500, means) >= trivial_bias_bound(means)
     array([ True, False])
     """
-    values = np.atleast_1d(np.asarray(means, dtype=np.float64))
+    values = _means(means)
     problems = _mean_problems(values)
     if problems:
         raise ParameterError("trivial_bias_bound", problems)
     return np.where((values == 0.0) | (values == 1.0), 0.0, np.maximum(values, 1.0 - values))
+
+
+def _means(means: ArrayLike) -> FloatArray:
+    """Means as a row; NaN, which is refused, where they are not numbers."""
+    array = number_array(means)
+    return np.full(1, math.nan) if array is None else np.atleast_1d(array)
 
 
 def _expm1(epsilon: float) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import count_problem, number_array, number_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["LinearBias", "LinearBiasBound", "linear_bias", "linear_bias_bound", "reward_shift"]
@@ -78,7 +78,8 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
     >>> up.round(4)
     array([0.025 , 0.0086])
     """
-    values = np.asarray(means, dtype=np.float64)
+    array = number_array(means)
+    values = np.full(1, math.nan) if array is None else array
     problems = [] if epsilon >= 0.0 else [f"epsilon must be at least 0, got {epsilon!r}"]
     if not ((values >= 0.0) & (values <= 1.0)).all():
         problems.append("means must lie in [0, 1]")
@@ -243,8 +244,14 @@ def linear_bias(
     """
     problems = count_problem("min_runs", min_runs, low=2)
     X, coefficients = _matrix(contexts, theta, problems)
-    chosen = np.asarray(selected)
-    paid = np.asarray(rewards, dtype=np.float64)
+    try:
+        chosen = np.asarray(selected)
+    except ValueError:
+        chosen = np.zeros(0)
+    paid = number_array(rewards)
+    if paid is None:
+        problems.append(f"rewards must be numbers in rows of one length, got {rewards!r:.60}")
+        paid = np.zeros(chosen.shape)
     if chosen.dtype != np.bool_ or chosen.ndim != 2 or chosen.size == 0:
         problems.append(f"selected must be True or False, of shape (runs, rounds), got {chosen.shape}")
     elif chosen.shape != paid.shape or (X.ndim == 2 and chosen.shape[1] != X.shape[0]):
@@ -273,8 +280,8 @@ def linear_bias(
 def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
     """Epsilon for one round's rewards, and why there is none that serves."""
     if not isinstance(guarantee, PrivacyGuarantee):
-        epsilon = float(guarantee)
-        return epsilon, [] if epsilon >= 0.0 else [f"epsilon must be at least 0, got {guarantee!r}"]
+        problems = number_problem("epsilon", guarantee, 0.0)
+        return 0.0 if problems else float(guarantee), problems
     level = guarantee.reward_level()
     if level is None:
         return 0.0, ["the guarantee is anticipating; the bound needs a standard one for the rewards"]
@@ -284,7 +291,10 @@ def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]
 
 
 def _matrix(contexts: ArrayLike, theta: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
-    X, coefficients = np.asarray(contexts, dtype=np.float64), np.asarray(theta, dtype=np.float64)
+    X, coefficients = number_array(contexts), number_array(theta)
+    if X is None or coefficients is None:
+        problems.append("contexts and theta must be numbers in rows of one length")
+        return np.zeros(0), np.zeros(0)
     if X.ndim != 2 or X.size == 0:
         problems.append(f"contexts must have shape (n, d), got {X.shape}")
     elif coefficients.shape != X.shape[1:]:

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import LARGEST
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["counts", "each", "numbers", "refuse", "together"]
+__all__ = ["counts", "each", "means_within", "numbers", "refuse", "together"]
+
+_LEAST, _LEAST_ERROR = 1e-250, 1e-60
 
 
 def numbers(
@@ -38,6 +41,13 @@ def numbers(
     bad = array[~inside | (np.isinf(array) & (not infinite))]
     if bad.size:
         problems.append(f"{name} must be {span}, got {bad.flat[0]:g}")
+    least = 0.0 if not open_low or low != 0.0 else _LEAST
+    extreme = array[~np.isinf(array) & ((np.abs(array) > LARGEST) | (np.abs(array) < least))]
+    if extreme.size and not bad.size:
+        size = f"from {least:g} to {LARGEST:g}"
+        problems.append(
+            f"{name} must be of a size that can be computed with, {size}, got {extreme.flat[0]:g}"
+        )
     return array
 
 
@@ -61,6 +71,18 @@ def together(problems: list[str], **arrays: FloatArray | IntArray) -> None:
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         problems.append(f"the shapes must broadcast, got {shapes}")
+
+
+def means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str]) -> None:
+    """Add a problem where a mean is beyond the bound, or an error so small that squares of it vanish."""
+    if problems:
+        return
+    size = np.abs(arrays["mean"]) / arrays["bound"]
+    if (size > 1.0).any():
+        problems.append("mean must lie in [-bound, bound]")
+    error = arrays["alpha"] * size
+    if ((error > 0.0) & (error < _LEAST_ERROR)).any():
+        problems.append(f"alpha abs(mean) / bound must be 0 or at least {_LEAST_ERROR:g}")
 
 
 def refuse(subject: str, problems: list[str]) -> None:

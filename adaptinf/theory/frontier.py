@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import number_array
 from adaptinf.theory.arguments import refuse
 from adaptinf.typing import FloatArray, IntArray
 
@@ -108,6 +110,7 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     >>> print(round(point.product, 2), point.undefined)
     0.38 [0 0]
     """
+    _refuse_others("frontier", sims)
     values = difference_in_means(sims) if estimates is None else _estimates(estimates)
     regret = np.asarray(sims.regret, dtype=np.float64)
     effects = sims.truth[:, 1] - sims.truth[:, 0]
@@ -145,18 +148,23 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     >>> difference_in_means(sims).mean(axis=0).round(2)
     array([ 0.3, -0.3])
     """
+    _refuse_others("difference_in_means", sims)
     tallies = sims.phase_tallies("estimation", randomised=True)
     pulls, sums = tallies[..., 0], tallies[..., 1]
     means = np.divide(sums, pulls, out=np.full(pulls.shape, np.nan), where=pulls > 0.0)
     return np.asarray(means[..., 1] - means[..., 0], dtype=np.float64)
 
 
+def _refuse_others(subject: str, sims: Any) -> None:
+    if not hasattr(sims, "phase_tallies"):
+        refuse(subject, [f"sims must be what replicate of ConSE or DPConSE returns, got {sims!r:.60}"])
+
+
 def _estimates(estimates: ArrayLike) -> FloatArray:
-    try:
-        return np.asarray(estimates, dtype=np.float64)
-    except (TypeError, ValueError):
-        refuse("frontier", [f"estimates must be numbers, got {estimates!r:.60}"])
-        raise
+    array = number_array(estimates)
+    if array is None:
+        raise ParameterError("frontier", [f"estimates must be numbers, got {estimates!r:.60}"])
+    return array
 
 
 def _frontier(squares: FloatArray, regret: FloatArray) -> Frontier:

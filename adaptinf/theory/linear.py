@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem
+from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.privacy.counters import COUNTERS, counter_scales, noise_nodes
 from adaptinf.privacy.noise_norms import laplace_norm_bound
 from adaptinf.theory.arguments import counts, each, numbers, refuse, together
@@ -116,12 +116,12 @@ def linpriv_regret(
         "failure": chance,
         "regularisation": numbers("regularisation", regularisation, problems),
     }
-    scale = float(numbers("noise_scale", float(noise_scale), problems, open_low=False))
-    size = float(numbers("bound", float(bound), problems, open_low=False))
+    problems += number_problem("noise_scale", noise_scale, 0.0) + number_problem("bound", bound, 0.0)
     if noise_norm is not None:
         arrays["noise_norm"] = numbers("noise_norm", noise_norm, problems, open_low=False)
     together(problems, **arrays)
     refuse("linpriv_regret", problems)
+    scale, size = float(noise_scale), float(bound)
 
     def explicit(
         horizon: int,

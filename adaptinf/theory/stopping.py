@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import choice_problem
-from adaptinf.theory.arguments import each, numbers, refuse, together
+from adaptinf.theory.arguments import each, means_within, numbers, refuse, together
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["stopping_time_bound", "stopping_time_lower_bound", "stopping_time_order"]
@@ -236,8 +236,7 @@ def _arguments(
         "bound": numbers("bound", bound, problems),
     }
     together(problems, **arrays)
-    if not problems and (abs(arrays["mean"]) > arrays["bound"]).any():
-        problems.append("mean must lie in [-bound, bound]")
+    means_within(arrays, problems)
     return arrays
 
 

@@ -6,7 +6,7 @@ import math
 
 from numpy.typing import ArrayLike
 
-from adaptinf.theory.arguments import each, numbers, refuse, together
+from adaptinf.theory.arguments import each, means_within, numbers, refuse, together
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["private_stopping_limit", "stopping_limit", "stopping_time_closed_form"]
@@ -123,7 +123,7 @@ def private_stopping_limit(
             return math.inf
         # e^epsilon overflows from 710 on; up there the logarithm is linear
         capped = min(epsilon, 700.0)
-        loss = math.log1p(distance * math.expm1(capped)) + epsilon - capped
+        loss = math.log1p(distance * math.expm1(capped)) + (epsilon - capped)
         return -0.5 * math.log(beta) / loss
 
     return each(limit, *arrays.values())
@@ -203,7 +203,6 @@ def _arguments(
         "bound": numbers("bound", bound, problems),
     }
     together(problems, **arrays)
-    if not problems and (abs(arrays["mean"]) > arrays["bound"]).any():
-        problems.append("mean must lie in [-bound, bound]")
+    means_within(arrays, problems)
     refuse(subject, problems)
     return arrays

@@ -12,7 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adaptinf import designs, environments, privacy
+from adaptinf import (
+    PrivacyGuarantee,
+    bias_bound,
+    designs,
+    environments,
+    linear_bias,
+    linear_bias_bound,
+    privacy,
+    theory,
+)
 from adaptinf.errors import MissingDependencyError, ParameterError
 
 ODD: list[Any] = [
@@ -309,3 +318,89 @@ def test_every_design_is_tried() -> None:
         *made,
         designs.Design,
     }
+
+
+FORMULAS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (theory.counter_norm_bound, {"horizon": 9, "n_arms": 2, "dimension": 2, "epsilon": 1.0, "failure": 0.1}),
+    (theory.hybrid_error, {"count": 9, "epsilon": 1.0, "delta": 0.1}),
+    (theory.linpriv_regret, {"horizon": 9, "n_arms": 2, "dimension": 2, "epsilon": 1.0, "bound": 1.0}),
+    (theory.potential_bound, {"count": 9, "dimension": 2}),
+    (theory.private_elimination_pulls, {"means": [0.7, 0.5], "horizon": 9, "epsilon": 1.0, "beta": 0.1}),
+    (theory.private_ucb_regret, {"means": [0.7, 0.5], "horizon": 9, "epsilon": 1.0}),
+    (theory.private_ucb_worst_case, {"horizon": 9, "n_arms": 2, "epsilon": 0.1}),
+    (theory.private_stopping_limit, {"mean": 0.5, "alpha": 0.1, "beta": 0.1, "epsilon": 1.0}),
+    (theory.stopping_limit, {"mean": 0.5, "alpha": 0.1, "beta": 0.1, "bound": 1.0}),
+    (theory.stopping_time_bound, {"mean": 0.5, "alpha": 0.1, "beta": 0.1, "epsilon": 1.0, "bound": 1.0}),
+    (theory.stopping_time_closed_form, {"mean": 0.5, "alpha": 0.1, "beta": 0.1, "epsilon": 1.0}),
+    (theory.stopping_time_lower_bound, {"mean": 0.5, "alpha": 0.1, "beta": 0.1, "epsilon": 1.0}),
+]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, "1", ["a"], {}, [[1.0], [1.0, 2.0]], 1j, [10**400], -2.0, 1e-320, math.nan]
+)
+@pytest.mark.parametrize(
+    ("formula", "given", "name"),
+    [(formula, given, name) for formula, given in FORMULAS for name in given],
+    ids=lambda part: getattr(part, "__name__", part) if not isinstance(part, dict) else "",
+)
+def test_arguments_of_formulas(
+    formula: Callable[..., Any], given: dict[str, Any], name: str, odd: Any
+) -> None:
+    formula(**given)
+    tiny = odd == 1e-320 if isinstance(odd, float) else False
+    if odd is None and (formula, name) in {
+        (theory.stopping_time_bound, "epsilon"),
+        (theory.private_elimination_pulls, "beta"),
+    }:
+        return  # left out: NAS, and a probability of 1 / horizon
+    if (
+        tiny
+        and name in {"means", "bound"}
+        and formula
+        in {
+            theory.private_elimination_pulls,
+            theory.private_ucb_regret,
+            theory.linpriv_regret,
+        }
+    ):
+        return  # nothing is divided by it
+    with pytest.raises(ParameterError, match=name):
+        formula(**{**given, name: odd})
+
+
+def test_a_limit_at_a_tiny_error_does_not_cancel() -> None:
+    alpha, mean, epsilon = 1e-9, 1e-7, 0.3
+    exact = math.log(20.0) / (2.0 * alpha * mean / (1.0 + alpha) * math.expm1(epsilon))
+    limit = float(theory.private_stopping_limit(mean, alpha=alpha, beta=0.05, epsilon=epsilon))
+    assert limit == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("odd", [None, "a", ["a"], {}, [1j, 1j], [[1.0], [1.0, 2.0]], [10**400], {0.5}])
+def test_what_has_no_bias(odd: Any) -> None:
+    X, theta = [[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5]
+    selected, rewards = np.ones((200, 2), dtype=bool), np.ones((200, 2))
+    calls: list[Callable[[], Any]] = [
+        lambda: linear_bias_bound(odd, X, theta),
+        lambda: linear_bias_bound(0.1, odd, theta),
+        lambda: linear_bias_bound(0.1, X, odd),
+        lambda: linear_bias(odd, rewards, [[1.0], [1.0]], [0.5]),
+        lambda: linear_bias(selected, odd, [[1.0], [1.0]], [0.5]),
+        lambda: linear_bias(selected, rewards, odd, [0.5]),
+        lambda: linear_bias(selected, rewards, [[1.0], [1.0]], odd),
+        lambda: bias_bound(odd, 10, [0.5]),
+        lambda: bias_bound(PrivacyGuarantee(epsilon=0.1), 10, odd),
+        lambda: theory.frontier(odd),
+        lambda: theory.difference_in_means(odd),
+        lambda: designs.prediction_bands(odd),
+    ]
+    for call in calls:
+        with pytest.raises(ParameterError):
+            call()
+
+
+@pytest.mark.parametrize("theta", ["a", [[1.0], [1.0, 2.0]], [0.5, 0.5]])
+def test_coefficients_that_bands_cannot_miss(theta: Any) -> None:
+    bands = designs.prediction_bands(designs.LinUCB().run(VECTORS, horizon=20, rng=0))
+    with pytest.raises(ParameterError, match=r"shape \(2, 2\), got"):
+        bands.misses(theta)
