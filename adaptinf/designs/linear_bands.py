@@ -18,7 +18,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 __all__ = ["PredictionBands", "prediction_bands"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PredictionBands:
     """Bands for every arm's expected reward in every round, from what was known before the round.
 
@@ -35,6 +35,10 @@ class PredictionBands:
     contexts: FloatArray
     center: FloatArray
     width: FloatArray
+
+    def __repr__(self) -> str:
+        rounds, arms, dimension = self.contexts.shape
+        return f"<PredictionBands: {rounds:,} rounds, {arms} arms, {dimension} coordinates>"
 
     def misses(self, theta: ArrayLike) -> BoolArray:
         """Where a band misses x'theta, shape (rounds, arms), for coefficients of shape (arms, dimension)."""
@@ -67,7 +71,7 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
     Raises
     ------
     InvalidForLog
-        If the log is not of such a design.
+        If the log is not of such a design, or has not all of a run's contexts and releases.
 
     Notes
     -----
@@ -98,7 +102,7 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
         before = np.cumsum(pulled) - pulled
         own = contexts[pulled, arm]
         if isinstance(design, LinPriv):
-            sums = _released_sums(log, arm, dimension)
+            sums = _released_sums(log, arm, dimension, own.shape[0])
         else:
             sums = np.cumsum(own * log.arrays.reward[pulled, None], axis=0)
         sums = np.concatenate([np.zeros((1, dimension)), sums])
@@ -125,22 +129,34 @@ def _design(log: AdaptiveLog) -> LinUCB | LinPriv:
 
 def _contexts(log: AdaptiveLog) -> FloatArray:
     """Context vectors of shape (rounds, arms, dimension), whether they are shared or not."""
-    columns = [np.asarray(log.arrays.context[name], dtype=np.float64) for name in log.context]
-    shared = "x1" in log.context
-    table = np.stack(columns, axis=1).reshape(log.n_rounds, 1 if shared else log.n_arms, -1)
+    ends = [""] if "x1" in log.context else [f"_{arm}" for arm in log.arms]
+    names = [f"x{k + 1}{end}" for end in ends for k in range(len(log.context) // len(ends))]
+    if not names or set(names) != set(log.context):
+        raise InvalidForLog(
+            "prediction_bands",
+            "its context columns are not those that the design wrote, x1_<arm> or x1 on",
+            [],
+        )
+    columns = [np.asarray(log.arrays.context[name], dtype=np.float64) for name in names]
+    table = np.stack(columns, axis=1).reshape(log.n_rounds, len(ends), -1)
     return np.ascontiguousarray(np.broadcast_to(table, (log.n_rounds, log.n_arms, table.shape[2])))
 
 
-def _released_sums(log: AdaptiveLog, arm: int, dimension: int) -> FloatArray:
+def _released_sums(log: AdaptiveLog, arm: int, dimension: int, pulls: int) -> FloatArray:
     """Noisy X'Y of an arm after each of its pulls, shape (pulls, dimension)."""
     own = log.releases[log.releases["group"] == log.arms[arm]]
-    return np.stack(
-        [
-            own.loc[own["name"] == f"noisy_xy_{k + 1}", "value"].to_numpy(dtype=np.float64)
-            for k in range(dimension)
-        ],
-        axis=1,
-    )
+    sums = [
+        own.loc[own["name"] == f"noisy_xy_{k + 1}", "value"].to_numpy(dtype=np.float64)
+        for k in range(dimension)
+    ]
+    if any(values.size != pulls for values in sums):
+        raise InvalidForLog(
+            "prediction_bands",
+            f"arm {log.arms[arm]!r} has {pulls} pulls, but {max(values.size for values in sums)} releases: "
+            "it takes a whole run with its releases, as run, to_parquet and to_csv keep them",
+            [],
+        )
+    return np.stack(sums, axis=1)
 
 
 def _inverses(own: FloatArray, regularisation: float) -> tuple[FloatArray, FloatArray]:

@@ -36,7 +36,7 @@ class ReleaseName:
     mechanism: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Replications:
     """Many runs of a design in one environment, kept as sums.
 
@@ -65,6 +65,14 @@ class Replications:
     regret: FloatArray
     contextual: bool
     truth: FloatArray
+
+    def __repr__(self) -> str:
+        features, arms = self.truth.shape
+        contexts = f" in {features} contexts" if self.contextual else ""
+        return (
+            f"<Replications: {self.regret.size:,} runs of {arms} arms{contexts}, "
+            f"mean regret {self.regret.mean():.6g}>"
+        )
 
     def _cells(self, part: int) -> FloatArray:
         cells: FloatArray = self.tallies[..., part].sum(axis=1)

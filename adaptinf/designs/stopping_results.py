@@ -118,7 +118,7 @@ def _described(design: DesignRecord) -> str:
     return f"{design.name}({parameters})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StoppingReplications:
     """Many runs of a stopping rule on one law.
 
@@ -142,6 +142,13 @@ class StoppingReplications:
     samples: IntArray
     alpha: float
     beta: float
+
+    def __repr__(self) -> str:
+        stopped = int(self.stopped.sum())
+        after = (
+            f", after {self.stopping_time[self.stopped].mean():,.6g} samples on average" if stopped else ""
+        )
+        return f"<StoppingReplications: {self.stopped.size:,} runs, {stopped:,} stopped{after}>"
 
     def wrong(self, mean: float) -> NDArray[np.bool_]:
         """Runs whose estimate is off by alpha abs(mean) or more; one that did not stop has no estimate.

@@ -93,6 +93,7 @@ class Environment:
 
     def __repr__(self) -> str:
         contexts = f", features={list(self.features)}" if self.features else ""
+        contexts += f", dimension={self.dimension}" if self.dimension else ""
         return f"{type(self).__name__}(arms={list(self.arms)}{contexts})"
 
 

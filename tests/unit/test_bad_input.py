@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from adaptinf import (
+    AdaptiveLog,
     PrivacyGuarantee,
     bias_bound,
     designs,
@@ -22,7 +23,7 @@ from adaptinf import (
     privacy,
     theory,
 )
-from adaptinf.errors import MissingDependencyError, ParameterError
+from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 
 ODD: list[Any] = [
     math.nan,
@@ -309,6 +310,34 @@ def test_what_prints() -> None:
     assert repr(questions).startswith(
         "<Questions: 0 asked, waiting; SparseVector(epsilon=1.0, sensitivity=1.0"
     )
+
+    assert repr(VECTORS) == "LinearArms(arms=[0, 1], dimension=2)"
+    log = designs.LinUCB().run(VECTORS, horizon=20, rng=0)
+    assert repr(designs.prediction_bands(log)) == "<PredictionBands: 20 rounds, 2 arms, 2 coordinates>"
+    runs = designs.Uniform().replicate(environments.FiniteContext([1.0], [[0.5, 0.5]]), 9, 3, rng=0)
+    assert repr(runs) == "<Replications: 3 runs of 2 arms in 1 contexts, mean regret 0>"
+    rule = designs.NAS(alpha=0.5, beta=0.1)
+    sure = environments.BernoulliArms([1.0])
+    halted = rule.replicate(sure, 2, rng=0, max_rounds=400)
+    assert repr(halted).startswith("<StoppingReplications: 2 runs, 2 stopped, after ")
+    assert repr(rule.replicate(sure, 2, rng=0, max_rounds=9)) == "<StoppingReplications: 2 runs, 0 stopped>"
+
+
+def test_bands_need_a_whole_run() -> None:
+    log = designs.LinPriv(epsilon=1.0).run(VECTORS, horizon=60, rng=0)
+    roles: dict[str, Any] = {"action": "action", "reward": "reward", "design": log.design, "arms": log.arms}
+    whole = AdaptiveLog(log.frame, context=log.context[::-1], releases=log.releases, **roles)
+    np.testing.assert_array_equal(designs.prediction_bands(whole).width, designs.prediction_bands(log).width)
+    later = log.frame.iloc[10:].reset_index(drop=True)
+    for part in (
+        AdaptiveLog(later, context=log.context, releases=log.releases, **roles),
+        AdaptiveLog(log.frame, context=log.context, **roles),
+    ):
+        with pytest.raises(InvalidForLog, match="a whole run with its releases"):
+            designs.prediction_bands(part)
+    for context in ((), log.context[:3]):
+        with pytest.raises(InvalidForLog, match="context columns"):
+            designs.prediction_bands(AdaptiveLog(log.frame, context=context, releases=log.releases, **roles))
 
 
 def test_every_design_is_tried() -> None:
