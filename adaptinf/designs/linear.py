@@ -32,6 +32,7 @@ from adaptinf.validation.columns import label_array
 __all__ = ["LinPriv", "LinUCB"]
 
 _NORM_ROUNDING = 1e-12
+_UNIT_REWARDS = 0.5
 
 
 def _failure_problems(failure: float | None) -> list[str]:
@@ -48,8 +49,9 @@ class LinUCB(Design):
         Ridge parameter, the paper's lambda.
     failure : float or None
         Probability with which some arm's band may miss in some round; by default 1 / horizon.
-    noise_scale : float
-        Sub-Gaussian scale R of the rewards around their means; 1/2 serves for rewards in [0, 1].
+    noise_scale : float or None
+        Sub-Gaussian scale R of the rewards around their means. By default that of the environment, where it
+        is known, and 1/2 otherwise, which serves for rewards in [0, 1].
     bound : float
         Upper bound S of the length of every arm's coefficient vector.
 
@@ -84,7 +86,7 @@ class LinUCB(Design):
 
     regularisation: float = 1.0
     failure: float | None = None
-    noise_scale: float = 0.5
+    noise_scale: float | None = None
     bound: float = 1.0
 
     vectors: ClassVar[str] = "needed"
@@ -92,14 +94,20 @@ class LinUCB(Design):
     def _problems(self) -> list[str]:
         problems = number_problem("regularisation", self.regularisation, 0.0, open_low=True)
         problems += _failure_problems(self.failure)
-        problems += number_problem("noise_scale", self.noise_scale, 0.0)
+        problems += [] if self.noise_scale is None else number_problem("noise_scale", self.noise_scale, 0.0)
         return problems + number_problem("bound", self.bound, 0.0)
+
+    def _placed(self, env: Environment) -> LinUCB:
+        if self.noise_scale is not None or not isinstance(env, LinearArms):
+            return self
+        return dataclasses.replace(self, noise_scale=env.noise_scale)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
-        tables = self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
+        placed = self._placed(environment)
+        tables = placed.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
         return linear_program(tables)
 
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
@@ -111,7 +119,7 @@ class LinUCB(Design):
             regularisation=float(self.regularisation),
             width=NOISELESS,
             root=math.sqrt(self.regularisation) * float(self.bound),
-            noise_scale=float(self.noise_scale),
+            noise_scale=_UNIT_REWARDS if self.noise_scale is None else float(self.noise_scale),
             log_share=math.log(n_arms / failure),
             clipped=False,
             gaussian=False,
@@ -327,7 +335,7 @@ class LinPriv(Design):
             regularisation=float(self.regularisation),
             width=width,
             root=math.sqrt(self.regularisation) * float(self.bound),
-            noise_scale=0.5,
+            noise_scale=_UNIT_REWARDS,
             log_share=log_share,
             clipped=True,
             gaussian=law.gaussian,

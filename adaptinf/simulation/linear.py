@@ -53,6 +53,8 @@ class LinearArms(Environment):
         Smallest and largest possible x'theta.
     rows : int or None
         Number of given contexts.
+    noise_scale : float
+        Sub-Gaussian scale of the rewards around x'theta: `noise`, or 1/2 where they are Bernoulli.
 
     Raises
     ------
@@ -128,6 +130,7 @@ class LinearArms(Environment):
             for arm in (self.arms[:1] if shared else self.arms)
             for k in range(1, dimension + 1)
         )
+        self.noise_scale = 0.5 if rewards == "bernoulli" else float(noise)
         spread = {"normal": math.inf, "bernoulli": 0.0, "uniform": float(noise)}[rewards]
         self.reward_range = (0.0, 1.0) if rewards == "bernoulli" else (low - spread, high + spread)
         self._tables = environment_tables(

@@ -65,3 +65,16 @@ def test_bands_cover_although_the_noise_drowns_the_data() -> None:
         off = np.abs(bands.center - truth)
         assert off.max() > 3.0
         assert (off <= bands.width).all()
+
+
+def test_linucb_takes_the_scale_of_the_rewards_from_the_environment() -> None:
+    """With the scale that serves for rewards in [0, 1] the bands miss far too often."""
+    environment = LinearArms(THETA, noise=2.0)
+    missed = dict.fromkeys((None, 0.5), 0)
+    for scale in missed:
+        for log in LinUCB(failure=FAILURE, noise_scale=scale).logs(environment, HORIZON, RUNS, rng=23):
+            assert log.design is not None
+            assert log.design.parameters["noise_scale"] == (2.0 if scale is None else scale)
+            missed[scale] += int(prediction_bands(log).misses(THETA).any())
+    assert stats.binomtest(missed[None], RUNS, FAILURE, alternative="greater").pvalue > 1e-4
+    assert missed[0.5] > 0.3 * RUNS

@@ -56,7 +56,7 @@ EVERY: list[tuple[Design, Environment]] = [
     (DPConSE(epsilon=1.0, calibration="published"), CONTEXTS),
     (SuccessiveElimination(), THREE_ARMS),
     (PrivateSuccessiveElimination(epsilon=1.0, beta=0.9), TWO_ARMS),
-    (LinUCB(), VECTORS),
+    (LinUCB(noise_scale=0.5), VECTORS),
     (LinPriv(epsilon=1.0, dimension=2), VECTORS),
 ]
 LENGTH = 800
