@@ -122,7 +122,7 @@ def literal_bands(design: LinUCB | LinPriv, log: AdaptiveLog) -> tuple[np.ndarra
             log_det = math.log(np.linalg.det(V) / lam**d)
             count = len(seen[arm])
             if isinstance(design, LinUCB):
-                radius = (design.noise_scale or 0.5) * math.sqrt(log_det + 2 * math.log(n_arms / failure))
+                radius = design.noise_scale * math.sqrt(log_det + 2 * math.log(n_arms / failure))
                 width[t, arm] = length * (radius + math.sqrt(lam) * design.bound)
             elif design.calibration == "published":
                 w = math.sqrt(2 * d * math.log((1 + (t + 1) / lam) / failure)) + math.sqrt(lam) * design.bound
@@ -142,7 +142,7 @@ def literal_bands(design: LinUCB | LinPriv, log: AdaptiveLog) -> tuple[np.ndarra
 
 
 DESIGNS = [
-    LinUCB(),
+    LinUCB(noise_scale=0.5),
     LinUCB(regularisation=0.1, failure=0.2, noise_scale=0.2, bound=0.7),
     LinPriv(epsilon=30.0),
     LinPriv(epsilon=5.0, counter="binary", failure=0.3, bound=0.8),
