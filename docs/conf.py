@@ -25,11 +25,14 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_typehints = "none"  # the docstrings say types and shapes
+default_role = "py:obj"  # a name in backquotes is code, and a link where it is public
 numpydoc_show_class_members = False  # autodoc lists them
 add_module_names = False
 
 html_theme = "furo"
 html_title = f"adaptinf {version}"
+html_static_path = ["_static"]
+html_css_files = ["adaptinf.css"]
 html_math_renderer = "mathml"
 
 

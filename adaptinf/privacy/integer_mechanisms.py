@@ -22,7 +22,7 @@ __all__ = ["DiscreteLaplace", "TruncatedLaplace", "truncated_laplace"]
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplace(Mechanism):
-    """Two-sided geometric noise for counts: probability proportional to exp(-epsilon |k| / sensitivity).
+    """Two-sided geometric noise for counts: probability proportional to exp(-epsilon abs(k) / sensitivity).
 
     Parameters
     ----------

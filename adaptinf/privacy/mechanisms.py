@@ -31,7 +31,7 @@ __all__ = ["Gaussian", "Laplace"]
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(Mechanism):
-    """The Laplace mechanism: noise of density exp(-|x| / scale) / (2 scale) on every coordinate.
+    """The Laplace mechanism: noise of density exp(-abs(x) / scale) / (2 scale) on every coordinate.
 
     Parameters
     ----------

@@ -64,9 +64,9 @@ def laplace_norm_bound(
     Convolution (to 64 dimensions): the log tail of Z is concave, so that its tangents bound it; the law of
     Z^2 that they give is rounded up to a grid and convolved with itself. Both steps move mass upwards only.
 
-    Exponential moments: v -> g(v) = sqrt(c^2 + v) - c is concave with g(0) = 0, hence g(|Z|^2) is at most the
-    sum of g(Z_k^2), and P(|Z| > r) <= E[exp(s g(Z_1^2))]^d exp(-s g(r^2)) for every c > 0 and s below 1 over
-    the largest scale.
+    Exponential moments: v -> g(v) = sqrt(c^2 + v) - c is concave with g(0) = 0, hence g(L^2), L the length
+    of the vector of Z_k, is at most the sum of g(Z_k^2), and P(L > r) <= E[exp(s g(Z_1^2))]^d exp(-s g(r^2))
+    for every c > 0 and s below 1 over the largest scale.
 
     Examples
     --------

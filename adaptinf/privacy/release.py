@@ -140,7 +140,7 @@ def scale_above(sensitivity: int, epsilon: float | Fraction) -> float:
 
 
 def discrete_laplace(scale: float, size: int) -> IntArray:
-    """Integers with probability proportional to exp(-|k| / scale), exactly.
+    """Integers with probability proportional to exp(-abs(k) / scale), exactly.
 
     Parameters
     ----------

@@ -74,9 +74,9 @@ def linpriv_regret(
     ||x|| b, in the norm of V^-1 and with b = R sqrt(log(det V / det(lambda I)) + 2 log(2 K / failure)) +
     sqrt(lambda) S, plus the allowance for noise: s ||x|| / sqrt(lambda) ("ridge"), or s times the Euclidean
     length of V^-1 x ("projected"), which is never larger. (LinUCB: K / failure, and no noise.) Over the pulls
-    of an arm the squares of ||x|| add up to at most `potential_bound`, and those of |V^-1 x| to at most d (1
-    + 1 / lambda) / lambda, as x'V^-2 x is 1 + ||x||^2 times what the trace of V^-1 loses. Cauchy's inequality
-    over pulls and arms gives
+    of an arm the squares of ||x|| add up to at most `potential_bound`, and those of the length of V^-1 x to
+    at most d (1 + 1 / lambda) / lambda, as x'V^-2 x is 1 + ||x||^2 times what the trace of V^-1 loses.
+    Cauchy's inequality over pulls and arms gives
 
         regret <= 2 (b sqrt(T P) + s sqrt(T Q)),  P = c K d log(1 + T / (K d lambda)),
 
