@@ -36,8 +36,13 @@ html_css_files = ["adaptinf.css"]
 html_math_renderer = "mathml"
 
 
+# a bar as LaTeX sets it, without the space of an operator
+_BAR = '<mo stretchy="false">&#x0007C;</mo>'
+
+
 def _write_math(translator: Any, node: nodes.Element, display: str) -> None:
     formula = latex2mathml.converter.convert(node.astext(), display=display)
+    formula = formula.replace(_BAR, _BAR.replace("<mo ", '<mo lspace="0" rspace="0" '))
     if "\\" in formula or "<mi>&</mi>" in formula:
         logger.warning("this formula does not become MathML: %s", node.astext(), location=node)
     translator.body.append(formula if display == "inline" else f'<div class="math">{formula}</div>\n')

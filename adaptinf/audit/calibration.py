@@ -89,8 +89,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> true_value(Estimand("contrast", treatment=1, control=0), BernoulliArms([0.25, 0.75]))
+    >>> from adaptinf import environments
+    >>> true_value(Estimand("contrast", treatment=1, control=0), environments.BernoulliArms([0.25, 0.75]))
     0.5
     """
     labels = [estimand.arm] if estimand.kind == "arm-mean" else [estimand.treatment, estimand.control]
@@ -157,8 +157,8 @@ def coverage(
     --------
     >>> from adaptinf.designs import Uniform
     >>> from adaptinf.inference.arms import ArmMeans
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> env = BernoulliArms([0.3, 0.6])
+    >>> from adaptinf import environments
+    >>> env = environments.BernoulliArms([0.3, 0.6])
     >>> result = coverage(Uniform(), env, lambda log: ArmMeans(log).fit(), 100, 64, rng=0)
     >>> result.frame["term"].tolist()
     ['0', '1']

@@ -9,6 +9,7 @@ from adaptinf.designs.linear_bands import PredictionBands, prediction_bands
 from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.replications import Replications
 from adaptinf.designs.stopping import DPNAS, NAS
+from adaptinf.designs.stopping_results import StoppingReplications, StoppingResult
 from adaptinf.designs.thompson import Thompson
 from adaptinf.designs.ucb import UCB, PrivateUCB
 from adaptinf.designs.uniform import EpsilonGreedy, Uniform
@@ -28,6 +29,8 @@ __all__ = [
     "PrivateSuccessiveElimination",
     "PrivateUCB",
     "Replications",
+    "StoppingReplications",
+    "StoppingResult",
     "SuccessiveElimination",
     "Thompson",
     "Uniform",

@@ -261,8 +261,8 @@ class ConSE(Design):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import FiniteContext
-    >>> environment = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> from adaptinf import environments
+    >>> environment = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     >>> log = ConSE(alpha=0.2).run(environment, horizon=20_000, rng=0)
     >>> log.phases
     ('learning', 'estimation')

@@ -70,8 +70,8 @@ class DPConSE(Design):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import FiniteContext
-    >>> environment = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> from adaptinf import environments
+    >>> environment = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     >>> design = DPConSE(epsilon=1.0, alpha=0.2)
     >>> log = design.run(environment, horizon=20_000, rng=0)
     >>> print(log.guarantee.epsilon, log.guarantee.unit, log.guarantee.notion, log.reward_guarantee.epsilon)

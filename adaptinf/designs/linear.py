@@ -78,7 +78,9 @@ class LinUCB(Design):
 
     Examples
     --------
-    >>> environment = LinearArms([[0.9, 0.1], [0.1, 0.9]], contexts="orthant", rewards="bernoulli")
+    >>> from adaptinf import environments
+    >>> theta = [[0.9, 0.1], [0.1, 0.9]]
+    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
     >>> log = LinUCB().run(environment, horizon=300, rng=0)
     >>> log.context
     ('x1_0', 'x2_0', 'x1_1', 'x2_1')
@@ -196,14 +198,18 @@ class LinPriv(Design):
     References
     ----------
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
     Abbasi-Yadkori, Y., Pal, D. and Szepesvari, C. (2011). Improved algorithms for linear stochastic bandits.
     NeurIPS.
+
     Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
     SGD via optimal private linear operators on adaptive streams. NeurIPS.
 
     Examples
     --------
-    >>> environment = LinearArms([[0.9, 0.1], [0.1, 0.9]], contexts="orthant", rewards="bernoulli")
+    >>> from adaptinf import environments
+    >>> theta = [[0.9, 0.1], [0.1, 0.9]]
+    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
     >>> log = LinPriv(epsilon=1.0).run(environment, horizon=300, rng=0)
     >>> log.guarantee.epsilon, len(log.releases)
     (1.0, 600)

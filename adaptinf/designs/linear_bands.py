@@ -79,9 +79,9 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
 
     Examples
     --------
-    >>> from adaptinf.simulation.linear import LinearArms
+    >>> from adaptinf import environments
     >>> theta = [[0.9, 0.1], [0.1, 0.9]]
-    >>> environment = LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
     >>> log = LinPriv(epsilon=1.0, failure=0.05).run(environment, horizon=300, rng=0)
     >>> bands = prediction_bands(log)
     >>> bool((np.argmax(bands.center + bands.width, axis=1) == log.arrays.action).all())

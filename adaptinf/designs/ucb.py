@@ -171,8 +171,8 @@ class UCB(Design):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> log = UCB().run(BernoulliArms([0.9, 0.5]), horizon=200, rng=0)
+    >>> from adaptinf import environments
+    >>> log = UCB().run(environments.BernoulliArms([0.9, 0.5]), horizon=200, rng=0)
     >>> int((log.arrays.action == 0).sum()) > 100
     True
     """
@@ -252,18 +252,20 @@ class PrivateUCB(Design):
     References
     ----------
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
     Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
     on Information and System Security 14.
+
     Mishra, N. and Thakurta, A. (2015). (Nearly) optimal differentially private stochastic multi-arm
     bandits. UAI.
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> from adaptinf import environments
     >>> design = PrivateUCB(epsilon=1.0)
     >>> design.guarantee(horizon=500, n_arms=3).epsilon
     1.0
-    >>> log = design.run(BernoulliArms([0.9, 0.5, 0.2]), horizon=500, rng=0)
+    >>> log = design.run(environments.BernoulliArms([0.9, 0.5, 0.2]), horizon=500, rng=0)
     >>> len(log.releases)
     500
     """

@@ -116,8 +116,8 @@ class Uniform(Design):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> log = Uniform().run(BernoulliArms([0.5, 0.5]), horizon=10, rng=0)
+    >>> from adaptinf import environments
+    >>> log = Uniform().run(environments.BernoulliArms([0.5, 0.5]), horizon=10, rng=0)
     >>> log.arrays.propensity.tolist() == [0.5] * 10
     True
     """
@@ -169,8 +169,8 @@ class EpsilonGreedy(Design):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> log = EpsilonGreedy(exploration=0.2).run(BernoulliArms([0.9, 0.1]), horizon=100, rng=0)
+    >>> from adaptinf import environments
+    >>> log = EpsilonGreedy(exploration=0.2).run(environments.BernoulliArms([0.9, 0.1]), horizon=100, rng=0)
     >>> sorted(set(log.arrays.propensity.round(2).tolist()))
     [0.1, 0.9]
     """

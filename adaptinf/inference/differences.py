@@ -51,6 +51,7 @@ class BoundedDifferenceReference:
     References
     ----------
     Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables. JASA 58, 13-30.
+
     Berger, R. L. and Boos, D. D. (1994). P values maximized over a confidence set for the nuisance parameter.
     JASA 89, 1012-1016.
 

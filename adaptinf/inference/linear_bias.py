@@ -33,7 +33,7 @@ class LinearBiasBound:
     by_context : ndarray of shape (n,)
         The same for each context.
     absolute_weights : float
-        The looser (e^epsilon - 1) max_t sum_s |H_ts| x_s'theta.
+        The looser (e^epsilon - 1) max_t sum_s abs(H_ts) x_s'theta.
     published : float
         The published e^epsilon - 1.
     published_holds : bool
@@ -280,7 +280,8 @@ def linear_bias(
 def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
     """Epsilon for one round's rewards, and why there is none that serves."""
     if not isinstance(guarantee, PrivacyGuarantee):
-        problems = number_problem("epsilon", guarantee, 0.0)
+        endless = isinstance(guarantee, float) and guarantee == math.inf
+        problems = [] if endless else number_problem("epsilon", guarantee, 0.0)
         return 0.0 if problems else float(guarantee), problems
     level = guarantee.reward_level()
     if level is None:

@@ -144,6 +144,7 @@ def correct_pvalues(
     ----------
     Rogers, R., Roth, A., Smith, A. and Thakkar, O. (2016). Max-information, differential privacy, and
     post-selection hypothesis testing.
+
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy.
 
     Examples

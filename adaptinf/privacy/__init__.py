@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adaptinf.privacy.mechanisms import Gaussian, Laplace
     from adaptinf.privacy.noise_norms import gaussian_norm_bound, laplace_norm_bound
     from adaptinf.privacy.release import GRID_UNITS, discrete_gaussian, discrete_laplace, to_grid
-    from adaptinf.privacy.sparse_vector import SparseVector
+    from adaptinf.privacy.sparse_vector import Questions, SparseVector
 
 __all__ = [
     "GRID_UNITS",
@@ -23,6 +23,7 @@ __all__ = [
     "DiscreteLaplace",
     "Gaussian",
     "Laplace",
+    "Questions",
     "SparseVector",
     "TruncatedLaplace",
     "analytic_scale",
@@ -41,6 +42,7 @@ _HOMES = {
     "GRID_UNITS": "release",
     "Gaussian": "mechanisms",
     "Laplace": "mechanisms",
+    "Questions": "sparse_vector",
     "SparseVector": "sparse_vector",
     "TruncatedLaplace": "integer_mechanisms",
     "analytic_scale": "gaussian",

@@ -93,8 +93,10 @@ class Counter:
     ----------
     Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
     on Information and System Security 14.
+
     Dwork, C., Naor, M., Pitassi, T. and Rothblum, G. N. (2010). Differential privacy under continual
     observation. STOC.
+
     Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
     SGD via optimal private linear operators on adaptive streams. NeurIPS.
 
@@ -167,7 +169,11 @@ class Counter:
 
     @property
     def scales(self) -> tuple[float, float]:
-        """Scales of the trunk's noises and of a node's: see `counter_scales`. Normal noise has no trunk."""
+        """Scale of each noise on powers of two (0 for the binary mechanism), and that of a node.
+
+        In the hybrid mechanism a node between 2^k and 2^(k + 1) has k times the second one. For normal noise
+        the second one is a standard deviation.
+        """
         if self.noise == "gaussian":
             return 0.0, self.sensitivity * self._normal_scale()
         return counter_scales(self.mechanism, self.epsilon, self.horizon or 1, self.sensitivity)
@@ -240,7 +246,7 @@ class Counter:
         Returns
         -------
         ndarray of float, of the shape of `p`
-            Exact up to the accuracy of `laplace_sum_quantile`.
+            By inversion of the exact law, not by a normal approximation.
         """
         p = probabilities("Counter.noise_quantile", p)
         _, node_terms, _ = self._law(count)

@@ -180,6 +180,7 @@ class Gaussian(Mechanism):
     References
     ----------
     Balle, B. and Wang, Y.-X. (2018). Improving the Gaussian mechanism for differential privacy. ICML.
+
     Canonne, C., Kamath, G. and Steinke, T. (2020). The discrete Gaussian for differential privacy. NeurIPS.
 
     Examples

@@ -35,8 +35,8 @@ def laplace_norm_bound(
     Parameters
     ----------
     trunk, node : float
-        Scales of the two groups of Laplace variables in a coordinate, as in `noise_nodes`: for a hybrid
-        counter `node` is the scale of a block's node, its level times that of `counter_scales`.
+        Scales of the two groups of Laplace variables in a coordinate. For a hybrid counter after 2^k items
+        they are the noises on powers of two, and nodes of k times the second of `Counter.scales`.
     trunk_terms, node_terms : int
         Numbers of variables in each group; a group without terms does not count.
     dimension : int

@@ -51,8 +51,10 @@ class SparseVector(Mechanism):
     References
     ----------
     Dwork, C. and Roth, A. (2014). The algorithmic foundations of differential privacy, section 3.6.
+
     Lyu, M., Su, D. and Li, N. (2017). Understanding the sparse vector technique for differential privacy.
     VLDB.
+
     Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on optimal private
     stopping rule. ICML.
 

@@ -61,6 +61,7 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
     References
     ----------
     Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics.
+
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
 
     Examples

@@ -140,6 +140,11 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     ndarray of shape (runs, features)
         Arm 1's mean minus arm 0's; NaN where an arm was not pulled.
 
+    Raises
+    ------
+    ParameterError
+        If these are not runs of a design with such a half.
+
     Examples
     --------
     >>> import adaptinf as ai

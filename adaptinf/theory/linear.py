@@ -92,6 +92,7 @@ def linpriv_regret(
     References
     ----------
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
     Abbasi-Yadkori, Y., Pal, D. and Szepesvari, C. (2011). Improved algorithms for linear stochastic bandits.
 
     Examples

@@ -66,6 +66,7 @@ def private_ucb_regret(
     References
     ----------
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
     Tossou, A. and Dimitrakakis, C. (2016). Algorithms for differentially private multi-armed bandits. AAAI.
 
     Examples

@@ -78,6 +78,7 @@ def stopping_time_bound(
     ----------
     Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
     stopping rule. ICML.
+
     Domingo, C., Gavalda, R. and Watanabe, O. (2002). Adaptive sampling methods for scaling up knowledge
     discovery algorithms.
 
@@ -204,6 +205,7 @@ def stopping_time_order(
     ----------
     Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
     stopping rule. ICML.
+
     Dagum, P., Karp, R., Luby, M. and Ross, S. (2000). An optimal algorithm for Monte Carlo estimation.
 
     Examples

@@ -428,6 +428,11 @@ def test_what_has_no_bias(odd: Any) -> None:
             call()
 
 
+def test_no_privacy_at_all_is_an_epsilon() -> None:
+    bound = linear_bias_bound(math.inf, [[1.0, 0.0], [0.0, 1.0]], [0.5, 0.5])
+    assert bound.bound == 0.5
+
+
 @pytest.mark.parametrize("theta", ["a", [[1.0], [1.0, 2.0]], [0.5, 0.5]])
 def test_coefficients_that_bands_cannot_miss(theta: Any) -> None:
     bands = designs.prediction_bands(designs.LinUCB().run(VECTORS, horizon=20, rng=0))
