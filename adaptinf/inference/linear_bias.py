@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -280,8 +281,9 @@ def linear_bias(
 def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
     """Epsilon for one round's rewards, and why there is none that serves."""
     if not isinstance(guarantee, PrivacyGuarantee):
-        endless = isinstance(guarantee, float) and guarantee == math.inf
-        problems = [] if endless else number_problem("epsilon", guarantee, 0.0)
+        given: Any = guarantee
+        endless = isinstance(given, float) and given == math.inf
+        problems = [] if endless else number_problem("epsilon", given, 0.0)
         return 0.0 if problems else float(guarantee), problems
     level = guarantee.reward_level()
     if level is None:
