@@ -96,7 +96,7 @@ class Replications:
 
     @property
     def recommended(self) -> IntArray:
-        """Position of the arm that each run named at its end, shape (replications,); -1 where it named none."""
+        """Position of the arm that each run named at its end, shape (replications,); -1 where none."""
         if "recommended" not in self.outcome_names:
             raise ParameterError("recommended", ["only best-arm designs name an arm at the end"])
         named = self.released["recommended"][:, 0]
