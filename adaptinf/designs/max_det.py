@@ -41,6 +41,9 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
         return [f"features must be finite, those of {_listed(bad)} are not"]
     problems = []
     n, dimension = rows.shape
+    largest = float(np.abs(rows).max())
+    if largest > 0.0 and not 1e-100 <= largest <= 1e100:
+        return [f"features must not be that large or small, the largest is {largest:g}: divide by a constant"]
     rank = _rank(rows)
     if rank < dimension:
         problems.append(
