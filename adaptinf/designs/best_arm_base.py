@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -86,8 +86,7 @@ class FeatureDesign(BestArmDesign):
 
     def __repr__(self) -> str:
         n, dimension = self.rows.shape
-        others = [
-            f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__ if name != "features"
-        ]
-        size = f"features=<{n} arms, {dimension} coordinates>"
-        return f"{type(self).__name__}({', '.join([*others, size])})"
+        names = [one.name for one in fields(self) if one.name != "features"]
+        parts = [f"{name}={getattr(self, name)!r}" for name in names]
+        parts.append(f"features=<{n} arms, {dimension} coordinates>")
+        return f"{type(self).__name__}({', '.join(parts)})"

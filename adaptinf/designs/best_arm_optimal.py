@@ -88,10 +88,10 @@ class ODLinBAI(_OptimalRounds):
     -----
     Of R = ceil(log2 d) rounds (one for d = 1) the r-th keeps ceil(d / 2^r) arms. A round writes the arms that
     are left in orthonormal coordinates of their span, where that is smaller than before; finds a G-optimal
-    design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times, m = (T - min(K, d (d + 1) /
-    2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest least-squares predictions from
-    this round's rewards. Ties are broken at random. Rounds that are left over pull the recommended arm. Given
-    the past the propensities are 0 or 1.
+    design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times with
+    m = (T - min(K, d (d + 1) / 2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest
+    least-squares predictions from this round's rewards. Ties are broken at random. Rounds that are left over
+    pull the recommended arm. Given the past the propensities are 0 or 1.
 
     References
     ----------
