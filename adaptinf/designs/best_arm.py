@@ -10,7 +10,6 @@ from typing import ClassVar
 from adaptinf.designs.best_arm_base import FeatureDesign
 from adaptinf.designs.best_arm_estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLACE_NOISE, MAX_DET
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
-from adaptinf.designs.best_arm_schedule import Schedule, max_det_schedule, reserve
 from adaptinf.designs.max_det import feature_rows, max_det_basis
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
@@ -18,6 +17,7 @@ from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.privacy.gaussian import analytic_scale, gaussian_delta
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
+from adaptinf.theory.best_arm_schedule import Schedule, max_det_schedule, reserve
 
 __all__ = ["DPBAI", "DPBAIGauss"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from adaptinf.designs.best_arm_base import BestArmDesign
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
-from adaptinf.designs.best_arm_schedule import halving_sizes
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
+from adaptinf.theory.best_arm_schedule import halving_sizes
 
 __all__ = ["SequentialHalving"]
 

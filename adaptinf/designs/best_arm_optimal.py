@@ -10,13 +10,13 @@ import numpy as np
 from adaptinf.designs.best_arm_base import FeatureDesign
 from adaptinf.designs.best_arm_estimates import G_OPTIMAL, LAPLACE_NOISE, NO_NOISE
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
-from adaptinf.designs.best_arm_schedule import optimal_sizes
 from adaptinf.designs.max_det import feature_rows, max_det_basis
 from adaptinf.designs.optimal_design import optimal_design
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import number_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
+from adaptinf.theory.best_arm_schedule import optimal_sizes
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["DPOD", "ODLinBAI"]
