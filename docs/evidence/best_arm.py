@@ -54,7 +54,7 @@ T = {informative:,} (a power of 2).
 ## Appendix E: two arms
 
 a_1 = (1, 0), a_2 = (0, y), means .55 and .5, rewards uniform on [0, 2 mu]. These leave [0, 1], as mu_1 > .5:
-they are divided by 1.1, and epsilon is that of the guarantee. The noise that the paper's text asks for, at its
+they are divided by 1.1, and epsilon is that of the guarantee. The noise that the text asks for, at its
 nominal epsilon and without dividing, guarantees 1.1 epsilon; it is the column "as printed".
 
 {appendix}
