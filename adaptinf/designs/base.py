@@ -113,6 +113,13 @@ class Design(ABC):
         """What the status codes of a run mean; empty where all rounds are of one kind."""
         return self.statuses
 
+    def _recommended(self, run: Run, env: Environment) -> Any:
+        """Label of the arm that a best-arm design names at the end."""
+        names = self.outcome_names(env.n_features)
+        if "recommended" not in names or np.isnan(code := run.outcome[names.index("recommended")]):
+            return None
+        return env.arms[int(code)]
+
     def _placed(self, env: Environment) -> Design:
         """The design with what its guarantee and its log need to know of the environment."""
         return self
@@ -311,6 +318,7 @@ class Design(ABC):
             noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
             releases=self._releases(run.released, env),
             adaptive_rounds=self._adaptive_rounds(run, horizon),
+            recommended=self._recommended(run, env),
         )
 
     def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["ReleaseName", "Replications", "Status"]
 
@@ -101,6 +101,14 @@ class Replications:
         for column, name in enumerate(self.outcome_names):
             groups.setdefault(name, []).append(column)
         return {name: self.outcomes[:, columns] for name, columns in groups.items()}
+
+    @property
+    def recommended(self) -> IntArray:
+        """Position of the arm that each run named at its end, shape (replications,); -1 where none."""
+        if "recommended" not in self.outcome_names:
+            raise ParameterError("recommended", ["only best-arm designs name an arm at the end"])
+        named = self.released["recommended"][:, 0]
+        return np.where(np.isnan(named), -1.0, named).astype(np.int64)
 
     def phase_tallies(self, phase: str, randomised: bool | None = None) -> FloatArray:
         """Counts, sums and squares of the rounds of a phase.

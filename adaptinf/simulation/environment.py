@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import number_array
 from adaptinf.simulation.run import EnvironmentTables
+from adaptinf.simulation.vectors import LINEAR
 from adaptinf.typing import FloatArray
 
 __all__ = ["Environment", "environment_tables", "numbers", "refuse", "vector"]
@@ -109,6 +110,7 @@ def environment_tables(
     vector_law: int = 0,
     shared: bool = False,
     vectors: FloatArray | None = None,
+    mean_law: int = LINEAR,
 ) -> EnvironmentTables:
     """Tables of an environment; whatever its kind does not use stays empty."""
     n_features = location.shape[0]
@@ -132,6 +134,7 @@ def environment_tables(
         vector_law=vector_law,
         shared=shared,
         vectors=np.zeros((0, 0)) if vectors is None else np.ascontiguousarray(vectors, dtype=np.float64),
+        mean_law=mean_law,
     )
 
 

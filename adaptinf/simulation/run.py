@@ -75,6 +75,8 @@ class EnvironmentTables(NamedTuple):
         Whether all arms have the same context vector.
     vectors : ndarray of shape (rows, arms * dimension)
         Context vectors that are given.
+    mean_law : int
+        How context vectors decide expected rewards, a code of `simulation.vectors`.
     """
 
     kind: int
@@ -92,6 +94,7 @@ class EnvironmentTables(NamedTuple):
     vector_law: int
     shared: bool
     vectors: FloatArray
+    mean_law: int
 
 
 class World(NamedTuple):

@@ -10,11 +10,24 @@ import numpy as np
 from adaptinf.compilation import kernel
 from adaptinf.typing import FloatArray
 
-__all__ = ["IN_ORDER", "ORTHANT", "RESAMPLED", "SPHERE", "draw_vectors", "expected_rewards"]
+__all__ = [
+    "BUMPS",
+    "CUBE",
+    "IN_ORDER",
+    "LINEAR",
+    "ORTHANT",
+    "RESAMPLED",
+    "SPHERE",
+    "draw_vectors",
+    "expected_rewards",
+]
 
-SPHERE, ORTHANT, IN_ORDER, RESAMPLED = range(4)
+SPHERE, ORTHANT, IN_ORDER, RESAMPLED, CUBE = range(5)
 """How context vectors come about: uniform on the unit sphere, on the part of it without negative
-coordinates, or rows of given ones, in order or drawn with replacement."""
+coordinates, rows of given ones, in order or drawn with replacement, or uniform on the unit cube."""
+
+LINEAR, BUMPS = range(2)
+"""How context vectors decide expected rewards: x'theta, or a bump an arm along the first coordinate."""
 
 
 @kernel
@@ -36,6 +49,10 @@ def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context:
             for k in range(dimension):
                 context[base + k] = context[k]
             continue
+        if law == CUBE:
+            for k in range(dimension):
+                context[base + k] = rng.random()
+            continue
         squares = 0.0
         for k in range(dimension):
             draw = rng.standard_normal()
@@ -53,8 +70,12 @@ def expected_rewards(environment: Any, context: FloatArray, expected: FloatArray
     best = -np.inf
     for arm in range(n_arms):
         mean = 0.0
-        for k in range(dimension):
-            mean += context[arm * dimension + k] * environment.theta[arm, k]
+        if environment.mean_law == BUMPS:
+            distance = n_arms * context[arm * dimension] - (arm + 1.0)
+            mean = 2.0 / (1.0 + math.exp(2.0 * distance * distance))
+        else:
+            for k in range(dimension):
+                mean += context[arm * dimension + k] * environment.theta[arm, k]
         expected[arm] = mean
         best = max(best, mean)
     return best

@@ -1,0 +1,126 @@
+"""Arms in terms of few of them: orthogonal reduction, and exchange towards a large determinant."""
+
+from __future__ import annotations
+
+import math
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["basis_coefficients", "exchange", "exchange_rows", "orthogonal_coordinates"]
+
+_RANK_TOLERANCE = 1e-10
+
+
+@kernel
+def exchange(coefficients: FloatArray, n: int, rank: int, limit: float, basis: IntArray) -> int:
+    """Swap rows into the basis, the largest coefficient first, until none exceeds `limit`; number of swaps.
+
+    Row i of `coefficients` writes vector i in terms of the vectors `basis`. A swap at entry c multiplies the
+    absolute determinant of the basis by abs(c).
+    """
+    swaps = 0
+    while True:
+        largest = limit
+        row = column = -1
+        for i in range(n):
+            for j in range(rank):
+                if abs(coefficients[i, j]) > largest:
+                    largest = abs(coefficients[i, j])
+                    row, column = i, j
+        if row < 0:
+            return swaps
+        for i in range(n):
+            if i != row:
+                share = coefficients[i, column] / coefficients[row, column]
+                for j in range(rank):
+                    coefficients[i, j] -= share * coefficients[row, j]
+                coefficients[i, column] = share
+        for j in range(rank):
+            coefficients[row, j] = 0.0
+        coefficients[row, column] = 1.0
+        basis[column] = row
+        swaps += 1
+
+
+@kernel
+def orthogonal_coordinates(
+    vectors: FloatArray,
+    rows: IntArray,
+    n: int,
+    dimension: int,
+    residual: FloatArray,
+    directions: FloatArray,
+    reduced: FloatArray,
+    basis: IntArray,
+) -> int:
+    """Coordinates of some rows of `vectors` in an orthonormal basis of their span; its dimension.
+
+    The longest residual gives each direction (Gram and Schmidt, with pivoting, every direction made
+    orthogonal twice); `basis` receives the positions of the rows that gave them.
+    """
+    for i in range(n):
+        for k in range(dimension):
+            residual[i, k] = vectors[rows[i], k]
+    smallest = 0.0
+    for step in range(min(n, dimension)):
+        longest = 0.0
+        pivot = -1
+        for i in range(n):
+            square = 0.0
+            for k in range(dimension):
+                square += residual[i, k] * residual[i, k]
+            if square > longest:
+                longest = square
+                pivot = i
+        if step == 0:
+            smallest = longest * _RANK_TOLERANCE * _RANK_TOLERANCE
+        if pivot < 0 or longest <= smallest:
+            return step
+        _direction(residual, pivot, directions, step, dimension)
+        for i in range(n):
+            along = 0.0
+            for k in range(dimension):
+                along += residual[i, k] * directions[step, k]
+            reduced[i, step] = along
+            for k in range(dimension):
+                residual[i, k] -= along * directions[step, k]
+        basis[step] = pivot
+    return min(n, dimension)
+
+
+@kernel
+def _direction(residual: FloatArray, pivot: int, directions: FloatArray, step: int, dimension: int) -> None:
+    """Write the unit vector of a residual, orthogonal to the earlier directions."""
+    for k in range(dimension):
+        directions[step, k] = residual[pivot, k]
+    for earlier in range(step):
+        along = 0.0
+        for k in range(dimension):
+            along += directions[step, k] * directions[earlier, k]
+        for k in range(dimension):
+            directions[step, k] -= along * directions[earlier, k]
+    square = 0.0
+    for k in range(dimension):
+        square += directions[step, k] * directions[step, k]
+    for k in range(dimension):
+        directions[step, k] /= math.sqrt(square)
+
+
+@kernel
+def basis_coefficients(
+    reduced: FloatArray, basis: IntArray, n: int, rank: int, coefficients: FloatArray
+) -> None:
+    """Write every vector in terms of the basis vectors, whose orthogonal coordinates are triangular."""
+    for i in range(n):
+        for k in range(rank - 1, -1, -1):
+            value = reduced[i, k]
+            for later in range(k + 1, rank):
+                value -= coefficients[i, later] * reduced[basis[later], k]
+            coefficients[i, k] = value / reduced[basis[k], k]
+
+
+@compiled
+def exchange_rows(coefficients: FloatArray, limit: float, basis: IntArray) -> int:
+    """`exchange` on all rows and columns, from Python."""
+    return exchange(coefficients, coefficients.shape[0], coefficients.shape[1], limit, basis)

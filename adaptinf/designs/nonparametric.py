@@ -1,0 +1,228 @@
+"""The locally private nonparametric bandit: successive elimination in bins that noisy reports refine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.designs.nonparametric_kernel import LDPTables, ldp_program, released_rows
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
+from adaptinf.typing import FloatArray
+from adaptinf.validation.columns import label_array
+
+__all__ = ["LDPBandit", "cube_problems"]
+
+_REPORT_SENSITIVITY = 4.0
+_WIDTH, _REFINEMENT = 8.0, 0.1
+_NOT_COVERED = "the outputs are the noisy reports: context and arm stay with the participant"
+
+
+def cube_problems(env: Environment) -> list[str]:
+    """Why the contexts of an environment are not one point of the unit cube a round."""
+    if not env.dimension:
+        return []
+    tables = env.tables(1)
+    problems = []
+    if not tables.shared and env.n_arms > 1:
+        problems.append("all arms must have the same context vector in a round (shared=True)")
+    outside = tables.vector_law == SPHERE
+    if tables.vector_law not in (SPHERE, ORTHANT, CUBE):
+        outside = not bool(((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all())
+    if outside:
+        problems.append(
+            f"contexts must lie in the cube [0, 1]^{env.dimension}, by a scaling that is fixed beforehand"
+        )
+    return problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDPBandit(Design):
+    """Locally private bandit on contexts in the unit cube, for rewards in [0, 1].
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of a participant's record, context and reward.
+    calibration : {"corrected", "published"}
+        Radius of the confidence intervals, and with it when arms are dropped and bins halved. The privacy is
+        the same.
+    width : float
+        Squared number of standard deviations in a radius (corrected), the C of the notes.
+    refinement : float
+        A bin is halved when a radius in it falls below this share of the paper's threshold (corrected).
+    check_every : int
+        Participants from one check of arms and bins to the next. The paper checks after each one; longer
+        gaps are faster, as the noise of a gap is drawn at once.
+    axis : {"random", "first"}
+        Which of a bin's longest edges is halved: any, as in the paper, or the first one.
+    max_bins : int
+        Most active bins; when there is no room for more, bins stay as they are.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range; on running, if contexts are not shared by the arms or
+        may leave [0, 1]^d, or rewards may leave [0, 1].
+
+    Notes
+    -----
+    The cube is the first bin. A participant finds the bin of their context and pulls one of the arms that
+    are left there, uniformly. Then they report, *for every active bin and each of its arms*, U = 1{context
+    in the bin, arm pulled} and V = U times the reward, each plus Laplace noise of scale 4 / epsilon. Sums of
+    U and V over the t participants that a bin has had so far give the estimate f = V / U, with a radius r.
+
+    Corrected: r = sqrt(C (64 t / epsilon^2 + U / 4)) / (U - sqrt(32 C t / epsilon^2)) where the denominator
+    is positive, otherwise infinite. An arm is dropped when f + r lies below another's f - r. A bin of depth s
+    is halved, along one of its longest edges, when one of the radii left is below refinement times
+    2 sqrt(d) 2^(-s/d). The halves begin without data, with the arms that are left.
+
+    Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (the paper gives it up to
+    constants), refinement 1, intervals of 2 r to each side, and no arm dropped before t reaches log(n)^2. It
+    ignores that each sum's noise has variance 32 t / epsilon^2: bins are halved on noise.
+
+    Replacing one participant's record moves the U by at most 2 in L1 and the V by at most 2: all reports
+    together are epsilon-private, on the participant's side. Their reward alone moves one V by at most 1, so
+    that rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they are
+    reported. A participant's arm is not among the outputs: where bins differ in the arms left it tells
+    something of the context, as do the propensities; a log has both because it is a simulation's.
+
+    A log has, as releases, the state of what the server knows at the end: for each bin that was ever active
+    (the group is its number) its corners ``low_x`` and ``high_x``, and for each of its arms
+    ``participants``, ``count`` and ``sum``: the participants that reported on it, and the sums of the noisy
+    U and V. `scale` is that of each participant's noise; sums have as many draws of it as participants.
+    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (active bins, halvings of the smallest,
+    arms dropped over all bins), ``decided`` (volume of the bins with one arm left) and ``full`` (1 where
+    `max_bins` kept a bin from being halved).
+
+    References
+    ----------
+    Ma, Y., Jiang, F., Zhao, Z., Yang, H. and Yu, Y. (2025). Locally private nonparametric contextual
+    multi-armed bandits with transfer learning.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.smooth import SmoothArms
+    >>> design = LDPBandit(epsilon=8.0)
+    >>> log = design.run(SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
+    >>> print(log.guarantee)
+    epsilon = 8, pure, per record, local, standard
+    >>> print(log.reward_guarantee)
+    epsilon = 2, pure, per reward, local, standard
+    """
+
+    epsilon: float
+    calibration: str = "corrected"
+    width: float = _WIDTH
+    refinement: float = _REFINEMENT
+    check_every: int = 1
+    axis: str = "random"
+    max_bins: int = 1024
+
+    min_arms: ClassVar[int] = 2
+    vectors: ClassVar[str] = "needed"
+    unit_rewards: ClassVar[bool] = True
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
+        problems += number_problem("width", self.width, 0.0, open_low=True)
+        problems += number_problem("refinement", self.refinement, 0.0)
+        problems += count_problem("check_every", self.check_every)
+        problems += choice_problem("axis", self.axis, ("random", "first"))
+        problems += count_problem("max_bins", self.max_bins)
+        if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
+            problems.append("width and refinement must be left out: the published radius has its own")
+        return problems
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        return super()._environment_problems(env, horizon) + cube_problems(env)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the reports promise, whatever the calibration.
+
+        Parameters
+        ----------
+        horizon : int
+            Participants of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Unit record, model local.
+        """
+        return PrivacyGuarantee(
+            epsilon=float(self.epsilon), unit="record", model="local", reasons=(_NOT_COVERED,)
+        )
+
+    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What arms and reports promise for one participant's rewards, contexts being public.
+
+        Parameters
+        ----------
+        horizon : int
+            Participants of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            A quarter of epsilon: only one of the noisy V moves, by at most 1.
+        """
+        return PrivacyGuarantee(epsilon=float(self.epsilon) / _REPORT_SENSITIVITY, model="local")
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        return ("bins", "depth", "dropped", "decided", "full")
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        tables = self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
+        return ldp_program(tables, self.max_bins)
+
+    def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LDPTables:
+        """What the kernels need to know: constants of the radius, and space for what a run records."""
+        published = self.calibration == "published"
+        rows = released_rows(n_arms, dimension, self.max_bins) if recording else 0
+        return LDPTables(
+            n_arms=n_arms,
+            dimension=dimension,
+            horizon=horizon,
+            scale=_REPORT_SENSITIVITY / float(self.epsilon),
+            epsilon=float(self.epsilon),
+            published=published,
+            width=2.0 * math.log2(horizon) if published else float(self.width),
+            warm_up=math.log(horizon) ** 2 if published else 0.0,
+            reach=2.0 if published else 1.0,
+            refinement=2.0 * math.sqrt(dimension) * (1.0 if published else float(self.refinement)),
+            check_every=int(self.check_every),
+            first_axis=self.axis == "first",
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(n_arms if recording else 0),
+            released=np.zeros((rows, 5)),
+        )
+
+    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+        names = [f"{end}_{name}" for end in ("low", "high") for name in env.vector_names[: env.dimension]]
+        names += [f"{part}_{arm}" for arm in env.arms for part in ("participants", "count", "sum")]
+        noisy = released[:, 4] > 0.0
+        return {
+            "round": released[:, 0].astype(np.int64),
+            "name": np.array(names, dtype=object)[released[:, 1].astype(np.int64)],
+            "group": label_array(range(int(released[:, 2].max()) + 1))[released[:, 2].astype(np.int64)],
+            "value": released[:, 3],
+            "mechanism": np.where(noisy, "laplace reports", "public").astype(object),
+            "scale": released[:, 4],
+        }

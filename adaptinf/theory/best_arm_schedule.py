@@ -1,0 +1,123 @@
+"""How many arms enter each phase of a best-arm design, and how many rounds it has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import count_problem
+from adaptinf.typing import IntArray
+
+__all__ = ["Schedule", "halving_sizes", "max_det_schedule", "optimal_sizes", "reserve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Phases of DP-BAI.
+
+    Attributes
+    ----------
+    ratio : float
+        The paper's lambda: by about so much the arms beyond g_0 = min(K, ceil(d^2 / 4)) shrink in a phase.
+    fast_phases, phases : int
+        M_1, the phases that shrink them, and M, all phases.
+    sizes : ndarray of int, shape (phases + 1,)
+        Arms that enter each phase, and the one arm that is left.
+    """
+
+    ratio: float
+    fast_phases: int
+    phases: int
+    sizes: IntArray
+
+
+def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
+    """Numbers of arms in the phases of DP-BAI, equations (4) to (8).
+
+    Parameters
+    ----------
+    n_arms, dimension : int
+        K, at least 2, and d.
+
+    Returns
+    -------
+    Schedule
+        With lambda, M_1, M and s_1, ..., s_{M+1}.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is out of range.
+
+    Notes
+    -----
+    Logarithms are natural, and both minima in (8) are over i = 1, 2, ...: M counts from 1 in the paper, and
+    M_1 = 0 for K <= ceil(d^2 / 4) would make s_1 = g_1 although K arms enter. At d = 1 no lambda satisfies
+    (4) for K > 2, and it is infinite: one phase.
+
+    Examples
+    --------
+    >>> found = max_det_schedule(10_000, 16)
+    >>> round(found.ratio, 2), found.fast_phases, found.phases, found.sizes.tolist()
+    (27.65, 3, 8, [10000, 423, 77, 32, 16, 8, 4, 2, 1])
+    """
+    problems = count_problem("n_arms", n_arms, 2) + count_problem("dimension", dimension)
+    if problems:
+        raise ParameterError("max_det_schedule", problems)
+    quarter = -(-dimension * dimension // 4)
+    slow = min(n_arms, quarter)
+    extra = max(n_arms - quarter, 0)
+    ratio = _ratio(extra, dimension)
+    sizes = [slow + extra]
+    fast_phases = 1
+    while (extra := max(0, math.ceil((extra + 1) / ratio - 1.0))) > 0:
+        sizes.append(slow + extra)
+        fast_phases += 1
+    while len(sizes) == fast_phases or sizes[-1] > 1:
+        slow = -(-slow // 2)
+        sizes.append(slow)
+    return Schedule(ratio, fast_phases, len(sizes) - 1, np.array(sizes, dtype=np.int64))
+
+
+def reserve(schedule: Schedule, dimension: int) -> int:
+    """Rounds that DP-BAI sets aside because it rounds pulls up: T - T' in (8)."""
+    quarter = -(-dimension * dimension // 4)
+    return schedule.fast_phases * dimension + (schedule.phases - schedule.fast_phases) * quarter
+
+
+def halving_sizes(n_arms: int) -> IntArray:
+    """Arms that enter each round of sequential halving, and the one that is left.
+
+    Examples
+    --------
+    >>> halving_sizes(11)
+    array([11,  6,  3,  2,  1])
+    """
+    sizes = [n_arms]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // 2))
+    return np.array(sizes, dtype=np.int64)
+
+
+def optimal_sizes(n_arms: int, dimension: int) -> IntArray:
+    """Arms that enter each round of OD-LinBAI, and the one that is left: K, then d / 2^r, rounded up.
+
+    Examples
+    --------
+    >>> optimal_sizes(30, 5)
+    array([30,  3,  2,  1])
+    """
+    sizes = [n_arms]
+    while sizes[-1] > 1:
+        sizes.append(-(-dimension // 2 ** len(sizes)))
+    return np.array(sizes, dtype=np.int64)
+
+
+def _ratio(extra: int, dimension: int) -> float:
+    """The smallest lambda >= 2 with lambda^log(d) >= extra; infinite where there is none."""
+    if extra <= 1:
+        return 2.0
+    return math.inf if dimension == 1 else max(2.0, math.exp(math.log(extra) / math.log(dimension)))

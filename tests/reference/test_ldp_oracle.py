@@ -1,0 +1,260 @@
+"""The nonparametric bandits against literal readings: lists of bins, sums over all reports, same noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from adaptinf.designs.nonparametric import LDPBandit
+from adaptinf.designs.nonparametric_abse import ABSE
+from adaptinf.designs.nonparametric_abse_kernel import _choose as abse_choose
+from adaptinf.designs.nonparametric_abse_kernel import _update as abse_update
+from adaptinf.designs.nonparametric_kernel import _choose, _finish, _update
+from adaptinf.privacy.noise import Buffer
+from adaptinf.simulation.smooth import SmoothArms
+
+
+@dataclass(eq=False)
+class Bin:
+    """A bin with all the reports that it ever got."""
+
+    number: int
+    low: list[float]
+    high: list[float]
+    depth: int
+    arms: list[int]
+    U: dict[int, list[float]] = field(default_factory=dict)
+    V: dict[int, list[float]] = field(default_factory=dict)
+
+    def holds(self, x: np.ndarray) -> bool:
+        inside = [
+            low <= value and (value < high or high == 1.0)
+            for low, value, high in zip(self.low, x, self.high, strict=True)
+        ]
+        return all(inside)
+
+    def halves(self, axis: int, numbers: tuple[int, int]) -> tuple[Bin, Bin]:
+        middle = (self.low[axis] + self.high[axis]) / 2
+        lower, upper = list(self.high), list(self.low)
+        lower[axis] = upper[axis] = middle
+        first = Bin(numbers[0], list(self.low), lower, self.depth + 1, list(self.arms))
+        return first, Bin(numbers[1], upper, list(self.high), self.depth + 1, list(self.arms))
+
+    def longest(self) -> list[int]:
+        lengths = [high - low for low, high in zip(self.low, self.high, strict=True)]
+        return [axis for axis, length in enumerate(lengths) if length == max(lengths)]
+
+
+class Draws:
+    """Random numbers in the order in which the kernel asks for them."""
+
+    def __init__(self, uniforms: np.ndarray, noises: np.ndarray) -> None:
+        self.uniforms, self.noises = iter(uniforms), iter(noises)
+
+    def one_of(self, items: list[int]) -> int:
+        return items[0] if len(items) == 1 else items[int(float(next(self.uniforms)) * len(items))]
+
+    def noise(self, scale: float) -> float:
+        return scale * float(next(self.noises))
+
+
+def corrected(U: float, t: int, epsilon: float, C: float) -> float:
+    below = U - math.sqrt(32 * C * t / epsilon**2)
+    return math.sqrt(C * (64 * t / epsilon**2 + U / 4)) / below if below > 0 else math.inf
+
+
+def published(U: float, t: int, epsilon: float, n: int) -> float:
+    return math.sqrt(2 * math.log2(n) * max(t / epsilon**2, U) / U**2)
+
+
+def locally_private(
+    design: LDPBandit, contexts: np.ndarray, rewards: np.ndarray, draws: Draws
+) -> tuple[list[int], list[Bin], list[Bin]]:
+    """Algorithm 2; returns actions, active bins in order, and all bins by number."""
+    n, d = contexts.shape
+    epsilon, every = design.epsilon, design.check_every
+    active = [Bin(0, [0.0] * d, [1.0] * d, 0, list(range(rewards.shape[1])))]
+    everyone = list(active)
+    actions: list[int] = []
+    exact: list[tuple[Bin, int, float]] = []
+    for t in range(1, n + 1):
+        mine = next(b for b in active if b.holds(contexts[t - 1]))
+        arm = draws.one_of(mine.arms)
+        actions.append(arm)
+        exact.append((mine, arm, min(1.0, max(0.0, float(rewards[t - 1, arm])))))
+        if t % every and t != n:
+            continue
+        for b in list(active):
+            for k in b.arms:
+                # the participants since the last check, each with noise of their own
+                hits = [y for visited, pulled, y in exact if visited is b and pulled == k]
+                hidden = [draws.noise(4 / epsilon) for _ in exact], [draws.noise(4 / epsilon) for _ in exact]
+                b.U.setdefault(k, []).extend(hidden[0] + [1.0] * len(hits))
+                b.V.setdefault(k, []).extend(hidden[1] + hits)
+            seen = reports(b, t)
+            f, r = {}, {}
+            for k in b.arms:
+                U, V = sum(b.U[k]), sum(b.V[k])
+                f[k] = V / U
+                r[k] = (
+                    published(U, seen, epsilon, n)
+                    if design.calibration == "published"
+                    else corrected(U, seen, epsilon, design.width)
+                )
+            if design.calibration == "published":
+                worse = [
+                    k
+                    for k in b.arms
+                    if seen >= math.log(n) ** 2 and any(f[i] - 2 * r[i] > f[k] + 2 * r[k] for i in b.arms)
+                ]
+                threshold = 2 * math.sqrt(d) * 2 ** (-b.depth / d)
+            else:
+                worse = [k for k in b.arms if any(f[i] - f[k] > r[i] + r[k] for i in b.arms)]
+                threshold = design.refinement * 2 * math.sqrt(d) * 2 ** (-b.depth / d)
+            b.arms = [k for k in b.arms if k not in worse]
+            if any(r[k] < threshold for k in b.arms):
+                axes = b.longest()
+                axis = axes[0] if design.axis == "first" else draws.one_of(axes)
+                lower, upper = b.halves(axis, (len(everyone), len(everyone) + 1))
+                BEGUN[lower] = BEGUN[upper] = t
+                everyone += [lower, upper]
+                active[active.index(b)] = lower
+                active.append(upper)
+        exact = []
+    return actions, active, everyone
+
+
+BEGUN: dict[Bin, int] = {}
+
+
+def reports(b: Bin, t: int) -> int:
+    """Participants that a bin has had after round t."""
+    return t - BEGUN.get(b, 0)
+
+
+@numba.njit
+def drive(
+    tables: Any, state: Any, contexts: Any, rewards: Any, source: Any, actions: Any, outcome: Any
+) -> None:
+    for step in range(rewards.shape[0]):
+        arm = _choose(tables, state, contexts[step], source)
+        actions[step] = arm
+        _update(tables, state, contexts[step], arm, rewards[step, arm], source)
+    _finish(tables, state, outcome)
+
+
+@numba.njit
+def drive_abse(tables: Any, state: Any, contexts: Any, rewards: Any, source: Any, actions: Any) -> None:
+    for step in range(rewards.shape[0]):
+        arm = abse_choose(tables, state, contexts[step], source)
+        actions[step] = arm
+        abse_update(tables, state, contexts[step], arm, rewards[step, arm], source)
+
+
+CASES = [
+    (LDPBandit(epsilon=60.0), 3, 2, 700),
+    (LDPBandit(epsilon=1024.0), 3, 2, 900),
+    (LDPBandit(epsilon=1024.0, axis="first", width=4.0), 2, 3, 700),
+    (LDPBandit(epsilon=40.0, check_every=7, refinement=0.3, width=3.0), 4, 1, 702),
+    (LDPBandit(epsilon=8.0, calibration="published"), 3, 2, 300),
+    (LDPBandit(epsilon=100.0, calibration="published", check_every=3), 3, 2, 400),
+]
+
+
+@pytest.mark.parametrize(("design", "n_arms", "d", "n"), CASES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_locally_private_bandit_is_the_literal_one(
+    design: LDPBandit, n_arms: int, d: int, n: int, seed: int
+) -> None:
+    rng = np.random.default_rng([seed, n_arms, d, n])
+    environment = SmoothArms(n_arms, d)
+    contexts = rng.random((n, d))
+    contexts[::17] = np.round(contexts[::17] * 4) / 4  # ends and middles of bins
+    rewards = (rng.random((n, n_arms)) < environment.expected(contexts)) * 1.2 - 0.1
+    uniforms, noises = rng.random(4 * n), rng.laplace(size=400 * n)
+    BEGUN.clear()
+    expected, active, everyone = locally_private(design, contexts, rewards, Draws(uniforms, noises))
+    program = design.program(environment, n, recording=True)
+    state = np.zeros(program.state_shape)
+    actions, outcome = np.zeros(n, dtype=np.int64), np.zeros(program.n_outcomes)
+    source = Buffer(uniforms, noises * (4 / design.epsilon), np.zeros(2, dtype=np.int64))
+    drive(program.tables, state, contexts, rewards, source, actions, outcome)
+    np.testing.assert_array_equal(actions, expected)
+    volume = sum(2.0**-b.depth for b in active if len(b.arms) == 1)
+    assert outcome[0] == len(active) > 1
+    assert outcome[1] == max(b.depth for b in active)
+    assert outcome[3] == pytest.approx(volume, abs=1e-12)
+    released = program.tables.released[: int(state[0, 1])]
+    for b in everyone:
+        rows = {int(row[1]): row for row in released if row[2] == b.number}
+        np.testing.assert_array_equal([rows[k][3] for k in range(2 * d)], b.low + b.high)
+        for k in range(n_arms):
+            if k in b.U:
+                assert rows[2 * d + 3 * k + 1][3] == pytest.approx(sum(b.U[k]), abs=1e-8)
+                assert rows[2 * d + 3 * k + 2][3] == pytest.approx(sum(b.V[k]), abs=1e-8)
+                assert rows[2 * d + 3 * k + 1][4] == 4 / design.epsilon
+            else:
+                assert 2 * d + 3 * k not in rows
+
+
+def test_the_cases_see_drops_in_both_calibrations() -> None:
+    for design, n_arms, d, n in (CASES[1], CASES[3], CASES[5]):
+        sims = design.replicate(SmoothArms(n_arms, d), n, 16, rng=3)
+        assert sims.released["dropped"].mean() > 0.5, design
+
+
+def binned_elimination(
+    L: float, contexts: np.ndarray, rewards: np.ndarray, draws: Draws
+) -> tuple[list[int], list[Bin]]:
+    """Perchet and Rigollet's policy with arms drawn uniformly."""
+    n, d = contexts.shape
+    K = rewards.shape[1]
+    finest = 0
+    while 2.0**-finest > (K * math.log(K) / n) ** (1 / (2 + d)):
+        finest += 1
+    active = [Bin(0, [0.0] * d, [1.0] * d, 0, list(range(K)))]
+    actions: list[int] = []
+
+    def radius(tau: int, T: float) -> float:
+        return 2 * math.sqrt(2 * max(math.log(T / tau), 1.0) / tau) if tau else math.inf
+
+    for x, y in zip(contexts, rewards, strict=True):
+        b = next(b for b in active if b.holds(x))
+        arm = draws.one_of(b.arms)
+        actions.append(arm)
+        b.V.setdefault(arm, []).append(float(y[arm]))
+        side = b.high[0] - b.low[0]
+        width = {k: radius(len(b.V.get(k, [])), n * side**d) for k in b.arms}
+        mean = {k: sum(b.V[k]) / len(b.V[k]) if k in b.V else 0.0 for k in b.arms}
+        b.arms = [k for k in b.arms if not any(mean[i] - width[i] > mean[k] + width[k] for i in b.arms)]
+        if b.depth < finest and max(width[k] for k in b.arms) <= 2 * (2 * L * math.sqrt(d) + 1) * side:
+            active.remove(b)
+            for corner in np.ndindex(*(2,) * d):
+                low = [at + bit * side / 2 for at, bit in zip(b.low, corner, strict=True)]
+                active.append(Bin(0, low, [at + side / 2 for at in low], b.depth + 1, list(b.arms)))
+    return actions, active
+
+
+@pytest.mark.parametrize(("L", "n_arms", "d"), [(0.0, 3, 1), (0.0, 3, 2), (0.3, 2, 1), (0.1, 5, 1)])
+def test_abse_is_the_literal_one(L: float, n_arms: int, d: int) -> None:
+    rng = np.random.default_rng([n_arms, d])
+    n = 6_000
+    environment = SmoothArms(n_arms, d)
+    contexts = rng.random((n, d))
+    contexts[::13] = np.round(contexts[::13] * 4) / 4
+    rewards = (rng.random((n, n_arms)) < environment.expected(contexts)) * 1.0
+    uniforms = rng.random(n)
+    expected, active = binned_elimination(L, contexts, rewards, Draws(uniforms, np.zeros(0)))
+    program = ABSE(lipschitz=L).program(environment, n, recording=True)
+    actions = np.zeros(n, dtype=np.int64)
+    state = np.zeros(program.state_shape)
+    source = Buffer(uniforms, np.zeros(0), np.zeros(2, dtype=np.int64))
+    drive_abse(program.tables, state, contexts, rewards, source, actions)
+    np.testing.assert_array_equal(actions, expected)
+    assert state[0, 3] == len(active) >= 2
+    assert min(len(b.arms) for b in active) < n_arms

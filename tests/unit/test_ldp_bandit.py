@@ -1,0 +1,269 @@
+"""LDPBandit and ABSE: privacy of a report, releases, propensities, and everything that is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import adaptinf as ai
+from adaptinf.designs import Uniform
+from adaptinf.designs.mixture import Mixture
+from adaptinf.designs.nonparametric import LDPBandit
+from adaptinf.designs.nonparametric_abse import ABSE
+from adaptinf.designs.nonparametric_kernel import _choose, _update
+from adaptinf.designs.nonparametric_sums import bin_sums
+from adaptinf.designs.nonparametric_tree import EDGES
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.privacy.noise import Buffer
+from adaptinf.simulation.environments import BernoulliArms, LinearArms
+from adaptinf.simulation.smooth import SmoothArms
+
+ARMS = SmoothArms(3, 2)
+
+
+def test_guarantees_are_those_of_a_report_whatever_the_calibration() -> None:
+    for calibration in ("corrected", "published"):
+        design = LDPBandit(epsilon=2.0, calibration=calibration)
+        whole, rewards = design.guarantee(1000, 3), design.reward_guarantee(1000, 3)
+        assert (whole.epsilon, whole.delta, whole.unit, whole.model) == (2.0, 0.0, "record", "local")
+        assert whole.notion == rewards.notion == "standard"
+        assert "stay with the participant" in whole.reasons[0]
+        assert (rewards.epsilon, rewards.unit, rewards.model) == (0.5, "reward", "local")
+    log = LDPBandit(epsilon=2.0).run(ARMS, 50, rng=0)
+    assert log.guarantee is not None
+    assert log.guarantee.epsilon == 2.0
+    assert log.reward_guarantee is not None
+    assert log.reward_guarantee.epsilon == 0.5
+    assert log.noise == "simulation"
+    assert log.adaptive_rounds == 49
+
+
+@numba.njit
+def _one_more(tables: Any, state: Any, context: Any, arm: int, reward: float, source: Any) -> None:
+    _choose(tables, state, context, source)
+    _update(tables, state, context, arm, reward, source)
+
+
+def reports_of(
+    design: LDPBandit, state: np.ndarray, x: tuple[float, float], arm: int, y: float
+) -> np.ndarray:
+    """All U and V of one participant, without noise, in a given state of the server."""
+    tables = design.tables(3, 2, horizon=10**9)
+    before, after = state.copy(), state.copy()
+    source = Buffer(np.zeros(4), np.zeros(10_000), np.zeros(2, dtype=np.int64))
+    _one_more(tables, after, np.array(x), arm, y, source)
+    blocks = slice(EDGES + 4 + 3, EDGES + 4 + 9)
+    return (after - before)[1:, blocks]
+
+
+def test_a_report_moves_by_four_with_the_record_and_by_one_with_the_reward() -> None:
+    design = LDPBandit(epsilon=1.0)
+    state = np.zeros((16, 2 * EDGES + 15))
+    warm = design.tables(3, 2, horizon=10**9)._replace(refinement=1e9)
+    source = Buffer(np.full(40, 0.4), np.full(400, 50.0), np.zeros(2, dtype=np.int64))
+    for step in range(3):
+        _one_more(warm, state, np.array([0.1, 0.2]), step, 1.0, source)
+    bins = int(state[0, 3])
+    assert bins >= 4
+    records = list(itertools.product([0.1, 0.6, 0.9], [0.1, 0.7], [0, 1, 2], [0.0, 0.5, 1.0, 7.0, -3.0]))
+    reports = [reports_of(design, state, (x1, x2), arm, y) for x1, x2, arm, y in records]
+    distances = [np.abs(one - other).sum() for one, other in itertools.combinations(reports, 2)]
+    assert max(distances) == pytest.approx(4.0)
+    same_place = [
+        np.abs(reports[i] - reports[j]).sum()
+        for i, j in itertools.combinations(range(len(records)), 2)
+        if records[i][:3] == records[j][:3]
+    ]
+    assert max(same_place) == pytest.approx(1.0)
+    assert design.tables(3, 2, 10).scale == pytest.approx(max(distances) / design.epsilon)
+
+
+@pytest.mark.parametrize("check_every", [1, 20])
+def test_bins_that_nobody_visits_are_noised_by_every_participant(check_every: int) -> None:
+    """Noise in the visited bin alone would leave these sums at exactly zero, and tell where people are."""
+    corner = SmoothArms(3, 2, contexts=np.random.default_rng(0).random((1_500, 2)) / 16, order="resampled")
+    design = LDPBandit(epsilon=200.0, check_every=check_every)
+    scores, participants = [], []
+    for log in design.logs(corner, 1_500, 120, rng=1):
+        table = bin_sums(log)
+        far = table[(table["low_x1"] >= 0.0625) | (table["low_x2"] >= 0.0625)]
+        scores.append((far[["count", "sum"]].to_numpy() / far[["noise_sd"]].to_numpy()).ravel())
+        participants.append(np.repeat(far["participants"].to_numpy(), 2))
+    score, t = np.concatenate(scores), np.concatenate(participants)
+    assert (score != 0.0).all()
+    long = t > 500
+    assert 100 < long.sum() < score.size - 100
+    for group in (score[long], score[~long & (t > 100)]):
+        # each squared score has mean 1 and, up to the tails of a single Laplace, variance 2
+        assert abs((group**2).mean() - 1.0) < 4.5 * math.sqrt(2.2 / group.size)
+        assert abs(group.mean()) < 4.5 / math.sqrt(group.size)
+
+
+def test_released_sums_are_the_true_ones_plus_noise() -> None:
+    """At an epsilon where noise is negligible the sums count what the log holds."""
+    log = LDPBandit(epsilon=1e9).run(ARMS, 3_000, rng=3)
+    table = bin_sums(log)
+    frame = log.frame
+    begun = {0: 0}
+    for row in table.itertuples():
+        inside = np.ones(3_000, dtype=bool)
+        for name in ("x1", "x2"):
+            low, high = getattr(row, f"low_{name}"), getattr(row, f"high_{name}")
+            inside &= ((frame[name] >= low) & (frame[name] < high)).to_numpy()
+        start = begun.setdefault(int(row.bin), int(row.until) - int(row.participants))
+        rounds = (frame["t"] > start) & (frame["t"] <= row.until)
+        own = frame[inside & rounds & (frame["action"] == row.arm)]
+        assert row.count == pytest.approx(len(own), abs=1e-4)
+        assert row.sum == pytest.approx(own["reward"].sum(), abs=1e-4)
+    assert table["bin"].nunique() > 3
+    assert set(log.releases["mechanism"]) == {"public", "laplace reports"}
+
+
+def test_bins_tile_the_cube_at_every_time() -> None:
+    log = LDPBandit(epsilon=1024.0).run(ARMS, 5_000, rng=4)
+    table = bin_sums(log).groupby("bin").first()
+    begin, end = table["until"] - table["participants"], bin_sums(log).groupby("bin")["until"].max()
+    volume = (table["high_x1"] - table["low_x1"]) * (table["high_x2"] - table["low_x2"])
+    last = bin_sums(log).groupby("bin")["until"].max()
+    for t in (1, 1_000, 3_000, 5_000):
+        now = (begin < t) & (end >= t)
+        assert volume[now].sum() == pytest.approx(1.0)
+    assert last.max() == 5_000
+    assert table["low_x1"].min() == 0.0
+    ratio = (table["high_x1"] - table["low_x1"]) / (table["high_x2"] - table["low_x2"])
+    assert set(ratio) <= {0.5, 1.0, 2.0}
+
+
+def test_propensities_are_one_over_the_arms_left_in_the_bin() -> None:
+    log = LDPBandit(epsilon=1024.0).run(ARMS, 20_000, rng=5)
+    arrays = log.arrays
+    assert arrays.propensities is not None
+    assert arrays.propensity is not None
+    assert log.propensity_status == "exact"
+    left = (arrays.propensities > 0.0).sum(axis=1)
+    np.testing.assert_allclose(arrays.propensities.sum(axis=1), 1.0)
+    np.testing.assert_allclose(arrays.propensity, 1.0 / left)
+    assert set(left) == {1, 2, 3}
+    # the draws follow them
+    first = arrays.action == np.argmax(arrays.propensities > 0.0, axis=1)
+    for arms in (2, 3):
+        hits = int(first[left == arms].sum())
+        assert stats.binomtest(hits, int((left == arms).sum()), 1.0 / arms).pvalue > 1e-5
+
+
+def test_check_every_draws_the_noise_of_a_gap_and_the_last_partial_gap() -> None:
+    for horizon in (100, 103):
+        table = bin_sums(LDPBandit(epsilon=1.0, check_every=10).run(ARMS, horizon, rng=6))
+        assert (table["participants"] == horizon).all()
+        assert (table["until"] == horizon).all()
+
+
+def test_a_full_partition_stays_as_it_is_and_says_so() -> None:
+    sims = LDPBandit(epsilon=1024.0, max_bins=3).replicate(ARMS, 10_000, 2, rng=7)
+    assert sims.released["bins"].ravel().tolist() == [3.0, 3.0]
+    assert sims.released["full"].ravel().tolist() == [1.0, 1.0]
+    roomy = LDPBandit(epsilon=1024.0).replicate(ARMS, 10_000, 2, rng=7)
+    assert roomy.released["full"].ravel().tolist() == [0.0, 0.0]
+    one = LDPBandit(epsilon=1024.0, max_bins=1).replicate(ARMS, 3_000, 1, rng=7)
+    assert one.released["bins"].ravel().tolist() == [1.0]
+
+
+def test_run_is_the_first_replicate() -> None:
+    for design in (LDPBandit(epsilon=50.0), ABSE(lipschitz=0.0)):
+        log = design.run(ARMS, 3_000, rng=8)
+        sims = design.replicate(ARMS, 3_000, 2, rng=8)
+        assert sims.pulls[0].tolist() == np.bincount(log.arrays.action, minlength=3).tolist()
+        points = np.stack([log.arrays.context["x1"], log.arrays.context["x2"]], axis=1)
+        f = ARMS.expected(points)
+        regret = (f.max(axis=1) - f[np.arange(3_000), log.arrays.action]).sum()
+        assert sims.regret[0] == pytest.approx(regret)
+
+
+def test_the_log_survives_storage(tmp_path: Any) -> None:
+    log = LDPBandit(epsilon=50.0).run(ARMS, 1_000, rng=9)
+    log.to_parquet(tmp_path / "log.parquet")
+
+    again = ai.read_log(tmp_path / "log.parquet")
+    pd.testing.assert_frame_equal(bin_sums(again), bin_sums(log))
+
+
+def test_bin_sums_needs_reports() -> None:
+    with pytest.raises(InvalidForLog, match="no sums of reports by bin"):
+        bin_sums(Uniform().run(ARMS, 10, rng=0))
+
+
+def test_in_a_mixture_overridden_rounds_report_the_arm_that_was_pulled() -> None:
+    log = Mixture(LDPBandit(epsilon=1e9), exploration=0.5).run(ARMS, 2_000, rng=10)
+    table = bin_sums(log)
+    first = table[table["bin"] == 0].iloc[0]
+    frame = log.frame[log.frame["t"] <= first["until"]]
+    assert first["count"] == pytest.approx((frame["action"] == first["arm"]).sum(), abs=1e-4)
+    assert log.arrays.propensities is not None
+    assert log.arrays.propensities.min() >= 0.5 / 3 - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be above 0, got 0.0"),
+        ({"epsilon": math.inf}, "epsilon must be above 0"),
+        ({"epsilon": "1"}, "epsilon must be a number"),
+        ({"epsilon": 1.0, "calibration": "exact"}, "calibration must be one of corrected, published"),
+        ({"epsilon": 1.0, "width": 0.0}, "width must be above 0"),
+        ({"epsilon": 1.0, "refinement": -1.0}, "refinement must be at least 0"),
+        ({"epsilon": 1.0, "check_every": 0}, "check_every must be a whole number of at least 1"),
+        ({"epsilon": 1.0, "axis": "x1"}, "axis must be one of random, first"),
+        ({"epsilon": 1.0, "max_bins": 2.5}, "max_bins must be a whole number"),
+        ({"epsilon": 1.0, "calibration": "published", "width": 2.0}, "must be left out"),
+    ],
+)
+def test_parameters_that_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        LDPBandit(**arguments)
+
+
+@pytest.mark.parametrize("design", [LDPBandit(epsilon=1.0), ABSE()])
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        (BernoulliArms([0.5, 0.4]), "needs context vectors"),
+        (LinearArms(np.eye(2), rewards="normal", shared=True), r"contexts must lie in the cube \[0, 1\]\^2"),
+        (LinearArms(np.eye(2), contexts="orthant"), "all arms must have the same context vector"),
+        (
+            LinearArms(np.eye(2), contexts=[[0.5, 1.2]], shared=True, order="resampled"),
+            "by a scaling that is fixed beforehand",
+        ),
+        (
+            LinearArms(np.eye(2), 0.1, contexts=[[0.5, 1.0]], shared=True, rewards="uniform"),
+            r"rewards must lie in \[0, 1\]",
+        ),
+        (SmoothArms(1, 2), "at least 2 arms"),
+    ],
+)
+def test_environments_that_are_refused(design: Any, environment: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        design.run(environment, horizon=1, rng=0)
+
+
+def test_shared_linear_contexts_in_the_cube_will_do() -> None:
+    environment = LinearArms([[0.9, 0.1], [0.1, 0.9]], contexts="orthant", shared=True, rewards="bernoulli")
+    log = LDPBandit(epsilon=1024.0, axis="first").run(environment, 4_000, rng=11)
+    assert bin_sums(log)["bin"].nunique() > 3
+
+
+def test_abse_refuses_and_promises_nothing() -> None:
+    with pytest.raises(ParameterError, match="lipschitz must be at least 0"):
+        ABSE(lipschitz=-1.0)
+    assert ABSE().guarantee(100, 2) is None
+    log = ABSE(lipschitz=0.0).run(SmoothArms(3, 1), 20_000, rng=12)
+    assert log.noise is None
+    assert log.releases.empty
+    assert log.arrays.propensities is not None
+    assert set((log.arrays.propensities > 0).sum(axis=1)) >= {2, 3}
