@@ -1,12 +1,20 @@
 """Adaptive designs, one file a family."""
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm_halving import SequentialHalving
+from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
 from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
 from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.designs.linear_bands import PredictionBands, prediction_bands
+from adaptinf.designs.max_det import max_det
 from adaptinf.designs.mixture import Mixture
+from adaptinf.designs.nonparametric import LDPBandit
+from adaptinf.designs.nonparametric_abse import ABSE
+from adaptinf.designs.nonparametric_sums import bin_sums
+from adaptinf.designs.optimal_design import OptimalDesign, optimal_design
 from adaptinf.designs.replications import Replications
 from adaptinf.designs.stopping import DPNAS, NAS
 from adaptinf.designs.stopping_results import StoppingReplications, StoppingResult
@@ -15,24 +23,35 @@ from adaptinf.designs.ucb import UCB, PrivateUCB
 from adaptinf.designs.uniform import EpsilonGreedy, Uniform
 
 __all__ = [
+    "ABSE",
+    "DPBAI",
     "DPNAS",
+    "DPOD",
     "NAS",
     "UCB",
     "ConSE",
+    "DPBAIGauss",
     "DPConSE",
     "Design",
     "EpsilonGreedy",
+    "LDPBandit",
     "LinPriv",
     "LinUCB",
     "Mixture",
+    "ODLinBAI",
+    "OptimalDesign",
     "PredictionBands",
     "PrivateSuccessiveElimination",
     "PrivateUCB",
     "Replications",
+    "SequentialHalving",
     "StoppingReplications",
     "StoppingResult",
     "SuccessiveElimination",
     "Thompson",
     "Uniform",
+    "bin_sums",
+    "max_det",
+    "optimal_design",
     "prediction_bands",
 ]

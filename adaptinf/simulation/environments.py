@@ -3,6 +3,7 @@
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.given import Replay, Tableau
 from adaptinf.simulation.linear import LinearArms
+from adaptinf.simulation.smooth import SmoothArms
 from adaptinf.simulation.synthetic import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "LinearArms",
     "NormalArms",
     "Replay",
+    "SmoothArms",
     "Tableau",
     "UniformArms",
 ]

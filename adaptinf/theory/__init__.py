@@ -7,6 +7,7 @@ is a statement with all of its constants.
 
 from __future__ import annotations
 
+from adaptinf.theory.best_arm import Hardness, dp_bai_error, dp_bai_gauss_error, hardness
 from adaptinf.theory.counting import hybrid_error, iterated_log
 from adaptinf.theory.frontier import Frontier, difference_in_means, frontier
 from adaptinf.theory.linear import counter_norm_bound, linpriv_regret, potential_bound
@@ -26,9 +27,13 @@ from adaptinf.theory.stopping_limits import (
 
 __all__ = [
     "Frontier",
+    "Hardness",
     "counter_norm_bound",
     "difference_in_means",
+    "dp_bai_error",
+    "dp_bai_gauss_error",
     "frontier",
+    "hardness",
     "hybrid_error",
     "iterated_log",
     "linpriv_regret",
