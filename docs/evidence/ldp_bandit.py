@@ -75,7 +75,8 @@ Where expected rewards cross at an angle (margin exponent 1) Theorem 2.6 has n t
 {slopes}
 
 The default's slope near 1 at a large epsilon comes from arms that are worse on average over a bin, are
-dropped, and yet are better in a part of it: their loss goes on for ever. A larger `refinement` halves bins sooner.
+dropped, and yet are better in a part of it: their loss goes on for ever. A larger
+`refinement` halves bins sooner.
 
 ## Auxiliary data
 
