@@ -11,7 +11,9 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.nonparametric_kernel import LDPTables, ldp_program, released_rows
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignRecord
 from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
@@ -65,6 +67,8 @@ class LDPBandit(Design):
         Which of a bin's longest edges is halved: any, as in the paper, or the first one.
     max_bins : int
         Most active bins; when there is no room for more, bins stay as they are.
+    auxiliary : tuple of AuxiliaryLog
+        Logs that report before the trial begins, one after another, each under an epsilon of its own.
 
     Raises
     ------
@@ -87,6 +91,13 @@ class LDPBandit(Design):
     Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (the paper gives it up to
     constants), refinement 1, intervals of 2 r to each side, and no arm dropped before t reaches log(n)^2. It
     ignores that each sum's noise has variance 32 t / epsilon^2: bins are halved on noise.
+
+    Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm that their
+    log gave them; arms are dropped and bins halved meanwhile (the jump-start). From then on f is the ratio of
+    weighted sums over sources m, weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m reaches
+    log(n)^2, n being the largest size of a source. Corrected: r = sqrt(C sum l_m^2 (64 t_m / epsilon_m^2 +
+    U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's (28) and (29).
+    The guarantee is that of the trial's participants; those of a log have its epsilon.
 
     Replacing one participant's record moves the U by at most 2 in L1 and the V by at most 2: all reports
     together are epsilon-private, on the participant's side. Their reward alone moves one V by at most 1, so
@@ -125,6 +136,7 @@ class LDPBandit(Design):
     check_every: int = 1
     axis: str = "random"
     max_bins: int = 1024
+    auxiliary: tuple[AuxiliaryLog, ...] = ()
 
     min_arms: ClassVar[int] = 2
     vectors: ClassVar[str] = "needed"
@@ -138,12 +150,24 @@ class LDPBandit(Design):
         problems += count_problem("check_every", self.check_every)
         problems += choice_problem("axis", self.axis, ("random", "first"))
         problems += count_problem("max_bins", self.max_bins)
+        given: Any = self.auxiliary
+        if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
+            problems.append("auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each")
         if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
             problems.append("width and refinement must be left out: the published radius has its own")
         return problems
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
-        return super()._environment_problems(env, horizon) + cube_problems(env)
+        problems = super()._environment_problems(env, horizon) + cube_problems(env)
+        for number, part in enumerate(self.auxiliary, 1):
+            problems += [f"auxiliary log {number}: {told}" for told in part.mismatches(env)]
+        return problems
+
+    def record(self) -> DesignRecord:
+        """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""
+        given = super().record()
+        told = [{"n_rounds": part.log.n_rounds, "epsilon": part.epsilon} for part in self.auxiliary]
+        return DesignRecord(name=given.name, parameters={**given.parameters, "auxiliary": told})
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the reports promise, whatever the calibration.
@@ -195,16 +219,27 @@ class LDPBandit(Design):
     def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LDPTables:
         """What the kernels need to know: constants of the radius, and space for what a run records."""
         published = self.calibration == "published"
+        logs = [part.log.arrays for part in self.auxiliary]
+        sizes = [part.reward.size for part in logs]
+        edges = np.append(np.cumsum([0, *sizes]) - sum(sizes), horizon)
+        epsilons = np.array([*(part.epsilon for part in self.auxiliary), self.epsilon], dtype=np.float64)
+        most = max([horizon, *sizes])
         rows = released_rows(n_arms, dimension, self.max_bins) if recording else 0
         return LDPTables(
             n_arms=n_arms,
             dimension=dimension,
             horizon=horizon,
-            scale=_REPORT_SENSITIVITY / float(self.epsilon),
-            epsilon=float(self.epsilon),
+            starts=edges[:-1],
+            ends=edges[1:],
+            epsilons=epsilons,
+            scales=_REPORT_SENSITIVITY / epsilons,
+            contexts=np.concatenate([np.zeros((0, dimension)), *(part.contexts for part in self.auxiliary)]),
+            arms=np.concatenate([np.zeros(0, np.int64), *(part.action for part in logs)]),
+            rewards=np.concatenate([np.zeros(0), *(part.reward for part in logs)]),
+            enough=math.log(most) ** 2,
             published=published,
-            width=2.0 * math.log2(horizon) if published else float(self.width),
-            warm_up=math.log(horizon) ** 2 if published else 0.0,
+            width=2.0 * math.log2(most) if published else float(self.width),
+            warm_up=math.log(horizon) ** 2 if published and not self.auxiliary else 0.0,
             reach=2.0 if published else 1.0,
             refinement=2.0 * math.sqrt(dimension) * (1.0 if published else float(self.refinement)),
             check_every=int(self.check_every),

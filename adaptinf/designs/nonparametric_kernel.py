@@ -39,8 +39,6 @@ __all__ = ["LDPTables", "ldp_program", "released_rows", "report_noise"]
 
 _NOISED, _FULL = 6, 7
 _SCALAR_COLUMNS = 8
-_COUNT, _SUM, _MEAN, _RADIUS = range(1, 5)
-_BLOCKS = 5
 _OUTCOMES = 5
 _RELEASES = 3
 
@@ -52,10 +50,17 @@ class LDPTables(NamedTuple):
     ----------
     n_arms, dimension, horizon : int
         Arms, coordinates of a context, and participants.
-    scale : float
-        Of the Laplace noise that a participant adds to each number.
-    epsilon : float
-        Privacy parameter of a record.
+    starts, ends : ndarray of int, shape (sources,)
+        Rounds after which the participants of each source begin and end: auxiliary ones at negative times,
+        the trial itself last, from 0 to the horizon.
+    epsilons, scales : ndarray of shape (sources,)
+        Privacy parameter of a source's records, and scale of the Laplace noise on each of their numbers.
+    contexts : ndarray of shape (auxiliary, dimension)
+        Contexts of the auxiliary participants, in their order.
+    arms, rewards : ndarray of shape (auxiliary,)
+        What they were given, and their rewards.
+    enough : float
+        Participants from whom on a source counts in a bin, where there are several sources.
     published : bool
         Whether radii are those of the paper.
     width : float
@@ -77,8 +82,14 @@ class LDPTables(NamedTuple):
     n_arms: int
     dimension: int
     horizon: int
-    scale: float
-    epsilon: float
+    starts: IntArray
+    ends: IntArray
+    epsilons: FloatArray
+    scales: FloatArray
+    contexts: FloatArray
+    arms: IntArray
+    rewards: FloatArray
+    enough: float
     published: bool
     width: float
     warm_up: float
@@ -115,24 +126,56 @@ def _report_noise_for(source: Any, count: Any, scale: Any) -> Any:
 
 
 @kernel
+def _count_block(tables: LDPTables, origin: int) -> int:
+    """First column of the noisy counts from one source; its noisy sums are the next block."""
+    return int(arm_block(tables, 1 + 2 * origin))
+
+
+@kernel
+def _mean_block(tables: LDPTables) -> int:
+    """First column of the estimates; radii are the next block."""
+    return int(arm_block(tables, 1 + 2 * tables.starts.shape[0]))
+
+
+@kernel
+def _seen(tables: LDPTables, state: FloatArray, row: int, origin: int, end: float) -> float:
+    """Participants of a source that a bin has had up to a round."""
+    return float(max(min(end, tables.ends[origin]) - max(state[row, BEGUN], tables.starts[origin]), 0.0))
+
+
+@kernel
 def _estimate(tables: LDPTables, state: FloatArray, row: int) -> None:
     """Write the estimate and the radius of every arm that is left in a bin."""
-    participants = state[SCALARS, ROUND] - state[row, BEGUN]
-    spread = tables.width * participants / (tables.epsilon * tables.epsilon)
-    shortfall = math.sqrt(32.0 * spread)
-    count_block, sum_block = arm_block(tables, _COUNT), arm_block(tables, _SUM)
-    mean_block, radius_block = arm_block(tables, _MEAN), arm_block(tables, _RADIUS)
+    means = _mean_block(tables)
+    origins = tables.starts.shape[0]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
-            count = state[row, count_block + arm]
+            count = total = spread = squares = larger = 0.0
+            for origin in range(origins):
+                seen = _seen(tables, state, row, origin, state[SCALARS, ROUND])
+                block = _count_block(tables, origin)
+                own = state[row, block + arm]
+                precision = tables.epsilons[origin] * tables.epsilons[origin]
+                weight = 1.0
+                if origins > 1:
+                    if seen == 0.0 or seen < tables.enough:
+                        continue
+                    weight = min(abs(precision * own / seen), 1.0)
+                count += weight * own
+                total += weight * state[row, block + tables.n_arms + arm]
+                spread += weight * weight * seen / precision
+                squares += weight * weight * own
+                larger += weight * weight * max(seen / precision, own)
             radius = math.inf
+            shortfall = math.sqrt(32.0 * tables.width * spread)
             if tables.published:
                 if count != 0.0:
-                    radius = math.sqrt(max(spread, tables.width * count)) / abs(count)
+                    radius = math.sqrt(tables.width * larger) / abs(count)
             elif count > shortfall:
-                radius = math.sqrt(64.0 * spread + 0.25 * tables.width * count) / (count - shortfall)
-            state[row, radius_block + arm] = radius
-            state[row, mean_block + arm] = state[row, sum_block + arm] / count if count != 0.0 else 0.0
+                variance = tables.width * (64.0 * spread + 0.25 * max(squares, 0.0))
+                radius = math.sqrt(variance) / (count - shortfall)
+            state[row, means + tables.n_arms + arm] = radius
+            state[row, means + arm] = total / count if count != 0.0 else 0.0
 
 
 @kernel
@@ -140,7 +183,8 @@ def _check(tables: LDPTables, state: FloatArray, place: int, source: Any) -> Non
     """Drop arms whose interval lies below another's, then halve the bin where a radius is small."""
     row = int(state[1 + place, LEAF])
     _estimate(tables, state, row)
-    mean_block, radius_block = arm_block(tables, _MEAN), arm_block(tables, _RADIUS)
+    mean_block = _mean_block(tables)
+    radius_block = mean_block + tables.n_arms
     highest = -math.inf
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
@@ -162,19 +206,55 @@ def _check(tables: LDPTables, state: FloatArray, place: int, source: Any) -> Non
 
 
 @kernel
-def _report(tables: LDPTables, state: FloatArray, row: int, participants: int, source: Any) -> None:
+def _report(
+    tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
+) -> None:
     """Add the noise of so many participants to both sums of every arm that is left in a bin."""
-    count_block, sum_block = arm_block(tables, _COUNT), arm_block(tables, _SUM)
+    block = _count_block(tables, origin)
+    scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
-            state[row, count_block + arm] += report_noise(source, participants, tables.scale)
-            state[row, sum_block + arm] += report_noise(source, participants, tables.scale)
+            state[row, block + arm] += report_noise(source, participants, scale)
+            state[row, block + tables.n_arms + arm] += report_noise(source, participants, scale)
+
+
+@kernel
+def _take(
+    tables: LDPTables, state: FloatArray, row: int, arm: int, reward: float, origin: int, source: Any
+) -> None:
+    """One more participant, whose context lies in the bin of a row; then noise and checks, where due."""
+    state[SCALARS, ROUND] += 1.0
+    now = int(state[SCALARS, ROUND])
+    if is_active(tables, state, row, arm):
+        block = _count_block(tables, origin)
+        state[row, block + arm] += 1.0
+        state[row, block + tables.n_arms + arm] += min(max(reward, 0.0), 1.0)
+    if (now - tables.starts[origin]) % tables.check_every == 0 or now == tables.ends[origin]:
+        participants = now - int(state[SCALARS, _NOISED])
+        state[SCALARS, _NOISED] = now
+        for place in range(int(state[SCALARS, LEAVES])):
+            _report(tables, state, int(state[1 + place, LEAF]), origin, participants, source)
+            _check(tables, state, place, source)
+
+
+@kernel
+def _jump_start(tables: LDPTables, state: FloatArray, source: Any) -> None:
+    """Begin with one bin at a negative round, and learn from the auxiliary participants up to round 0."""
+    begin(tables, state)
+    state[SCALARS, ROUND] = state[SCALARS, _NOISED] = state[1, BEGUN] = tables.starts[0]
+    participant = 0
+    for origin in range(tables.starts.shape[0] - 1):
+        for _ in range(tables.starts[origin], tables.ends[origin]):
+            row = find_bin(tables, state, tables.contexts[participant])
+            arm = tables.arms[participant]
+            _take(tables, state, row, arm, tables.rewards[participant], origin, source)
+            participant += 1
 
 
 @kernel
 def _choose(tables: LDPTables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    if state[SCALARS, ROUND] == 0.0:
-        begin(tables, state)
+    if state[SCALARS, BINS] == 0.0:
+        _jump_start(tables, state, source)
     row = find_bin(tables, state, context)
     state[SCALARS, VISITED] = row
     return draw_arm(tables, state, row, source)
@@ -184,20 +264,9 @@ def _choose(tables: LDPTables, state: FloatArray, context: FloatArray, source: A
 def _update(
     tables: LDPTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    state[SCALARS, ROUND] += 1.0
-    now = int(state[SCALARS, ROUND])
-    row = int(state[SCALARS, VISITED])
-    if is_active(tables, state, row, arm):
-        state[row, arm_block(tables, _COUNT) + arm] += 1.0
-        state[row, arm_block(tables, _SUM) + arm] += min(max(reward, 0.0), 1.0)
-    if now % tables.check_every == 0 or now == tables.horizon:
-        participants = now - int(state[SCALARS, _NOISED])
-        state[SCALARS, _NOISED] = now
-        for place in range(int(state[SCALARS, LEAVES])):
-            _report(tables, state, int(state[1 + place, LEAF]), participants, source)
-            _check(tables, state, place, source)
-        if now == tables.horizon and tables.released.shape[0] > 0:
-            _release_all(tables, state)
+    _take(tables, state, int(state[SCALARS, VISITED]), arm, reward, tables.starts.shape[0] - 1, source)
+    if state[SCALARS, ROUND] == tables.horizon and tables.released.shape[0] > 0:
+        _release_all(tables, state)
 
 
 @kernel
@@ -215,34 +284,34 @@ def _write(
 
 @kernel
 def _release_all(tables: LDPTables, state: FloatArray) -> None:
-    """Note the corners of every bin, and for each of its arms the participants and both noisy sums."""
-    stopped = arm_block(tables, STOPPED)
+    """Note the corners of every bin, and for each of its arms the trial's participants and noisy sums."""
+    origin = tables.starts.shape[0] - 1
+    scale = tables.scales[origin]
+    block = _count_block(tables, origin)
     for group in range(int(state[SCALARS, BINS])):
         row = 1 + group
-        when = state[row, BEGUN]
         for edge in range(2 * tables.dimension):
+            when = max(state[row, BEGUN], 0.0)
             _write(tables, state, when, edge, group, state[row, EDGES + edge], 0.0)
         for arm in range(tables.n_arms):
-            participants = _participants(state, row, state[row, stopped + arm])
+            end = _last_report(tables, state, row, arm)
+            participants = _seen(tables, state, row, origin, end)
             if participants > 0.0:
-                when = state[row, BEGUN] + participants
                 name = 2 * tables.dimension + _RELEASES * arm
-                _write(tables, state, when, name, group, participants, 0.0)
-                count = state[row, arm_block(tables, _COUNT) + arm]
-                _write(tables, state, when, name + 1, group, count, tables.scale)
-                total = state[row, arm_block(tables, _SUM) + arm]
-                _write(tables, state, when, name + 2, group, total, tables.scale)
+                _write(tables, state, end, name, group, participants, 0.0)
+                _write(tables, state, end, name + 1, group, state[row, block + arm], scale)
+                _write(tables, state, end, name + 2, group, state[row, block + tables.n_arms + arm], scale)
 
 
 @kernel
-def _participants(state: FloatArray, row: int, stopped: float) -> float:
-    """Participants who reported on an arm of a bin; -1 where it never had the arm."""
+def _last_report(tables: LDPTables, state: FloatArray, row: int, arm: int) -> float:
+    """Round of the last report on an arm of a bin; where it began, or earlier, if there was none."""
+    stopped = state[row, arm_block(tables, STOPPED) + arm]
     if stopped != 0.0:
-        return stopped
-    end = state[SCALARS, ROUND]
+        return float(state[row, BEGUN] + stopped)
     if state[row, AXIS] > 0.0:
-        end = state[int(state[row, CHILD]), BEGUN]
-    return float(end - state[row, BEGUN])
+        return float(state[int(state[row, CHILD]), BEGUN])
+    return float(state[SCALARS, ROUND])
 
 
 @kernel
@@ -260,7 +329,8 @@ def _run_block(
 
 def ldp_program(tables: LDPTables, max_bins: int) -> Program:
     """Compiled entry point and the size of the state, for at most so many active bins."""
-    width = max(columns(tables.n_arms, tables.dimension, _BLOCKS), _SCALAR_COLUMNS)
+    blocks = 3 + 2 * tables.starts.size
+    width = max(columns(tables.n_arms, tables.dimension, blocks), _SCALAR_COLUMNS)
     return Program(_run_block, tables, (2 * max_bins, width), n_outcomes=_OUTCOMES)
 
 

@@ -63,8 +63,8 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     scale = releases["scale"].max()
     blocks = []
     for arm in log.arms:
-        cells = values[[f"{part}_{arm}" for part in _PARTS]].set_axis(list(_PARTS), axis=1)
-        cells = cells.assign(arm=arm, until=rounds[f"count_{arm}"]).join(boxes)
+        cells = values.reindex(columns=[f"{part}_{arm}" for part in _PARTS]).set_axis(list(_PARTS), axis=1)
+        cells = cells.assign(arm=arm, until=rounds.get(f"count_{arm}", np.nan)).join(boxes)
         cells["noise_sd"] = scale * np.sqrt(2.0 * cells["participants"])
         blocks.append(cells.dropna(subset=["participants"]).reset_index(names="bin"))
     table = pd.concat(blocks).sort_values(["bin", "arm"], kind="stable", ignore_index=True)

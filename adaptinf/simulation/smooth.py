@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
+from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.simulation.run import LINEAR_BERNOULLI, EnvironmentTables
 from adaptinf.simulation.vectors import BUMPS, CUBE, IN_ORDER, RESAMPLED
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, RandomSource
 
 __all__ = ["SmoothArms"]
 
@@ -134,6 +137,74 @@ class SmoothArms(Environment):
         points = begin[:, None] + width[:, None] * places
         values = self.expected(points.reshape(-1, 1)).reshape(*points.shape, self.n_arms)
         return np.asarray(np.einsum("bpa,p->ba", values, shares), dtype=np.float64)
+
+    def auxiliary(
+        self,
+        n: int,
+        gamma: float = 0.0,
+        kappa: float = 1.0,
+        epsilon: float = 8.0,
+        rng: RandomSource | None = None,
+    ) -> AuxiliaryLog:
+        """Data from elsewhere: the same expected rewards, other contexts, arms from a fixed policy.
+
+        Parameters
+        ----------
+        n : int
+            Participants.
+        gamma : float
+            Contexts have a density proportional to max_k abs(x_k - 1/2)^gamma: 0 is uniform, and the larger
+            it is, the fewer lie in the middle.
+        kappa : float
+            In [0, 1]: arm a of 0, ..., K - 1 is given with probability kappa / K + 2 (1 - kappa) a /
+            (K (K - 1)).
+        epsilon : float
+            Privacy parameter under which these participants will report.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness.
+
+        Returns
+        -------
+        AuxiliaryLog
+            The raw log, with its propensities, and the epsilon.
+
+        Raises
+        ------
+        ParameterError
+            Listing everything that does not fit.
+        """
+        problems = count_problem("n", n) + number_problem("gamma", gamma, 0.0)
+        problems += number_problem("kappa", kappa, 0.0, 1.0)
+        refuse("SmoothArms.auxiliary", problems + number_problem("epsilon", epsilon, 0.0, open_low=True))
+        draws = np.random.default_rng(seed_sequence(rng))
+        radius = 0.5 * draws.random(n) ** (1.0 / (gamma + self.dimension))
+        contexts = radius[:, None] * draws.uniform(-1.0, 1.0, (n, self.dimension))
+        face = draws.integers(self.dimension, size=n)
+        contexts[np.arange(n), face] = np.where(draws.random(n) < 0.5, -radius, radius)
+        contexts = np.clip(contexts + 0.5, 0.0, 1.0)
+        policy = np.full(self.n_arms, kappa / self.n_arms)
+        if self.n_arms > 1:
+            policy += 2.0 * (1.0 - kappa) * np.arange(self.n_arms) / (self.n_arms * (self.n_arms - 1))
+        policy /= policy.sum()
+        action = draws.choice(self.n_arms, size=n, p=policy)
+        expected = self.expected(contexts)[np.arange(n), action]
+        log = AdaptiveLog.from_arrays(
+            LogArrays(
+                action=action,
+                reward=(draws.random(n) < expected).astype(np.float64),
+                propensity=policy[action],
+                propensities=np.tile(policy, (n, 1)),
+                batch=None,
+                phase=None,
+                randomised=None,
+                context=dict(zip(self.vector_names, contexts.T, strict=True)),
+            ),
+            arms=self.arms,
+            reward_range=self.reward_range,
+            propensity_status="exact",
+            adaptive_rounds=0,
+        )
+        return AuxiliaryLog(log, epsilon=epsilon)
 
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""

@@ -28,8 +28,9 @@ class Bin:
     high: list[float]
     depth: int
     arms: list[int]
-    U: dict[int, list[float]] = field(default_factory=dict)
-    V: dict[int, list[float]] = field(default_factory=dict)
+    U: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+    V: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+    t: dict[int, int] = field(default_factory=dict)
 
     def holds(self, x: np.ndarray) -> bool:
         inside = [
@@ -55,12 +56,14 @@ class Draws:
 
     def __init__(self, uniforms: np.ndarray, noises: np.ndarray) -> None:
         self.uniforms, self.noises = iter(uniforms), iter(noises)
+        self.handed: list[float] = []
 
     def one_of(self, items: list[int]) -> int:
         return items[0] if len(items) == 1 else items[int(float(next(self.uniforms)) * len(items))]
 
     def noise(self, scale: float) -> float:
-        return scale * float(next(self.noises))
+        self.handed.append(scale * float(next(self.noises)))
+        return self.handed[-1]
 
 
 def corrected(U: float, t: int, epsilon: float, C: float) -> float:
@@ -75,66 +78,90 @@ def published(U: float, t: int, epsilon: float, n: int) -> float:
 def locally_private(
     design: LDPBandit, contexts: np.ndarray, rewards: np.ndarray, draws: Draws
 ) -> tuple[list[int], list[Bin], list[Bin]]:
-    """Algorithm 2; returns actions, active bins in order, and all bins by number."""
-    n, d = contexts.shape
-    epsilon, every = design.epsilon, design.check_every
+    """Algorithms 2 and 3; returns actions, active bins in order, and all bins by number."""
+    d = contexts.shape[1]
     active = [Bin(0, [0.0] * d, [1.0] * d, 0, list(range(rewards.shape[1])))]
     everyone = list(active)
     actions: list[int] = []
-    exact: list[tuple[Bin, int, float]] = []
-    for t in range(1, n + 1):
-        mine = next(b for b in active if b.holds(contexts[t - 1]))
-        arm = draws.one_of(mine.arms)
-        actions.append(arm)
-        exact.append((mine, arm, min(1.0, max(0.0, float(rewards[t - 1, arm])))))
-        if t % every and t != n:
-            continue
-        for b in list(active):
-            for k in b.arms:
-                # the participants since the last check, each with noise of their own
-                hits = [y for visited, pulled, y in exact if visited is b and pulled == k]
-                hidden = [draws.noise(4 / epsilon) for _ in exact], [draws.noise(4 / epsilon) for _ in exact]
-                b.U.setdefault(k, []).extend(hidden[0] + [1.0] * len(hits))
-                b.V.setdefault(k, []).extend(hidden[1] + hits)
-            seen = reports(b, t)
-            f, r = {}, {}
-            for k in b.arms:
-                U, V = sum(b.U[k]), sum(b.V[k])
-                f[k] = V / U
-                r[k] = (
-                    published(U, seen, epsilon, n)
-                    if design.calibration == "published"
-                    else corrected(U, seen, epsilon, design.width)
-                )
-            if design.calibration == "published":
-                worse = [
-                    k
-                    for k in b.arms
-                    if seen >= math.log(n) ** 2 and any(f[i] - 2 * r[i] > f[k] + 2 * r[k] for i in b.arms)
-                ]
-                threshold = 2 * math.sqrt(d) * 2 ** (-b.depth / d)
+    sources: list[Any] = [(part.epsilon, part.contexts, part.log.arrays) for part in design.auxiliary]
+    sources.append((design.epsilon, contexts, None))
+    sizes = [len(source[1]) for source in sources]
+    for m, (epsilon, X, given) in enumerate(sources):
+        gap: list[tuple[Bin, int, float]] = []
+        for i in range(len(X)):
+            mine = next(b for b in active if b.holds(X[i]))
+            if given is None:
+                arm = draws.one_of(mine.arms)
+                actions.append(arm)
+                y = float(rewards[i, arm])
             else:
-                worse = [k for k in b.arms if any(f[i] - f[k] > r[i] + r[k] for i in b.arms)]
-                threshold = design.refinement * 2 * math.sqrt(d) * 2 ** (-b.depth / d)
-            b.arms = [k for k in b.arms if k not in worse]
-            if any(r[k] < threshold for k in b.arms):
-                axes = b.longest()
-                axis = axes[0] if design.axis == "first" else draws.one_of(axes)
-                lower, upper = b.halves(axis, (len(everyone), len(everyone) + 1))
-                BEGUN[lower] = BEGUN[upper] = t
-                everyone += [lower, upper]
-                active[active.index(b)] = lower
-                active.append(upper)
-        exact = []
+                arm, y = int(given.action[i]), float(given.reward[i])
+            gap.append((mine, arm, min(1.0, max(0.0, y))))
+            if (i + 1) % design.check_every and i + 1 < len(X):
+                continue
+            for b in list(active):
+                b.t[m] = b.t.get(m, 0) + len(gap)
+                for k in b.arms:
+                    # the participants since the last check, each with noise of their own
+                    hits = [y for visited, pulled, y in gap if visited is b and pulled == k]
+                    xi = [draws.noise(4 / epsilon) for _ in gap]
+                    zeta = [draws.noise(4 / epsilon) for _ in gap]
+                    b.U.setdefault((k, m), []).extend(xi + [1.0] * len(hits))
+                    b.V.setdefault((k, m), []).extend(zeta + hits)
+                check(design, b, sizes, active, everyone, draws)
+            gap = []
     return actions, active, everyone
 
 
-BEGUN: dict[Bin, int] = {}
+def estimate(design: LDPBandit, b: Bin, k: int, sizes: list[int]) -> tuple[float, float]:
+    """Equations (26) to (28), or (13) and a radius where there is no auxiliary log."""
+    epsilons = [part.epsilon for part in design.auxiliary] + [design.epsilon]
+    U = {m: sum(b.U[k, m]) for m in b.t}
+    V = {m: sum(b.V[k, m]) for m in b.t}
+    n = max(sizes)
+    if not design.auxiliary:
+        if design.calibration == "published":
+            return V[0] / U[0], published(U[0], b.t[0], epsilons[0], n)
+        return V[0] / U[0], corrected(U[0], b.t[0], epsilons[0], design.width)
+    weight = {
+        m: min(abs(epsilons[m] ** 2 / b.t[m] * U[m]), 1.0 if b.t[m] >= math.log(n) ** 2 else 0.0) for m in b.t
+    }
+    count = sum(weight[m] * U[m] for m in b.t)
+    if count == 0.0:
+        return 0.0, math.inf
+    f = sum(weight[m] * V[m] for m in b.t) / count
+    if design.calibration == "published":
+        numerator = sum(weight[m] ** 2 * max(b.t[m] / epsilons[m] ** 2, U[m]) for m in b.t)
+        return f, math.sqrt(2 * math.log2(n) * numerator / count**2)
+    C = design.width
+    noise = sum(weight[m] ** 2 * b.t[m] / epsilons[m] ** 2 for m in b.t)
+    own = max(sum(weight[m] ** 2 * U[m] for m in b.t), 0.0)
+    below = count - math.sqrt(32 * C * noise)
+    return f, math.sqrt(C * (64 * noise + own / 4)) / below if below > 0 else math.inf
 
 
-def reports(b: Bin, t: int) -> int:
-    """Participants that a bin has had after round t."""
-    return t - BEGUN.get(b, 0)
+def check(
+    design: LDPBandit, b: Bin, sizes: list[int], active: list[Bin], everyone: list[Bin], draws: Draws
+) -> None:
+    """Drop arms of a bin, then halve it."""
+    d = len(b.low)
+    told = {k: estimate(design, b, k, sizes) for k in b.arms}
+    f, r = {k: told[k][0] for k in told}, {k: told[k][1] for k in told}
+    threshold = 2 * math.sqrt(d) * 2 ** (-b.depth / d)
+    if design.calibration == "published":
+        ready = bool(design.auxiliary) or b.t[0] >= math.log(sizes[-1]) ** 2
+        worse = [k for k in b.arms if ready and any(f[i] - 2 * r[i] > f[k] + 2 * r[k] for i in b.arms)]
+    else:
+        worse = [k for k in b.arms if any(f[i] - f[k] > r[i] + r[k] for i in b.arms)]
+        threshold *= design.refinement
+    b.arms = [k for k in b.arms if k not in worse]
+    if any(r[k] < threshold for k in b.arms):
+        axes = b.longest()
+        axis = axes[0] if design.axis == "first" else draws.one_of(axes)
+        lower, upper = b.halves(axis, (len(everyone), len(everyone) + 1))
+        everyone += [lower, upper]
+        active[active.index(b)] = lower
+        active.append(upper)
 
 
 @numba.njit
@@ -156,6 +183,10 @@ def drive_abse(tables: Any, state: Any, contexts: Any, rewards: Any, source: Any
         abse_update(tables, state, contexts[step], arm, rewards[step, arm], source)
 
 
+AUXILIARY = tuple(
+    SmoothArms(3, 2).auxiliary(n, gamma, kappa, epsilon, rng=n)
+    for n, gamma, kappa, epsilon in ((300, 0.0, 1.0, 60.0), (200, 1.0, 0.5, 8.0))
+)
 CASES = [
     (LDPBandit(epsilon=60.0), 3, 2, 700),
     (LDPBandit(epsilon=1024.0), 3, 2, 900),
@@ -163,6 +194,9 @@ CASES = [
     (LDPBandit(epsilon=40.0, check_every=7, refinement=0.3, width=3.0), 4, 1, 702),
     (LDPBandit(epsilon=8.0, calibration="published"), 3, 2, 300),
     (LDPBandit(epsilon=100.0, calibration="published", check_every=3), 3, 2, 400),
+    (LDPBandit(epsilon=50.0, auxiliary=AUXILIARY), 3, 2, 500),
+    (LDPBandit(epsilon=1.0, auxiliary=AUXILIARY[::-1], check_every=9, width=2.0), 3, 2, 205),
+    (LDPBandit(epsilon=3.0, auxiliary=AUXILIARY, calibration="published"), 3, 2, 300),
 ]
 
 
@@ -177,12 +211,12 @@ def test_the_locally_private_bandit_is_the_literal_one(
     contexts[::17] = np.round(contexts[::17] * 4) / 4  # ends and middles of bins
     rewards = (rng.random((n, n_arms)) < environment.expected(contexts)) * 1.2 - 0.1
     uniforms, noises = rng.random(4 * n), rng.laplace(size=400 * n)
-    BEGUN.clear()
-    expected, active, everyone = locally_private(design, contexts, rewards, Draws(uniforms, noises))
+    draws = Draws(uniforms, noises)
+    expected, active, everyone = locally_private(design, contexts, rewards, draws)
     program = design.program(environment, n, recording=True)
     state = np.zeros(program.state_shape)
     actions, outcome = np.zeros(n, dtype=np.int64), np.zeros(program.n_outcomes)
-    source = Buffer(uniforms, noises * (4 / design.epsilon), np.zeros(2, dtype=np.int64))
+    source = Buffer(uniforms, np.array(draws.handed), np.zeros(2, dtype=np.int64))
     drive(program.tables, state, contexts, rewards, source, actions, outcome)
     np.testing.assert_array_equal(actions, expected)
     volume = sum(2.0**-b.depth for b in active if len(b.arms) == 1)
@@ -194,9 +228,10 @@ def test_the_locally_private_bandit_is_the_literal_one(
         rows = {int(row[1]): row for row in released if row[2] == b.number}
         np.testing.assert_array_equal([rows[k][3] for k in range(2 * d)], b.low + b.high)
         for k in range(n_arms):
-            if k in b.U:
-                assert rows[2 * d + 3 * k + 1][3] == pytest.approx(sum(b.U[k]), abs=1e-8)
-                assert rows[2 * d + 3 * k + 2][3] == pytest.approx(sum(b.V[k]), abs=1e-8)
+            trial = (k, len(design.auxiliary))
+            if trial in b.U:
+                assert rows[2 * d + 3 * k + 1][3] == pytest.approx(sum(b.U[trial]), abs=1e-8)
+                assert rows[2 * d + 3 * k + 2][3] == pytest.approx(sum(b.V[trial]), abs=1e-8)
                 assert rows[2 * d + 3 * k + 1][4] == 4 / design.epsilon
             else:
                 assert 2 * d + 3 * k not in rows
@@ -227,10 +262,10 @@ def binned_elimination(
         b = next(b for b in active if b.holds(x))
         arm = draws.one_of(b.arms)
         actions.append(arm)
-        b.V.setdefault(arm, []).append(float(y[arm]))
+        b.V.setdefault((arm, 0), []).append(float(y[arm]))
         side = b.high[0] - b.low[0]
-        width = {k: radius(len(b.V.get(k, [])), n * side**d) for k in b.arms}
-        mean = {k: sum(b.V[k]) / len(b.V[k]) if k in b.V else 0.0 for k in b.arms}
+        width = {k: radius(len(b.V.get((k, 0), [])), n * side**d) for k in b.arms}
+        mean = {k: float(np.mean(b.V.get((k, 0), 0.0))) for k in b.arms}
         b.arms = [k for k in b.arms if not any(mean[i] - width[i] > mean[k] + width[k] for i in b.arms)]
         if b.depth < finest and max(width[k] for k in b.arms) <= 2 * (2 * L * math.sqrt(d) + 1) * side:
             active.remove(b)
