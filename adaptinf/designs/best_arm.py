@@ -161,6 +161,7 @@ class DPBAI(_NoisyMeans):
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions, the noisy means and the recommended arm promise, parallel over fresh means."""
+        self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/N, has noise of scale 1/(epsilon N)
         return parallel(mean, mean)
 
@@ -239,6 +240,7 @@ class DPBAIGauss(_NoisyMeans):
         PrivacyGuarantee
             With the delta that the noise really gives where it is more than was asked for.
         """
+        self._refuse_sizes(horizon, n_arms)
         epsilon, delta = float(self.epsilon), float(self.delta)
         given = gaussian_delta(epsilon, self._noise())
         if self.calibration == "corrected" or given <= delta:

@@ -161,6 +161,7 @@ class DPOD(_OptimalRounds):
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions, the noisy moments and the recommended arm promise, parallel over rounds."""
+        self._refuse_sizes(horizon, n_arms)
         moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1
         return parallel(moments, moments)
 

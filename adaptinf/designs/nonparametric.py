@@ -24,7 +24,9 @@ __all__ = ["LDPBandit", "cube_problems"]
 
 _REPORT_SENSITIVITY = 4.0
 _WIDTH, _REFINEMENT = 8.0, 0.1
-_NOT_COVERED = "the outputs are the noisy reports: context and arm stay with the participant"
+_NOT_COVERED = (
+    "everything but the participant's own arm: bins differ in the arms left, so it tells of the context"
+)
 
 
 def cube_problems(env: Environment) -> list[str]:
@@ -124,7 +126,7 @@ class LDPBandit(Design):
     >>> design = LDPBandit(epsilon=8.0)
     >>> log = design.run(SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
     >>> print(log.guarantee)
-    epsilon = 8, pure, per record, local, standard
+    epsilon = 8, pure, per record, local, anticipating
     >>> print(log.reward_guarantee)
     epsilon = 2, pure, per reward, local, standard
     """
@@ -182,10 +184,15 @@ class LDPBandit(Design):
         Returns
         -------
         PrivacyGuarantee
-            Unit record, model local.
+            Unit record, model local, notion anticipating: everything but the participant's own arm.
         """
+        self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(
-            epsilon=float(self.epsilon), unit="record", model="local", reasons=(_NOT_COVERED,)
+            epsilon=float(self.epsilon),
+            unit="record",
+            model="local",
+            notion="anticipating",
+            reasons=(_NOT_COVERED,),
         )
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
@@ -203,6 +210,7 @@ class LDPBandit(Design):
         PrivacyGuarantee
             A quarter of epsilon: only one of the noisy V moves, by at most 1.
         """
+        self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=float(self.epsilon) / _REPORT_SENSITIVITY, model="local")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Where contexts and rewards come from: synthetic laws, fixed potential rewards, resampled real data."""
 
+from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.given import Replay, Tableau
 from adaptinf.simulation.linear import LinearArms
@@ -7,6 +8,7 @@ from adaptinf.simulation.smooth import SmoothArms
 from adaptinf.simulation.synthetic import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
 __all__ = [
+    "AuxiliaryLog",
     "BernoulliArms",
     "Environment",
     "FiniteContext",

@@ -46,6 +46,10 @@ BUILT: list[tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = [
     (designs.LinPriv, {"epsilon": 1.0}, ("epsilon", "delta", "failure", "regularisation", "bound")),
     (designs.NAS, {"alpha": 0.1, "beta": 0.1}, ("alpha", "beta", "bound")),
     (designs.DPNAS, {"epsilon": 1.0, "alpha": 0.1, "beta": 0.1}, ("epsilon", "alpha", "beta", "bound")),
+    (designs.DPBAI, {"epsilon": 1.0, "features": [[1.0, 0.0], [0.6, 0.8]]}, ("epsilon",)),
+    (designs.DPOD, {"epsilon": 1.0, "features": [[1.0, 0.0], [0.6, 0.8]]}, ("epsilon",)),
+    (designs.LDPBandit, {"epsilon": 1.0}, ("epsilon", "width", "refinement", "check_every", "max_bins")),
+    (designs.ABSE, {}, ("lipschitz",)),
     (designs.Mixture, {"design": designs.UCB()}, ("design", "exploration", "decay")),
     (designs.PrivateUCB, {"epsilon": 1.0}, ("epsilon", "width")),
     (designs.DPConSE, {"epsilon": 1.0}, ("epsilon", "alpha", "contrast_share")),
@@ -105,6 +109,7 @@ def test_everything_wrong_with_a_counter_is_listed() -> None:
 
 TWO = environments.BernoulliArms([0.4, 0.6])
 VECTORS = environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+FEATURES = [[1.0, 0.0], [0.6, 0.8]]
 RUN: list[designs.Design] = [
     designs.Uniform(),
     designs.EpsilonGreedy(),
@@ -121,6 +126,13 @@ RUN: list[designs.Design] = [
     designs.LinPriv(epsilon=1.0),
     designs.LinPriv(epsilon=1.0, delta=1e-6),
     designs.Mixture(designs.LinPriv(epsilon=1.0)),
+    designs.DPBAI(epsilon=1.0, features=FEATURES),
+    designs.DPBAIGauss(epsilon=1.0, delta=1e-6, features=FEATURES),
+    designs.DPOD(epsilon=1.0, features=FEATURES),
+    designs.ODLinBAI(features=FEATURES),
+    designs.SequentialHalving(),
+    designs.LDPBandit(epsilon=1.0),
+    designs.ABSE(),
 ]
 each_design = pytest.mark.parametrize("design", RUN, ids=lambda design: f"{design!r:.40}")
 

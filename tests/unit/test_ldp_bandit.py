@@ -34,8 +34,8 @@ def test_guarantees_are_those_of_a_report_whatever_the_calibration() -> None:
         design = LDPBandit(epsilon=2.0, calibration=calibration)
         whole, rewards = design.guarantee(1000, 3), design.reward_guarantee(1000, 3)
         assert (whole.epsilon, whole.delta, whole.unit, whole.model) == (2.0, 0.0, "record", "local")
-        assert whole.notion == rewards.notion == "standard"
-        assert "stay with the participant" in whole.reasons[0]
+        assert (whole.notion, rewards.notion) == ("anticipating", "standard")
+        assert "the participant's own arm" in whole.reasons[0]
         assert (rewards.epsilon, rewards.unit, rewards.model) == (0.5, "reward", "local")
     log = LDPBandit(epsilon=2.0).run(ARMS, 50, rng=0)
     assert log.guarantee is not None
