@@ -48,9 +48,10 @@ class Mixture(Design):
     taken given the proposal. So IPW, AIPW and confidence sequences apply to any design.
 
     An index design (UCB, PrivateUCB, Thompson, EpsilonGreedy, LinUCB, LinPriv) learns from the arm that was
-    really pulled. A design in epochs (SuccessiveElimination, PrivateSuccessiveElimination) skips the round
-    and makes the same proposal again. ConSE and DPConSE keep their calendar and count the arrival, but the
-    reward enters none of their sums.
+    really pulled. A design in epochs (SuccessiveElimination, PrivateSuccessiveElimination, the best-arm
+    designs) skips the round and makes the same proposal again; one that needs its whole budget may then name
+    no arm. LDPBandit and ABSE learn from the arm that was pulled where it is still left in its bin. ConSE
+    and DPConSE keep their calendar and count the arrival, but the reward enters none of their sums.
 
     Privacy is the design's own: overrides are coins that do not look at the data, and given them each
     reward enters the same released sums as before, or none. The proposals count as outputs.
