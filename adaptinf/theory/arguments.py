@@ -13,7 +13,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import LARGEST
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["counts", "each", "means_within", "numbers", "refuse", "together"]
+__all__ = ["counts", "each", "means_within", "numbers", "refuse", "stopping_numbers", "together"]
 
 _LEAST, _LEAST_ERROR = 1e-250, 1e-60
 
@@ -113,3 +113,26 @@ def _plain(values: Any) -> FloatArray | None:
     if array.size == 0 or array.dtype.kind not in "iuf":
         return None
     return array.astype(np.float64)
+
+
+def stopping_numbers(
+    mean: ArrayLike,
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    epsilon: ArrayLike,
+    bound: ArrayLike,
+    problems: list[str],
+    largest_beta: float | None = None,
+) -> dict[str, FloatArray | IntArray]:
+    """Arguments of a sample size as arrays; beta is below 1, or at most `largest_beta` where given."""
+    highest = 1.0 if largest_beta is None else largest_beta
+    arrays: dict[str, FloatArray | IntArray] = {
+        "mean": numbers("mean", mean, problems, -math.inf),
+        "alpha": numbers("alpha", alpha, problems, 0.0, 1.0, open_high=True),
+        "beta": numbers("beta", beta, problems, 0.0, highest, open_high=largest_beta is None),
+        "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
+        "bound": numbers("bound", bound, problems),
+    }
+    together(problems, **arrays)
+    means_within(arrays, problems)
+    return arrays

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import choice_problem
-from adaptinf.theory.arguments import each, means_within, numbers, refuse, together
+from adaptinf.theory.arguments import each, refuse, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["stopping_time_bound", "stopping_time_lower_bound", "stopping_time_order"]
@@ -92,7 +92,7 @@ def stopping_time_bound(
     problems = choice_problem("form", form, ("explicit", "published"))
     problems += choice_problem("steps", steps, ("exponential", "every"))
     published = form == "published"
-    arrays = _arguments(mean, alpha, beta, math.inf if epsilon is None else epsilon, bound, problems)
+    arrays = stopping_numbers(mean, alpha, beta, math.inf if epsilon is None else epsilon, bound, problems)
     if published and steps == "every":
         problems.append("steps must be exponential for the published form")
     if published and epsilon is None:
@@ -222,31 +222,11 @@ def stopping_time_order(
     return each(order, *arrays.values())
 
 
-def _arguments(
-    mean: ArrayLike,
-    alpha: ArrayLike,
-    beta: ArrayLike,
-    epsilon: ArrayLike,
-    bound: ArrayLike,
-    problems: list[str],
-) -> dict[str, FloatArray | IntArray]:
-    arrays: dict[str, FloatArray | IntArray] = {
-        "mean": numbers("mean", mean, problems, -math.inf),
-        "alpha": numbers("alpha", alpha, problems, 0.0, 1.0, open_high=True),
-        "beta": numbers("beta", beta, problems, 0.0, 1.0, open_high=True),
-        "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
-        "bound": numbers("bound", bound, problems),
-    }
-    together(problems, **arrays)
-    means_within(arrays, problems)
-    return arrays
-
-
 def _lower_arguments(
     subject: str, mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike
 ) -> dict[str, FloatArray | IntArray]:
     problems: list[str] = []
-    arrays = _arguments(mean, alpha, beta, epsilon, bound, problems)
+    arrays = stopping_numbers(mean, alpha, beta, epsilon, bound, problems)
     if (arrays["mean"] == 0.0).any():
         problems.append("mean must not be 0: no rule has a relative error then")
     if (arrays["beta"] >= 0.25).any():

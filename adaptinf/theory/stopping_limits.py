@@ -6,7 +6,7 @@ import math
 
 from numpy.typing import ArrayLike
 
-from adaptinf.theory.arguments import each, means_within, numbers, refuse, together
+from adaptinf.theory.arguments import each, refuse, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["private_stopping_limit", "stopping_limit", "stopping_time_closed_form"]
@@ -195,14 +195,6 @@ def _arguments(
     largest_beta: float,
 ) -> dict[str, FloatArray | IntArray]:
     problems: list[str] = []
-    arrays: dict[str, FloatArray | IntArray] = {
-        "mean": numbers("mean", mean, problems, -math.inf),
-        "alpha": numbers("alpha", alpha, problems, 0.0, 1.0, open_high=True),
-        "beta": numbers("beta", beta, problems, 0.0, largest_beta),
-        "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
-        "bound": numbers("bound", bound, problems),
-    }
-    together(problems, **arrays)
-    means_within(arrays, problems)
+    arrays = stopping_numbers(mean, alpha, beta, epsilon, bound, problems, largest_beta)
     refuse(subject, problems)
     return arrays
