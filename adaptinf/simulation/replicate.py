@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import seed_problem
 from adaptinf.privacy.noise import generator
-from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
 from adaptinf.typing import FloatArray, RandomSource
 

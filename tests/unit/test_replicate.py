@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -167,3 +169,8 @@ def test_regret_of_known_pulls() -> None:
     table = Tableau(np.tile([0.25, 1.0], (100, 1)))
     sims = Uniform().replicate(table, horizon=100, replications=5, rng=0)
     np.testing.assert_allclose(sims.regret, 0.75 * sims.pulls[:, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("module", ["environment", "environments", "replicate", "run", "smooth", "stretches"])
+def test_modules_can_be_imported_first_as_a_worker_process_does(module: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import adaptinf.simulation.{module}"], check=True, timeout=120)
