@@ -13,7 +13,7 @@ from adaptinf.designs.max_det_kernel import basis_coefficients, exchange, orthog
 from adaptinf.designs.optimal_design_kernel import balance
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["BestArmTables", "best_arm_program", "best_arm_tables"]
@@ -264,9 +264,7 @@ def _choose(tables: BestArmTables, state: FloatArray, context: FloatArray, sourc
     else:
         tables.status[0] = _EXPLORING
         arm = int(tables.active[tables.pulled[int(state[SCALARS, _NEXT])]])
-    if tables.propensity.shape[0] > 0:
-        tables.propensity[:] = 0.0
-        tables.propensity[arm] = 1.0
+    certain_arm(tables, arm)
     return arm
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
 
@@ -96,9 +96,7 @@ def _compare(tables: _Tables, state: FloatArray, source: Any) -> None:
 @kernel
 def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
     arm = int(state[SCALARS, _NEXT])
-    if tables.propensity.shape[0] > 0:
-        tables.propensity[:] = 0.0
-        tables.propensity[arm] = 1.0
+    certain_arm(tables, arm)
     return arm
 
 

@@ -12,7 +12,7 @@ from adaptinf.privacy.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.counters import fresh_scale, next_noise
 from adaptinf.privacy.noise import gaussian
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["NOISELESS", "PROJECTED", "PUBLISHED", "RIDGE", "LinearTables", "linear_program"]
@@ -140,9 +140,7 @@ def _choose(tables: LinearTables, state: FloatArray, context: FloatArray, source
         if index > highest:
             highest = index
             best = arm
-    if tables.propensity.shape[0] > 0:
-        tables.propensity[:] = 0.0
-        tables.propensity[best] = 1.0
+    certain_arm(tables, best)
     return best
 
 

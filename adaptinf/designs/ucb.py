@@ -25,7 +25,7 @@ from adaptinf.privacy.laplace_sums import counter_quantiles
 from adaptinf.privacy.tail_bounds import counter_tail_bounds
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["UCB", "PrivateUCB"]
@@ -105,9 +105,7 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
             if index > highest:
                 highest = index
                 best = arm
-    if tables.propensity.shape[0] > 0:
-        tables.propensity[:] = 0.0
-        tables.propensity[best] = 1.0
+    certain_arm(tables, best)
     return best
 
 

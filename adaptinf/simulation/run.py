@@ -31,6 +31,7 @@ __all__ = [
     "Record",
     "Results",
     "World",
+    "certain_arm",
     "draw_reward",
     "empty_record",
     "release",
@@ -207,6 +208,14 @@ def _arrival(environment: EnvironmentTables, step: int, rng: np.random.Generator
     while draw >= environment.arrivals[row, feature] and feature < environment.n_features - 1:
         feature += 1
     return feature
+
+
+@kernel
+def certain_arm(tables: Any, arm: int) -> None:
+    """Write propensities of 1 for an arm and 0 for the others, where there is room for any."""
+    if tables.propensity.shape[0] > 0:
+        tables.propensity[:] = 0.0
+        tables.propensity[arm] = 1.0
 
 
 @kernel
