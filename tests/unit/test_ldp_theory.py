@@ -83,7 +83,7 @@ def finest_edge(
     low, high = 1e-9, 1e9
     for _ in range(200):
         h = math.sqrt(low * high)
-        count = kappa * n * h ** (d + gamma) / K
+        count = kappa * n * h ** (d + gamma) / n_arms
         wide = math.sqrt(max(n / epsilon**2, count) * log) / count > h
         low, high = (h, high) if wide else (low, h)
     return low
