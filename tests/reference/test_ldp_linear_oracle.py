@@ -11,6 +11,7 @@ import pytest
 
 from adaptinf.designs.ldp_linear import LDPLinear
 from adaptinf.designs.ldp_linear_kernel import _choose, _update
+from adaptinf.designs.mixture import Mixture
 from adaptinf.privacy.noise import Buffer, generator
 from adaptinf.simulation.smooth import SmoothArms
 
@@ -163,17 +164,26 @@ def test_the_cases_see_every_arm_chosen_and_projections() -> None:
 
 
 @pytest.mark.parametrize("link", ["logistic", "identity"])
-def test_with_a_huge_epsilon_it_is_plain_stochastic_gradient_descent(link: str) -> None:
-    """No noise at all: a step of radius / sqrt(p t), averages with weights 1, 2, 3, ..."""
-    log = LDPLinear(epsilon=1e12, link=link, warm_up=100).run(SmoothArms(3, 2), 900, rng=4)
+@pytest.mark.parametrize("exploration", [0.0, 0.4])
+def test_with_a_huge_epsilon_it_is_plain_stochastic_gradient_descent(link: str, exploration: float) -> None:
+    """No noise at all: a step of radius / sqrt(p t), averages with weights 1, 2, 3, ...
+
+    In a mixture, overridden rounds report the arm that was pulled.
+    """
+    design: Any = LDPLinear(epsilon=1e12, link=link, warm_up=100)
+    if exploration > 0.0:
+        design = Mixture(design, exploration=exploration)
+    log = design.run(SmoothArms(3, 2), 900, rng=4)
+    assert log.arrays.propensities is not None
     arrays = log.arrays
     z = np.stack([2 * arrays.context["x1"] - 1, 2 * arrays.context["x2"] - 1, np.ones(900)], axis=1)
     radius = 4.0 if link == "logistic" else 1.0
     theta, total, count = np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
     for t in range(900):
         average = total / np.maximum(count * (count + 1) / 2, 1.0)[:, None]
-        arm = t % 3 if t < 100 else int(np.argmax(average @ z[t]))
-        assert arm == arrays.action[t]
+        proposal = t % 3 if t < 100 else int(np.argmax(average @ z[t]))
+        assert arrays.propensities[t, proposal] == pytest.approx(1.0 - exploration * 2 / 3)
+        arm = int(arrays.action[t])
         mean = theta[arm] @ z[t]
         mean = 1 / (1 + np.exp(-mean)) if link == "logistic" else np.clip(mean, 0.0, 1.0)
         for k in [arm] if t < 100 else [0, 1, 2]:
