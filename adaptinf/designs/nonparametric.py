@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.nonparametric_kernel import LDPTables, ldp_program, released_rows
+from adaptinf.designs.nonparametric_kernel import LDPTables, ldp_program
+from adaptinf.designs.nonparametric_summary import released_rows
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
 from adaptinf.parameters import choice_problem, count_problem, number_problem
@@ -24,6 +25,7 @@ __all__ = ["LDPBandit", "cube_problems"]
 
 _REPORT_SENSITIVITY = 4.0
 _WIDTH, _REFINEMENT = 8.0, 0.1
+_WEIGHTED = ("weighted_count", "weighted_sum", "weighted_squares")
 _NOT_COVERED = (
     "everything but the participant's own arm: bins differ in the arms left, so it tells of the context"
 )
@@ -111,6 +113,10 @@ class LDPBandit(Design):
     (the group is its number) its corners ``low_x`` and ``high_x``, and for each of its arms
     ``participants``, ``count`` and ``sum``: the participants that reported on it, and the sums of the noisy
     U and V. `scale` is that of each participant's noise; sums have as many draws of it as participants.
+    For intervals (`BinMeans`) the server also weighs reports, with weights w that it fixes before they come:
+    at the end of each stage of a bin's life, when its arms change, it is halved or the trial ends,
+    ``weighted_count``, ``weighted_sum`` and ``weighted_squares`` are the sums so far of w U, w V and w^2 U,
+    and ``spent`` is the sum of w^2 over participants, at most 1. All are made of the same noisy reports.
     `Replications.released` has ``bins``, ``depth`` and ``dropped`` (active bins, halvings of the smallest,
     arms dropped over all bins), ``decided`` (volume of the bins with one arm left) and ``full`` (1 where
     `max_bins` kept a bin from being halved).
@@ -259,7 +265,10 @@ class LDPBandit(Design):
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
         names = [f"{end}_{name}" for end in ("low", "high") for name in env.vector_names[: env.dimension]]
-        names += [f"{part}_{arm}" for arm in env.arms for part in ("participants", "count", "sum")]
+        for parts in (("participants", "count", "sum"), _WEIGHTED):
+            names += [f"{part}_{arm}" for arm in env.arms for part in parts]
+        names.append("spent")
+        released = released[np.lexsort((released[:, 1], released[:, 0], released[:, 2]))]
         noisy = released[:, 4] > 0.0
         return {
             "round": released[:, 0].astype(np.int64),

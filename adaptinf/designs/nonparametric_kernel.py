@@ -9,20 +9,26 @@ import numpy as np
 from numba.extending import overload
 
 from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.nonparametric_summary import (
+    FULL,
+    add_reports,
+    bin_columns,
+    count_block,
+    mean_block,
+    plan,
+    release_all,
+    release_stage,
+    seen_from,
+)
 from adaptinf.designs.nonparametric_tree import (
-    AXIS,
     BEGUN,
     BINS,
     CHILD,
     DEPTH,
-    EDGES,
     LEAF,
     LEAVES,
-    STOPPED,
     VISITED,
-    arm_block,
     begin,
-    columns,
     draw_arm,
     drop,
     find_bin,
@@ -32,15 +38,14 @@ from adaptinf.designs.nonparametric_tree import (
 )
 from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import RELEASED, ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["LDPTables", "ldp_program", "released_rows", "report_noise"]
+__all__ = ["LDPTables", "ldp_program", "report_noise"]
 
-_NOISED, _FULL = 6, 7
+_NOISED = 6
 _SCALAR_COLUMNS = 8
 _OUTCOMES = 5
-_RELEASES = 3
 
 
 class LDPTables(NamedTuple):
@@ -126,34 +131,16 @@ def _report_noise_for(source: Any, count: Any, scale: Any) -> Any:
 
 
 @kernel
-def _count_block(tables: LDPTables, origin: int) -> int:
-    """First column of the noisy counts from one source; its noisy sums are the next block."""
-    return int(arm_block(tables, 1 + 2 * origin))
-
-
-@kernel
-def _mean_block(tables: LDPTables) -> int:
-    """First column of the estimates; radii are the next block."""
-    return int(arm_block(tables, 1 + 2 * tables.starts.shape[0]))
-
-
-@kernel
-def _seen(tables: LDPTables, state: FloatArray, row: int, origin: int, end: float) -> float:
-    """Participants of a source that a bin has had up to a round."""
-    return float(max(min(end, tables.ends[origin]) - max(state[row, BEGUN], tables.starts[origin]), 0.0))
-
-
-@kernel
 def _estimate(tables: LDPTables, state: FloatArray, row: int) -> None:
     """Write the estimate and the radius of every arm that is left in a bin."""
-    means = _mean_block(tables)
+    means = mean_block(tables)
     origins = tables.starts.shape[0]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
             count = total = spread = squares = larger = 0.0
             for origin in range(origins):
-                seen = _seen(tables, state, row, origin, state[SCALARS, ROUND])
-                block = _count_block(tables, origin)
+                seen = seen_from(tables, state, row, origin, state[SCALARS, ROUND])
+                block = count_block(tables, origin)
                 own = state[row, block + arm]
                 precision = tables.epsilons[origin] * tables.epsilons[origin]
                 weight = 1.0
@@ -183,26 +170,44 @@ def _check(tables: LDPTables, state: FloatArray, place: int, source: Any) -> Non
     """Drop arms whose interval lies below another's, then halve the bin where a radius is small."""
     row = int(state[1 + place, LEAF])
     _estimate(tables, state, row)
-    mean_block = _mean_block(tables)
-    radius_block = mean_block + tables.n_arms
+    means = mean_block(tables)
+    radii = means + tables.n_arms
     highest = -math.inf
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
-            radius = tables.reach * state[row, radius_block + arm]
-            highest = max(highest, state[row, mean_block + arm] - radius)
+            radius = tables.reach * state[row, radii + arm]
+            highest = max(highest, state[row, means + arm] - radius)
     seen = state[SCALARS, ROUND] - state[row, BEGUN]
     smallest = math.inf
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
-            radius = state[row, radius_block + arm]
-            if seen >= tables.warm_up and highest > state[row, mean_block + arm] + tables.reach * radius:
+            radius = state[row, radii + arm]
+            if seen >= tables.warm_up and highest > state[row, means + arm] + tables.reach * radius:
+                release_stage(tables, state, row)
                 drop(tables, state, row, arm)
             else:
                 smallest = min(smallest, radius)
-    if smallest < tables.refinement * math.pow(2.0, -state[row, DEPTH] / tables.dimension) and not halve(
-        tables, state, place, source
-    ):
-        state[SCALARS, _FULL] = 1.0
+    if smallest < _threshold(tables, state, row):
+        if halve(tables, state, place, source):
+            release_stage(tables, state, row)
+            child = int(state[row, CHILD])
+            _plan(tables, state, child, math.inf)
+            _plan(tables, state, child + 1, math.inf)
+            return
+        state[SCALARS, FULL] = 1.0
+    _plan(tables, state, row, smallest)
+
+
+@kernel
+def _plan(tables: LDPTables, state: FloatArray, row: int, radius: float) -> None:
+    if state[SCALARS, ROUND] > 0.0:
+        plan(tables, state, row, radius, _threshold(tables, state, row))
+
+
+@kernel
+def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
+    """A bin is halved when a radius in it falls below this."""
+    return float(tables.refinement * math.pow(2.0, -state[row, DEPTH] / tables.dimension))
 
 
 @kernel
@@ -210,12 +215,11 @@ def _report(
     tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
 ) -> None:
     """Add the noise of so many participants to both sums of every arm that is left in a bin."""
-    block = _count_block(tables, origin)
     scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
-            state[row, block + arm] += report_noise(source, participants, scale)
-            state[row, block + tables.n_arms + arm] += report_noise(source, participants, scale)
+            count = report_noise(source, participants, scale)
+            add_reports(tables, state, row, arm, origin, count, report_noise(source, participants, scale))
 
 
 @kernel
@@ -226,9 +230,7 @@ def _take(
     state[SCALARS, ROUND] += 1.0
     now = int(state[SCALARS, ROUND])
     if is_active(tables, state, row, arm):
-        block = _count_block(tables, origin)
-        state[row, block + arm] += 1.0
-        state[row, block + tables.n_arms + arm] += min(max(reward, 0.0), 1.0)
+        add_reports(tables, state, row, arm, origin, 1.0, min(max(reward, 0.0), 1.0))
     if (now - tables.starts[origin]) % tables.check_every == 0 or now == tables.ends[origin]:
         participants = now - int(state[SCALARS, _NOISED])
         state[SCALARS, _NOISED] = now
@@ -249,6 +251,8 @@ def _jump_start(tables: LDPTables, state: FloatArray, source: Any) -> None:
             arm = tables.arms[participant]
             _take(tables, state, row, arm, tables.rewards[participant], origin, source)
             participant += 1
+    for place in range(int(state[SCALARS, LEAVES])):
+        plan(tables, state, int(state[1 + place, LEAF]), math.inf, 0.0)
 
 
 @kernel
@@ -265,59 +269,14 @@ def _update(
     tables: LDPTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
     _take(tables, state, int(state[SCALARS, VISITED]), arm, reward, tables.starts.shape[0] - 1, source)
-    if state[SCALARS, ROUND] == tables.horizon and tables.released.shape[0] > 0:
-        _release_all(tables, state)
-
-
-@kernel
-def _write(
-    tables: LDPTables, state: FloatArray, when: float, name: int, group: int, value: float, scale: float
-) -> None:
-    at = int(state[SCALARS, RELEASED])
-    tables.released[at, 0] = when
-    tables.released[at, 1] = name
-    tables.released[at, 2] = group
-    tables.released[at, 3] = value
-    tables.released[at, 4] = scale
-    state[SCALARS, RELEASED] = at + 1.0
-
-
-@kernel
-def _release_all(tables: LDPTables, state: FloatArray) -> None:
-    """Note the corners of every bin, and for each of its arms the trial's participants and noisy sums."""
-    origin = tables.starts.shape[0] - 1
-    scale = tables.scales[origin]
-    block = _count_block(tables, origin)
-    for group in range(int(state[SCALARS, BINS])):
-        row = 1 + group
-        for edge in range(2 * tables.dimension):
-            when = max(state[row, BEGUN], 0.0)
-            _write(tables, state, when, edge, group, state[row, EDGES + edge], 0.0)
-        for arm in range(tables.n_arms):
-            end = _last_report(tables, state, row, arm)
-            participants = _seen(tables, state, row, origin, end)
-            if participants > 0.0:
-                name = 2 * tables.dimension + _RELEASES * arm
-                _write(tables, state, end, name, group, participants, 0.0)
-                _write(tables, state, end, name + 1, group, state[row, block + arm], scale)
-                _write(tables, state, end, name + 2, group, state[row, block + tables.n_arms + arm], scale)
-
-
-@kernel
-def _last_report(tables: LDPTables, state: FloatArray, row: int, arm: int) -> float:
-    """Round of the last report on an arm of a bin; where it began, or earlier, if there was none."""
-    stopped = state[row, arm_block(tables, STOPPED) + arm]
-    if stopped != 0.0:
-        return float(state[row, BEGUN] + stopped)
-    if state[row, AXIS] > 0.0:
-        return float(state[int(state[row, CHILD]), BEGUN])
-    return float(state[SCALARS, ROUND])
+    if state[SCALARS, ROUND] == tables.horizon:
+        release_all(tables, state)
 
 
 @kernel
 def _finish(tables: LDPTables, state: FloatArray, outcome: FloatArray) -> None:
     summarise(state, outcome)
-    outcome[4] = state[SCALARS, _FULL]
+    outcome[4] = state[SCALARS, FULL]
 
 
 @compiled
@@ -329,11 +288,5 @@ def _run_block(
 
 def ldp_program(tables: LDPTables, max_bins: int) -> Program:
     """Compiled entry point and the size of the state, for at most so many active bins."""
-    blocks = 3 + 2 * tables.starts.size
-    width = max(columns(tables.n_arms, tables.dimension, blocks), _SCALAR_COLUMNS)
+    width = max(bin_columns(tables.n_arms, tables.dimension, tables.starts.size), _SCALAR_COLUMNS)
     return Program(_run_block, tables, (2 * max_bins, width), n_outcomes=_OUTCOMES)
-
-
-def released_rows(n_arms: int, dimension: int, max_bins: int) -> int:
-    """Most releases of a run."""
-    return (2 * max_bins - 1) * (2 * dimension + _RELEASES * n_arms)
