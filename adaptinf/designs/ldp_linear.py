@@ -24,6 +24,7 @@ from adaptinf.validation.columns import label_array
 __all__ = ["LDPLinear"]
 
 _RADII = {"logistic": 4.0, "identity": 1.0}
+_LARGEST_RADIUS, _LONGEST_STEP = 1e6, 1e3
 _SENSITIVITY = 2.0
 _NOT_COVERED = "everything but the participant's own arm: it is the best one for their context"
 
@@ -42,13 +43,13 @@ class LDPLinear(Design):
     intercept : bool
         Whether the predictor of an arm has an intercept.
     step : float
-        Multiple of the step size below.
+        Multiple of the step size below, at most 1,000.
     warm_up : int, optional
         Rounds of the warm-up stage, 0 for none. By default K ceil(sqrt(n) (1 + s)) for n rounds and K arms,
         and at most n, with s the standard deviation of the noise on each number of a report.
     radius : float, optional
-        Bound on the length of an arm's parameters; by default 4 (logistic) or 1 (identity), which loses no
-        linear function from the cube to [0, 1].
+        Bound on the length of an arm's parameters, at most 1e6; by default 4 (logistic) or 1 (identity),
+        which loses no linear function from the cube to [0, 1].
     auxiliary : tuple of AuxiliaryLog
         Logs that report before the trial begins, one after another, each under an epsilon of its own.
 
@@ -140,11 +141,11 @@ class LDPLinear(Design):
         constant: Any = self.intercept
         if not isinstance(constant, bool):
             problems.append(f"intercept must be True or False, got {constant!r:.60}")
-        problems += number_problem("step", self.step, 0.0, open_low=True)
+        problems += number_problem("step", self.step, 0.0, _LONGEST_STEP, open_low=True)
         if self.warm_up is not None:
             problems += count_problem("warm_up, where it is given,", self.warm_up, low=0)
         if self.radius is not None:
-            problems += number_problem("radius", self.radius, 0.0, open_low=True)
+            problems += number_problem("radius", self.radius, 0.0, _LARGEST_RADIUS, open_low=True)
         given: Any = self.auxiliary
         if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
             problems.append("auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each")

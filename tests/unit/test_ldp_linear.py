@@ -122,7 +122,7 @@ def test_the_radius_asks_for_p_plus_one_laplace_draws_of_scale_two_over_epsilon(
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_noise_has_the_density_that_the_privacy_needs(epsilon: float) -> None:
     """exp(-epsilon max abs(v) / 2): the maximum is Gamma(p) and the rest of v is uniform below it."""
-    design = LDPLinear(epsilon=epsilon, warm_up=0, radius=1e9, step=1e-9)
+    design = LDPLinear(epsilon=epsilon, warm_up=0, radius=1e6, step=1e-6)
     source = generator(np.random.SeedSequence(7))
     n, p = 6_000, 3
     idle = ((0.5, 0.5), 1, 0.5)
@@ -173,6 +173,28 @@ def test_the_default_warm_up_grows_with_the_noise(epsilon: float, n: int, rounds
     assert sims.released["warm_up"].ravel().tolist() == [rounds]
     s = math.sqrt(80 / 3) / epsilon
     assert rounds == min(n, 3 * math.ceil(math.sqrt(n) * (1 + s)))
+
+
+@pytest.mark.parametrize("link", ["logistic", "identity"])
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {"epsilon": 1e-30},
+        {"epsilon": 1e100},
+        {"epsilon": 1e-30, "step": 1e3, "radius": 1e6},
+        {"epsilon": 1e100, "step": 1e3, "radius": 1e6},
+        {"epsilon": 1.0, "step": 1e-30, "radius": 1e-30},
+    ],
+)
+def test_extreme_parameters_give_numbers_within_the_ball(link: str, extreme: dict[str, float]) -> None:
+    design = LDPLinear(link=link, **extreme)  # type: ignore[arg-type]
+    values = design.run(ARMS, 300, rng=12).releases["value"].to_numpy()
+    table = values.reshape(3, 3)
+    slopes = table[:, :2] / 2.0
+    length = np.hypot(np.linalg.norm(slopes, axis=1), table[:, 2] + slopes.sum(axis=1))
+    bound = extreme.get("radius", 4.0 if link == "logistic" else 1.0)
+    assert (length > 0.0).all()
+    assert (length <= bound * (1 + 1e-9)).all()
 
 
 def test_run_is_the_first_replicate_and_workers_change_nothing() -> None:
@@ -239,7 +261,9 @@ def test_the_log_survives_storage_and_the_next_run(tmp_path: Any) -> None:
         ({"epsilon": 1.0, "intercept": None}, "intercept must be True or False, got None"),
         ({"epsilon": 1.0, "step": 0.0}, "step must be above 0"),
         ({"epsilon": 1.0, "warm_up": -1}, "warm_up, where it is given, must be a whole number of at least 0"),
+        ({"epsilon": 1.0, "step": 1e4}, "step must be above 0 and at most 1000"),
         ({"epsilon": 1.0, "radius": -1.0}, "radius must be above 0"),
+        ({"epsilon": 1.0, "radius": 1e7}, "radius must be above 0 and at most 1e"),
         ({"epsilon": 1.0, "auxiliary": [1]}, "auxiliary must be a tuple of AuxiliaryLog"),
     ],
 )
