@@ -134,6 +134,7 @@ def environment_tables(
         vector_law=vector_law,
         shared=shared,
         vectors=np.zeros((0, 0)) if vectors is None else np.ascontiguousarray(vectors, dtype=np.float64),
+        order=np.zeros(0, dtype=np.int64),
         mean_law=mean_law,
     )
 

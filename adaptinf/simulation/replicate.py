@@ -81,8 +81,8 @@ class Block:
         Counts, sums and sums of squares of the rewards.
     outcomes : ndarray of shape (runs, outcomes)
         What the design reported at the end.
-    regret : ndarray of shape (runs,) or (0,)
-        Pseudo-regret, where it does not follow from the tallies.
+    regret : ndarray of shape (runs,)
+        Pseudo-regret, where it does not follow from the tallies; 0 elsewhere.
     """
 
     tallies: FloatArray
@@ -208,7 +208,7 @@ def _run_blocks(
     sizes = [min(BLOCK, replications - first) for first in starts]
     tallies = _tallies(program, environment, sum(sizes))
     outcomes = np.zeros((sum(sizes), program.n_outcomes))
-    regret = np.zeros(sum(sizes) if environment.dimension else 0)
+    regret = np.zeros(sum(sizes))
     state = np.zeros(program.state_shape)
     done = 0
     for first, size in zip(starts, sizes, strict=True):

@@ -65,7 +65,7 @@ class EnvironmentTables(NamedTuple):
     pool : ndarray of float
         Rewards that are resampled.
     tableau : ndarray of shape (rounds, arms)
-        Fixed potential rewards.
+        Fixed potential rewards, of rounds or of rows of context vectors.
     tableau_features : ndarray of int, shape (rounds,)
         Their contexts.
     theta : ndarray of shape (arms, dimension)
@@ -74,8 +74,10 @@ class EnvironmentTables(NamedTuple):
         How context vectors come about, a code of `simulation.vectors`.
     shared : bool
         Whether all arms have the same context vector.
-    vectors : ndarray of shape (rows, arms * dimension)
-        Context vectors that are given.
+    vectors : ndarray of shape (rows, arms * dimension) or (rows, dimension)
+        Context vectors that are given: one an arm, or one that all have.
+    order : ndarray of int, shape (rows,) or (0,)
+        Where a run keeps the order of rows that it shuffles.
     mean_law : int
         How context vectors decide expected rewards, a code of `simulation.vectors`.
     """
@@ -95,6 +97,7 @@ class EnvironmentTables(NamedTuple):
     vector_law: int
     shared: bool
     vectors: FloatArray
+    order: IntArray
     mean_law: int
 
 
@@ -158,8 +161,8 @@ class Results(NamedTuple):
         Counts, sums and sums of squares of the rewards.
     outcomes : ndarray of shape (runs, outcomes)
         What the design reports at the end.
-    regret : ndarray of shape (runs,) or (0,)
-        Pseudo-regret, where the context is a vector an arm and it does not follow from the tallies.
+    regret : ndarray of shape (runs,)
+        Pseudo-regret, where expected rewards follow from context vectors or their rows; 0 elsewhere.
     record : Record
         The rounds of a single run, where its arrays are long enough.
     """
@@ -309,19 +312,20 @@ def simulate_block(
         tally = tallies[run].reshape(-1)
         for step in range(world.horizon):
             feature = 0
+            row = 0
             mean = 0.0
             if has_context:
                 feature = _arrival(environment, step, rng)
                 context[0] = feature
             if has_vectors:
-                draw_vectors(environment, step, rng, context)
+                row = draw_vectors(environment, step, rng, context)
             arm = choose(tables, state, context, rng)
             proposal = arm
             if mixing and rng.random() < world.share[step]:
                 arm = min(int(rng.random() * n_arms), n_arms - 1)
                 tables.status[0] = world.overridden
             if has_vectors:
-                best = expected_rewards(environment, context, record.expected)
+                best = expected_rewards(environment, row, context, record.expected)
                 mean = record.expected[arm]
                 results.regret[run] += best - mean
             reward = draw_reward(environment, step, feature, arm, mean, rng)

@@ -190,7 +190,7 @@ class UnitCube:
             raise ParameterError("UnitCube.scale", problems)
         if clipped:
             warnings.warn(
-                f"UnitCube: clipped to the bounds {', '.join(clipped)}, in {rows.shape[0]} rows",
+                f"UnitCube: clipped values to the bounds, among {rows.shape[0]} rows: {', '.join(clipped)}",
                 AdaptinfWarning,
                 stacklevel=2,
             )

@@ -13,36 +13,63 @@ from adaptinf.typing import FloatArray
 __all__ = [
     "BUMPS",
     "CUBE",
+    "GIVEN",
     "IN_ORDER",
     "LINEAR",
     "ORTHANT",
     "RESAMPLED",
+    "SHUFFLED",
     "SPHERE",
     "draw_vectors",
     "expected_rewards",
 ]
 
-SPHERE, ORTHANT, IN_ORDER, RESAMPLED, CUBE = range(5)
+SPHERE, ORTHANT, IN_ORDER, RESAMPLED, CUBE, SHUFFLED = range(6)
 """How context vectors come about: uniform on the unit sphere, on the part of it without negative
-coordinates, rows of given ones, in order or drawn with replacement, or uniform on the unit cube."""
+coordinates, rows of given ones, in order or drawn with replacement, uniform on the unit cube, or given rows
+in an order that every run shuffles."""
 
-LINEAR, BUMPS = range(2)
-"""How context vectors decide expected rewards: x'theta, or a bump an arm along the first coordinate."""
+LINEAR, BUMPS, GIVEN = range(3)
+"""How context vectors decide expected rewards: x'theta, a bump an arm along the first coordinate, or the
+rewards that are given for their row."""
 
 
 @kernel
-def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context: FloatArray) -> None:
-    """Write the round's context vectors arm by arm: entry ``arm * dimension + k``."""
+def _draw_row(environment: Any, step: int, rng: np.random.Generator) -> int:
+    """Position of the round's row among those that are given."""
+    if environment.vector_law == IN_ORDER:
+        return step
+    rows: int = environment.vectors.shape[0]
+    if environment.vector_law == RESAMPLED:
+        return min(int(rng.random() * rows), rows - 1)
+    order = environment.order
+    if step == 0:
+        for row in range(rows):
+            order[row] = row
+    left = rows - step
+    other = step + min(int(rng.random() * left), left - 1)
+    drawn = order[other]
+    order[other] = order[step]
+    order[step] = drawn
+    return int(drawn)
+
+
+@kernel
+def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context: FloatArray) -> int:
+    """Write the round's context vectors arm by arm, entry ``arm * dimension + k``, and return their row.
+
+    Where the row of given vectors holds those of the first arms only, the others have the same ones.
+    """
     n_arms, dimension = environment.theta.shape
     law = environment.vector_law
-    if law in (IN_ORDER, RESAMPLED):
-        row = step
-        if law == RESAMPLED:
-            rows = environment.vectors.shape[0]
-            row = min(int(rng.random() * rows), rows - 1)
-        for entry in range(n_arms * dimension):
+    if law in (IN_ORDER, RESAMPLED, SHUFFLED):
+        row: int = _draw_row(environment, step, rng)
+        width = environment.vectors.shape[1]
+        for entry in range(width):
             context[entry] = environment.vectors[row, entry]
-        return
+        for entry in range(width, n_arms * dimension):
+            context[entry] = context[entry - width]
+        return row
     for arm in range(n_arms):
         base = arm * dimension
         if arm > 0 and environment.shared:
@@ -61,11 +88,12 @@ def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context:
         inverse = 1.0 / math.sqrt(squares)
         for k in range(dimension):
             context[base + k] *= inverse
+    return 0
 
 
 @kernel
-def expected_rewards(environment: Any, context: FloatArray, expected: FloatArray) -> float:
-    """Write the expected reward of every arm in this context, and return the largest."""
+def expected_rewards(environment: Any, row: int, context: FloatArray, expected: FloatArray) -> float:
+    """Write the expected reward of every arm in this context, of a row, and return the largest."""
     n_arms, dimension = environment.theta.shape
     best = -np.inf
     for arm in range(n_arms):
@@ -73,6 +101,8 @@ def expected_rewards(environment: Any, context: FloatArray, expected: FloatArray
         if environment.mean_law == BUMPS:
             distance = n_arms * context[arm * dimension] - (arm + 1.0)
             mean = 2.0 / (1.0 + math.exp(2.0 * distance * distance))
+        elif environment.mean_law == GIVEN:
+            mean = environment.tableau[row, arm]
         else:
             for k in range(dimension):
                 mean += context[arm * dimension + k] * environment.theta[arm, k]

@@ -69,9 +69,7 @@ def test_what_lies_outside_is_refused_with_rows_and_columns() -> None:
 
 def test_clipping_is_counted_aloud() -> None:
     cube = UnitCube(low=[0, 0], high=[2, 2], outside="clip")
-    with pytest.warns(
-        AdaptinfWarning, match=r"clipped to the bounds 2 of column 0, 1 of column 1, in 3 rows"
-    ):
+    with pytest.warns(AdaptinfWarning, match="bounds, among 3 rows: 2 of column 0, 1 of column 1"):
         scaled = cube.scale([[3, 1], [-1, math.inf], [1, 2]])
     assert scaled.tolist() == [[1.0, 0.5], [0.0, 1.0], [0.5, 1.0]]
     assert cube.scale([[0, 2]]).tolist() == [[0.0, 1.0]]
