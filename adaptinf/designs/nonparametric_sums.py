@@ -57,11 +57,11 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
         raise InvalidForLog(
             "bin_sums", "the log has no sums of reports by bin", ["a log of LDPBandit, which releases them"]
         )
-    boxes_and_sums = names.str.startswith(("low_x", "high_x", *(f"{part}_" for part in _PARTS)))
+    boxes_and_sums = names.str.startswith(("low_", "high_", *(f"{part}_" for part in _PARTS)))
     releases = releases[boxes_and_sums]
     values = releases.pivot(index="group", columns="name", values="value")
     rounds = releases.pivot(index="group", columns="name", values="round")
-    boxes = values[[name for name in releases["name"].unique() if name.startswith(("low_x", "high_x"))]]
+    boxes = values[[name for name in releases["name"].unique() if name.startswith(("low_", "high_"))]]
     scale = releases["scale"].max()
     blocks = []
     for arm in log.arms:
