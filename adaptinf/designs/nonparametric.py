@@ -39,12 +39,15 @@ def cube_problems(env: Environment) -> list[str]:
     problems = []
     if not tables.shared and env.n_arms > 1:
         problems.append("all arms must have the same context vector in a round (shared=True)")
-    outside = tables.vector_law == SPHERE
+    told = "those of the unit sphere do not" if tables.vector_law == SPHERE else ""
     if tables.vector_law not in (SPHERE, ORTHANT, CUBE):
-        outside = not bool(((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all())
-    if outside:
+        inside = ((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all(axis=1)
+        rows = np.flatnonzero(~inside)
+        told = f"{rows.size} rows do not, the first is row {rows[0]}" if rows.size else ""
+    if told:
         problems.append(
-            f"contexts must lie in the cube [0, 1]^{env.dimension}, by a scaling that is fixed beforehand"
+            f"contexts must lie in the cube [0, 1]^{env.dimension}, {told}: scale them by a UnitCube, "
+            "which is fixed beforehand"
         )
     return problems
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import number_array, number_problem
 from adaptinf.simulation.environment import Environment
+from adaptinf.simulation.frames import listed_rows
 from adaptinf.typing import FloatArray
 
 __all__ = ["AuxiliaryLog"]
@@ -30,12 +31,14 @@ class AuxiliaryLog:
     Raises
     ------
     ParameterError
-        If there are no contexts, or some lie outside [0, 1]^d; if rewards lie outside [0, 1]; or if epsilon
-        is not positive.
+        If there are no contexts, or some are not numbers or lie outside [0, 1]^d; if rewards lie outside
+        [0, 1]; or if epsilon is not positive.
 
     Notes
     -----
-    Contexts must have been brought into the cube by the scaling of the trial, fixed beforehand.
+    Contexts must have been brought into the cube by the scaling of the trial, fixed beforehand (`UnitCube`).
+    A trial takes the log only where both have the same arms in the same order, the same context columns in
+    the same order, and the same reward range.
     """
 
     log: AdaptiveLog
@@ -49,15 +52,14 @@ class AuxiliaryLog:
         elif not given.context:
             problems.append("the log must have context columns")
         else:
-            outside = np.flatnonzero(((self.contexts < 0.0) | (self.contexts > 1.0)).any(axis=1))
-            if outside.size:
-                problems.append(
-                    f"contexts must lie in [0, 1]^{len(given.context)}, by a scaling fixed beforehand; "
-                    f"{outside.size} rows do not, the first is row {outside[0]}"
-                )
+            problems += _context_problems(given)
             reward = given.arrays.reward
-            if reward.min() < 0.0 or reward.max() > 1.0:
-                problems.append("rewards must lie in [0, 1]")
+            wrong = np.flatnonzero(~((reward >= 0.0) & (reward <= 1.0)))
+            if wrong.size:
+                problems.append(
+                    f"rewards must lie in [0, 1], {wrong.size} do not, in {listed_rows(wrong)}: rescale them "
+                    "as those of the trial, by constants that are fixed beforehand"
+                )
         if problems:
             raise ParameterError("AuxiliaryLog", problems)
 
@@ -68,20 +70,46 @@ class AuxiliaryLog:
         return np.stack([np.asarray(columns[name], dtype=np.float64) for name in self.log.context], axis=1)
 
     def mismatches(self, environment: Environment) -> list[str]:
-        """Why the log cannot inform a trial in an environment."""
+        """Why the log cannot inform a trial in an environment, and what to do about it."""
         problems = []
+        names = environment.vector_names[: environment.dimension]
         if self.log.arms != environment.arms:
             problems.append(
-                f"its arms are {list(self.log.arms)}, those of the trial {list(environment.arms)}"
+                f"its arms are {list(self.log.arms)}, those of the trial {list(environment.arms)}: the log "
+                "must have the same ones in the same order, arms="
             )
         if len(self.log.context) != environment.dimension:
             problems.append(
                 f"its contexts have {len(self.log.context)} coordinates, those of the trial "
-                f"{environment.dimension}"
+                f"{environment.dimension}: give the log the columns that the trial has, context="
+            )
+        elif self.log.context != names:
+            problems.append(
+                f"its contexts are {', '.join(self.log.context)}, those of the trial {', '.join(names)}: "
+                "coordinates must mean the same, rename and order the columns"
             )
         if self.log.reward_range is not None and self.log.reward_range != environment.reward_range:
             problems.append(
                 f"its rewards have the range {self.log.reward_range}, those of the trial "
-                f"{environment.reward_range}"
+                f"{environment.reward_range}: rescale both by the same constants, reward_range="
             )
         return problems
+
+
+def _context_problems(log: AdaptiveLog) -> list[str]:
+    """Context columns that are not coordinates of points in the unit cube."""
+    columns = {name: number_array(values) for name, values in log.arrays.context.items()}
+    textual = [name for name, values in columns.items() if values is None]
+    problems = []
+    if textual:
+        problems.append(f"contexts must be numbers, these columns are not: {', '.join(map(repr, textual))}")
+    for name, values in columns.items():
+        if values is None:
+            continue
+        outside = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+        if outside.size:
+            problems.append(
+                f"contexts must lie in [0, 1]^{len(columns)}, {outside.size} rows of column {name!r} do not, "
+                f"the first is row {outside[0]}: scale them by the UnitCube of the trial, fixed beforehand"
+            )
+    return problems

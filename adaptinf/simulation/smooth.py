@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.auxiliary import AuxiliaryLog
@@ -206,16 +205,18 @@ class SmoothArms(Environment):
         )
         return AuxiliaryLog(log, epsilon=epsilon)
 
+    def horizon_problems(self, horizon: int) -> list[str]:
+        """What is wrong with a horizon: contexts that are used in their order come to an end."""
+        if not self._in_order or self.rows is None or horizon <= self.rows:
+            return []
+        return [
+            f"horizon must be at most the {self.rows} rows of contexts there are, got {horizon}; "
+            'order="resampled" draws as many as are needed'
+        ]
+
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        if self._in_order and self.rows is not None and horizon > self.rows:
-            raise ParameterError(
-                "SmoothArms",
-                [
-                    f"horizon must be at most the {self.rows} rows of contexts there are, got {horizon}; "
-                    'order="resampled" draws as many as are needed'
-                ],
-            )
+        refuse("SmoothArms", self.horizon_problems(horizon))
         return self._tables
 
 

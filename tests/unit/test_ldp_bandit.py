@@ -239,7 +239,7 @@ def test_parameters_that_are_refused(arguments: dict[str, Any], message: str) ->
         (LinearArms(np.eye(2), contexts="orthant"), "all arms must have the same context vector"),
         (
             LinearArms(np.eye(2), contexts=[[0.5, 1.2]], shared=True, order="resampled"),
-            "by a scaling that is fixed beforehand",
+            "1 rows do not, the first is row 0: scale them by a UnitCube",
         ),
         (
             LinearArms(np.eye(2), 0.1, contexts=[[0.5, 1.0]], shared=True, rewards="uniform"),
