@@ -7,6 +7,7 @@ from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
 from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
 from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.ldp_linear import LDPLinear
 from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.designs.linear_bands import PredictionBands, prediction_bands
 from adaptinf.designs.max_det import max_det
@@ -35,6 +36,7 @@ __all__ = [
     "Design",
     "EpsilonGreedy",
     "LDPBandit",
+    "LDPLinear",
     "LinPriv",
     "LinUCB",
     "Mixture",

@@ -49,6 +49,7 @@ BUILT: list[tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = [
     (designs.DPBAI, {"epsilon": 1.0, "features": [[1.0, 0.0], [0.6, 0.8]]}, ("epsilon",)),
     (designs.DPOD, {"epsilon": 1.0, "features": [[1.0, 0.0], [0.6, 0.8]]}, ("epsilon",)),
     (designs.LDPBandit, {"epsilon": 1.0}, ("epsilon", "width", "refinement", "check_every", "max_bins")),
+    (designs.LDPLinear, {"epsilon": 1.0}, ("epsilon", "link", "step")),
     (designs.ABSE, {}, ("lipschitz",)),
     (designs.Mixture, {"design": designs.UCB()}, ("design", "exploration", "decay")),
     (designs.PrivateUCB, {"epsilon": 1.0}, ("epsilon", "width")),
@@ -132,6 +133,7 @@ RUN: list[designs.Design] = [
     designs.ODLinBAI(features=FEATURES),
     designs.SequentialHalving(),
     designs.LDPBandit(epsilon=1.0),
+    designs.LDPLinear(epsilon=1.0),
     designs.ABSE(),
 ]
 each_design = pytest.mark.parametrize("design", RUN, ids=lambda design: f"{design!r:.40}")
