@@ -8,16 +8,16 @@ learning" (the design whose reports these are).
 
 from __future__ import annotations
 
-from numbers import Real
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.bin_means_sums import BinReports, read_reports
-from adaptinf.inference.bin_means_tests import AnytimeTest, BudgetTest, InvertedTest
+from adaptinf.inference.bin_means_tests import AnytimeTest, BudgetTest, InvertedTest, coins
 from adaptinf.inference.results import Estimand, LogFacts, Results
-from adaptinf.parameters import choice_problem, count_problem
+from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class BinMeans:
     * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. No coin; wider
       intervals, with coverage above the nominal one, for arms that stayed.
 
-    Where the noisy count is below three standard deviations of its noise, there is no estimate, and the
-    interval of "budget" is all of [0, 1].
+    Where the other arms of a bin tell that the count must drown in its noise (less than three of its standard
+    deviations), there is no estimate, and "budget" has no interval.
 
     Coverage is of each term that there is, and not of terms chosen because of their estimates.
 
@@ -109,10 +109,10 @@ class BinMeans:
         Returns
         -------
         Results
-            `private` is True. The estimate is sum / count, NaN where the count is not clear of its noise;
-            it is not what the interval is made of, and lies outside now and then. The interval is the hull
-            of the accepted means. Details: ``participants``, ``released_count``, and ``spent``, the share of
-            the budget that reports spent.
+            `private` is True. The estimate is sum / count, cut to [0, 1], with a count of at least one
+            standard deviation of its noise; it is not what the interval is made of, and lies outside now and
+            then. The interval is the hull of the accepted means. Details: ``participants``,
+            ``released_count``, and ``spent``, the share of the budget that reports spent.
 
         Raises
         ------
@@ -120,16 +120,13 @@ class BinMeans:
             If an argument is out of range.
         """
         problems = choice_problem("method", method, _METHODS) + count_problem("rng", rng, 0)
-        if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
-            problems.append(f"null must be a finite number, got {null!r}")
+        problems += number_problem("null", null, -math.inf)
         if problems:
             raise ParameterError("BinMeans.fit", problems)
         known = self._reports
         spent = known.spent.sum(axis=1)
         if method == "budget":
-            seeds = np.random.SeedSequence([int(rng), *known.words])
-            coin = np.random.default_rng(seeds).standard_normal(spent.size)
-            test = BudgetTest(known, coin, known.clear())
+            test = BudgetTest(known, coins(known, rng), known.clear())
             reference = InvertedTest(test, "normal, budget filled by a coin", exact=False)
         else:
             reference = InvertedTest(AnytimeTest(known), "anytime-valid mixture", exact=True)
@@ -163,12 +160,12 @@ def _box(low: FloatArray, high: FloatArray) -> tuple[tuple[float, float], ...]:
 
 
 def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
-    """Ratio of the sums within [0, 1] and its standard error; NaN where the count is not clear of noise."""
+    """Ratio of the sums within [0, 1] and its standard error; NaN where counts drown in noise."""
     noise = 2.0 * known.scale**2 * known.participants
-    clear = known.clear()
-    count = np.where(clear, known.count, 1.0)
+    count = np.maximum(known.count, np.sqrt(noise))
     estimate = np.clip(known.total / count, 0.0, 1.0)
     variance = noise * (1.0 + estimate**2) + count * estimate * (1.0 - estimate)
+    clear = known.clear()
     return np.where(clear, estimate, np.nan), np.where(clear, np.sqrt(variance) / count, np.nan)
 
 
@@ -196,7 +193,7 @@ def _term_notes(terms: tuple[str, ...], estimate: FloatArray, reference: Inverte
     points = [term for term, (low, high) in zip(terms, limits, strict=True) if low == high]
     absent = [term for term, value in zip(terms, estimate, strict=True) if np.isnan(value)]
     told = (
-        (absent, "no estimate, the count is not clear of its noise"),
+        (absent, "no estimate, counts in the bin drown in their noise"),
         (whole, "the 95% interval is all of [0, 1]: the reports say nothing"),
         (points, "no mean in [0, 1] is accepted at 5%, the interval is the one that fits best"),
     )

@@ -64,8 +64,17 @@ class BinReports:
     words: tuple[int, ...]
 
     def clear(self) -> BoolArray:
-        """Whether the counts are more than three standard deviations of their noise."""
-        return self.count > _CLEAR * self.scale * np.sqrt(2.0 * self.participants)
+        """Whether a count is expected to be more than three standard deviations of its noise.
+
+        What is expected follows from the other arms of the bin, whose noise is not that of the arm's own
+        sums: dropping the others does not select among intervals. An arm that is alone answers for itself.
+        """
+        bins = np.unique(self.bins, return_inverse=True)[1]
+        others = np.bincount(bins, self.count)[bins] - self.count
+        seen = np.bincount(bins, self.participants)[bins] - self.participants
+        alone = seen == 0.0
+        rate = np.where(alone, self.count, others) / np.where(alone, self.participants, seen)
+        return np.asarray(rate * np.sqrt(self.participants) > _CLEAR * self.scale * np.sqrt(2.0))
 
 
 def read_reports(log: AdaptiveLog) -> BinReports:

@@ -22,7 +22,7 @@ from adaptinf.inference.bin_means_sums import BinReports
 from adaptinf.inference.tails import log_normal_tail
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = ["AnytimeTest", "BudgetTest", "InvertedTest", "MeanTest"]
+__all__ = ["AnytimeTest", "BudgetTest", "InvertedTest", "MeanTest", "coins"]
 
 _LOG_2 = float(np.log(2.0))
 _GRID = 257
@@ -44,6 +44,15 @@ class MeanTest(Protocol):
         """Logs of the p-values at candidate means in [0, 1], shape (k, m) for values of that shape."""
 
 
+def coins(reports: BinReports, seed: int) -> FloatArray:
+    """Standard normal draws, shape (k,), from a seed and all digits of the released numbers.
+
+    The noise of the releases makes their digits as good as a fresh source, that nobody can choose.
+    """
+    source = np.random.SeedSequence([int(seed), *reports.words])
+    return np.random.default_rng(source).standard_normal(reports.count.size)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetTest:
     """Normal test of a weighted sum whose variance budget is filled up by a coin.
@@ -55,7 +64,7 @@ class BudgetTest:
     coin : ndarray, shape (k,)
         Standard normal draws, independent of all else.
     clear : ndarray of bool, shape (k,)
-        Whether the count is clear of its noise; where it is not, every mean is accepted.
+        Whether the count can be expected to be clear of its noise; where not, p-values are NaN.
     """
 
     reports: BinReports
@@ -96,7 +105,7 @@ class BudgetTest:
     def log_pvalues_at(self, value: FloatArray) -> FloatArray:
         """Logs of the p-values at candidate means, shape (k, m)."""
         tail = log_normal_tail(np.abs(self.statistic(value)))
-        return np.where(self.clear[:, None], np.minimum(0.0, _LOG_2 + tail), 0.0)
+        return np.where(self.clear[:, None], np.minimum(0.0, _LOG_2 + tail), np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +197,7 @@ class InvertedTest:
             np.max(curve, axis=1, where=left[None], initial=-np.inf),
             np.max(curve, axis=1, where=right[None], initial=-np.inf),
         )
-        return np.where(null == best, 0.0, np.maximum(own, outside))
+        return np.where(np.isnan(own), np.nan, np.where(null == best, 0.0, np.maximum(own, outside)))
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
@@ -196,7 +205,7 @@ class InvertedTest:
         kept = curve > log_alpha
         low = self._limit(grid, kept, best, log_alpha)
         high = 1.0 - self._limit(1.0 - grid[::-1], kept[:, ::-1], 1.0 - best, log_alpha, mirrored=True)
-        return np.column_stack((low, high))
+        return np.where(np.isnan(curve[:, :1]), np.nan, np.column_stack((low, high)))
 
     def _limit(
         self,
