@@ -24,6 +24,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.privacy.gaussian import analytic_scale, gaussian_delta
 from adaptinf.simulation.environments import UniformArms
 from adaptinf.theory.best_arm import dp_bai_error, hardness
+from adaptinf.theory.best_arm_schedule import max_det_schedule
 
 HERE = Path(__file__).resolve().parent
 SEED = 2024
@@ -59,17 +60,29 @@ nominal epsilon and without dividing, guarantees 1.1 epsilon; it is the column "
 
 {appendix}
 
+## The schedule
+
+d = 16, K = 10,000, the example of Appendix B. "Equations" is a literal reading of (4) to (7), with lambda by
+bisection; "library" is `adaptinf.theory.best_arm_schedule.max_det_schedule`; "printed" the paper's table,
+which does not follow from its equations ([errata](../errata/dp_bai.md)).
+
+{schedule}
+
+For d from 2 to {largest_d} and K from d to {largest_k:,}, {pairs:,} pairs, lambda (to a relative 1e-9), M_1,
+M and all s_p of the library are those of the equations in {agreeing:,}.
+
 ## Normal noise
 
 Standard deviation of the noise of a sum at delta = {delta:g}, and the delta that the classical one
-really gives.
+really gives; more of it [here](gaussian.md).
 
 {gaussian}
 
 ## MAX-DET
 
-Share of cases in which exchange finds the largest determinant of all, {cases} normal feature matrices each,
-and the smallest ratio of the two.
+Share of cases in which exchange finds the largest determinant of all, {cases:,} normal feature matrices each,
+the smallest ratio of the two, and the largest coefficient, in absolute value, of any arm in terms of the
+collection, less 1: the tolerance is 1e-6, and the error bound allows for it.
 
 {collections}
 
@@ -191,13 +204,61 @@ def collections(cases: int) -> str:
     for n, d in ((8, 2), (20, 2), (10, 3), (12, 4), (12, 6)):
         rng = np.random.default_rng(seed_of(f"collections {n}, {d}"))
         subsets = np.array(list(itertools.combinations(range(n), d)))
-        ratios = np.empty(cases)
+        ratios, coefficients = np.empty(cases), np.empty(cases)
         for case in range(cases):
             vectors = rng.normal(size=(n, d))
-            found = abs(np.linalg.det(vectors[max_det(vectors)]))
-            ratios[case] = found / np.abs(np.linalg.det(vectors[subsets])).max()
-        rows.append([str(n), str(d), f"{(ratios > 1.0 - 1e-9).mean():.3f}", f"{ratios.min():.3f}"])
-    return table(["arms", "dimension", "share", "smallest ratio"], rows)
+            collection = vectors[max_det(vectors)]
+            ratios[case] = abs(np.linalg.det(collection)) / np.abs(np.linalg.det(vectors[subsets])).max()
+            coefficients[case] = np.abs(np.linalg.solve(collection.T, vectors.T)).max()
+        above = f"{max(coefficients.max() - 1.0, 0.0):.1e}"
+        rows.append([str(n), str(d), f"{(ratios > 1.0 - 1e-9).mean():.3f}", f"{ratios.min():.3f}", above])
+    return table(["arms", "dimension", "share", "smallest ratio", "coefficient above 1"], rows)
+
+
+def literal_schedule(n_arms: int, dimension: int) -> tuple[float, int, int, list[int]]:
+    """Lambda, M_1, M and s_1, ..., s_(M + 1) by equations (4) to (7), all minima over i = 1, 2, ..."""
+    quarter = -(-(dimension**2) // 4)
+    rest, power = n_arms - quarter, math.log(dimension)
+    low, high = 2.0, 2.0 if rest <= 2.0**power else 1e200
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if power * math.log(middle) >= math.log(max(rest, 1)) else (middle, high)
+    g, h = [min(n_arms, quarter)], [max(rest, 0)]
+    while g[-1] > 1 or h[-1] > 0 or len(g) < 3:
+        g.append(-(-g[-1] // 2))
+        h.append(math.ceil((h[-1] + 1) / high - 1.0))
+    fast = next(i for i in range(1, len(h)) if h[i] == 0)
+    phases = fast + next(i for i in range(1, len(g)) if g[i] == 1) - 1
+    return high, fast, phases, [g[0] + h[p - 1] if p <= fast else g[p - fast] for p in range(1, phases + 2)]
+
+
+def schedule() -> str:
+    """The example of Appendix B."""
+    ratio, fast, phases, sizes = literal_schedule(10_000, 16)
+    ours = max_det_schedule(10_000, 16)
+    rows = [
+        ["lambda", f"{ratio:.4f}", f"{ours.ratio:.4f}", "27.65"],
+        ["M_1", str(fast), str(ours.fast_phases), "4"],
+        ["M", str(phases), str(ours.phases), "10"],
+    ]
+    printed = [1000, 423, 77, 64, 32, 16, 8, 4, 2, 1]
+    for p in range(len(printed)):
+        cells = [str(found[p]) if p < len(found) else "" for found in (sizes, ours.sizes.tolist(), printed)]
+        rows.append([f"s_{p + 1}", *cells])
+    return table(["", "equations", "library", "printed"], rows)
+
+
+def schedules(largest_d: int, largest_k: int) -> tuple[int, int]:
+    """Pairs of d and K that were compared, and those in which the library agrees with the equations."""
+    pairs = agreeing = 0
+    for dimension in range(2, largest_d + 1):
+        for n_arms in range(max(2, dimension), largest_k + 1):
+            ratio, *literal = literal_schedule(n_arms, dimension)
+            ours = max_det_schedule(n_arms, dimension)
+            same = [ours.fast_phases, ours.phases, ours.sizes.tolist()] == literal
+            pairs += 1
+            agreeing += same and math.isclose(ours.ratio, ratio, rel_tol=1e-9)
+    return pairs, agreeing
 
 
 def speed(runs: int) -> str:
@@ -224,7 +285,14 @@ def main() -> None:
     informative = 512
     while dp_bai_error(features(), THETA, informative, 0.1) > 0.05:
         informative *= 2
+    largest_d, largest_k = (8, 100) if quick else (20, 600)
+    pairs, agreeing = schedules(largest_d, largest_k)
     page = PAGE.format(
+        schedule=schedule(),
+        largest_d=largest_d,
+        largest_k=largest_k,
+        pairs=pairs,
+        agreeing=agreeing,
         informative=informative,
         flags=" --quick" if quick else "",
         seed=SEED,
