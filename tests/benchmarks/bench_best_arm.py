@@ -28,7 +28,7 @@ pytestmark = pytest.mark.benchmark
 
 
 class Setting(NamedTuple):
-    """An instance, and how often it is run: compiled, in NumPy, in plain Python."""
+    """An instance, and how often it is run: compiled, in NumPy, in plain Python, and for the comparison."""
 
     features: np.ndarray
     means: np.ndarray
@@ -37,13 +37,14 @@ class Setting(NamedTuple):
     runs: int
     numpy_runs: int
     python_runs: int
+    compared: int
 
 
 def published() -> Setting:
     """Section 5 of Chen et al. (2024): K = 30, d = 2; one phase, two arms of which are pulled."""
     shares = np.random.default_rng(0).uniform(0.0, 0.8, 27)
     features = np.vstack([[[0.0, 1.0], [0.0, 0.9], [10.0, 0.0]], np.column_stack([np.ones(27), shares])])
-    return Setting(features, features @ np.array([0.045, 0.5]), 500, 0.1, 20_000, 2_000, 500)
+    return Setting(features, features @ np.array([0.045, 0.5]), 500, 0.1, 20_000, 2_000, 500, 4_000)
 
 
 def many_phases() -> Setting:
@@ -53,7 +54,7 @@ def many_phases() -> Setting:
     means = features @ rng.normal(size=8)
     means = 0.1 + 0.4 * (means - means.min()) / np.ptp(means)
     # the constant in the means is one more coordinate
-    return Setting(np.column_stack([features, np.ones(200)]), means, 2_000, 1.0, 2_000, 100, 50)
+    return Setting(np.column_stack([features, np.ones(200)]), means, 2_000, 1.0, 2_000, 100, 50, 400)
 
 
 SETTINGS = {"K = 30, d = 2, T = 500": published(), "K = 200, d = 9, T = 2,000": many_phases()}
@@ -164,7 +165,7 @@ def test_runs_a_second(name: str) -> None:
 def test_plain_python_is_the_same_design(name: str, by_round: bool) -> None:
     setting = SETTINGS[name]
     plain = PlainDPBAI(setting, by_round)
-    runs, many = 400, 4_096
+    runs, many = setting.compared, 4_096
     found = np.array([plain.run(seed) for seed in range(runs)])
     design = DPBAI(epsilon=setting.epsilon, features=setting.features)
     environment = UniformArms(np.zeros(setting.means.size), 2.0 * setting.means)
