@@ -74,7 +74,7 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Parameters
     ----------
     estimand : Estimand
-        Mean of an arm, contrast of two arms, or effect within a group.
+        Mean of an arm, contrast of two arms, effect within a group, or mean of an arm over a bin.
     env : Environment
         Where the truth is known.
 
@@ -85,7 +85,7 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Raises
     ------
     ParameterError
-        If the environment has no such arm or group.
+        If the environment has no such arm or group, or no averages over bins.
 
     Examples
     --------
@@ -93,15 +93,22 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     >>> true_value(Estimand("contrast", treatment=1, control=0), environments.BernoulliArms([0.25, 0.75]))
     0.5
     """
-    labels = [estimand.arm] if estimand.kind == "arm-mean" else [estimand.treatment, estimand.control]
+    of_arm = estimand.kind in ("arm-mean", "bin-mean")
+    labels = [estimand.arm] if of_arm else [estimand.treatment, estimand.control]
     unknown = [f"the environment has no arm {label!r}" for label in labels if label not in env.arms]
     if estimand.kind == "cate" and estimand.group not in env.features:
         unknown.append(f"the environment has no context {estimand.group!r}")
+    averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
+    if estimand.kind == "bin-mean" and averages is None:
+        unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
     if unknown:
         raise ParameterError("true_value", unknown)
     codes = [env.arms.index(label) for label in labels]
     if estimand.kind == "cate":
         return float(env.effects(codes[0], codes[1])[env.features.index(estimand.group)])
+    if averages is not None and estimand.kind == "bin-mean":
+        edges = np.array(estimand.group, dtype=np.float64)
+        return float(averages(edges[None, :, 0], edges[None, :, 1])[0, codes[0]])
     means = env.arm_means()[codes]
     return float(means[0] if estimand.kind == "arm-mean" else means[0] - means[1])
 

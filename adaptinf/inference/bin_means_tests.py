@@ -12,7 +12,7 @@ estimation" (intervals for a ratio by inverting a test).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -25,9 +25,9 @@ from adaptinf.typing import BoolArray, FloatArray
 __all__ = ["AnytimeTest", "BudgetTest", "InvertedTest", "MeanTest", "coins"]
 
 _LOG_2 = float(np.log(2.0))
-_GRID = 257
+_GRID = np.linspace(0.0, 1.0, 257)
 _BISECTIONS = 50
-_SECTIONS = 60
+_SECTIONS = 40
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _SLOPES = 10
 _LARGEST_SLOPE = 8.0
@@ -184,14 +184,21 @@ class InvertedTest:
     test: MeanTest
     name: str
     exact: bool
+    _curve: FloatArray = field(init=False, repr=False)
+    _best: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        curve = self.test.log_pvalues_at(np.broadcast_to(_GRID, (self.test.size, _GRID.size)))
+        object.__setattr__(self, "_curve", curve)
+        object.__setattr__(self, "_best", self._fitting_best())
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,); -inf for means outside [0, 1]."""
         if not 0.0 <= null <= 1.0:
             return np.full(self.test.size, -np.inf)
-        grid, curve, best = self._curve()
+        curve, best = self._curve, self._best
         own = self._at(np.full(self.test.size, float(null)))
-        left, right = grid <= null, grid >= null
+        left, right = null >= _GRID, null <= _GRID
         outside = np.where(
             null < best,
             np.max(curve, axis=1, where=left[None], initial=-np.inf),
@@ -201,26 +208,19 @@ class InvertedTest:
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
-        grid, curve, best = self._curve()
-        kept = curve > log_alpha
-        low = self._limit(grid, kept, best, log_alpha)
-        high = 1.0 - self._limit(1.0 - grid[::-1], kept[:, ::-1], 1.0 - best, log_alpha, mirrored=True)
-        return np.where(np.isnan(curve[:, :1]), np.nan, np.column_stack((low, high)))
+        kept = self._curve > log_alpha
+        low = self._limit(kept, self._best, log_alpha)
+        high = 1.0 - self._limit(kept[:, ::-1], 1.0 - self._best, log_alpha, mirrored=True)
+        return np.where(np.isnan(self._curve[:, :1]), np.nan, np.column_stack((low, high)))
 
     def _limit(
-        self,
-        grid: FloatArray,
-        kept: BoolArray,
-        best: FloatArray,
-        log_alpha: float,
-        *,
-        mirrored: bool = False,
+        self, kept: BoolArray, best: FloatArray, log_alpha: float, *, mirrored: bool = False
     ) -> FloatArray:
         """Smallest accepted mean: between an accepted anchor and the grid point below it."""
-        first = np.where(kept.any(axis=1), np.argmax(kept, axis=1), grid.size - 1)
-        anchor = np.minimum(np.where(kept.any(axis=1), grid[first], np.inf), best)
-        below = np.searchsorted(grid, anchor, side="left") - 1
-        accepted, rejected = anchor, np.where(below >= 0, grid[np.maximum(below, 0)], anchor)
+        first = np.where(kept.any(axis=1), np.argmax(kept, axis=1), _GRID.size - 1)
+        anchor = np.minimum(np.where(kept.any(axis=1), _GRID[first], np.inf), best)
+        below = np.searchsorted(_GRID, anchor, side="left") - 1
+        accepted, rejected = anchor, np.where(below >= 0, _GRID[np.maximum(below, 0)], anchor)
         for _ in range(_BISECTIONS):
             middle = 0.5 * (accepted + rejected)
             keep = self._at(1.0 - middle if mirrored else middle) > log_alpha
@@ -230,15 +230,14 @@ class InvertedTest:
     def _at(self, value: FloatArray) -> FloatArray:
         return self.test.log_pvalues_at(value[:, None])[:, 0]
 
-    def _curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Grid of means, the curve there, and the mean that fits best: by golden section, or an end."""
-        grid = np.linspace(0.0, 1.0, _GRID)
-        curve = self.test.log_pvalues_at(np.broadcast_to(grid, (self.test.size, _GRID)))
-        top = np.argmax(curve, axis=1)
-        low, high = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, _GRID - 1)]
+    def _fitting_best(self) -> FloatArray:
+        """The mean with the largest p-value, by golden section about the best one of the grid."""
+        top = np.argmax(self._curve, axis=1)
+        low, high = _GRID[np.maximum(top - 1, 0)], _GRID[np.minimum(top + 1, _GRID.size - 1)]
         for _ in range(_SECTIONS):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
             rising = self._at(right) > self._at(left)
             low, high = np.where(rising, left, low), np.where(rising, high, right)
         best = 0.5 * (low + high)
-        return grid, curve, np.where(self._at(best) >= curve.max(axis=1), best, grid[top])
+        kept = self._at(best) >= self._curve.max(axis=1)
+        return np.asarray(np.where(kept, best, _GRID[top]), dtype=float)

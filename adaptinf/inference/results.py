@@ -30,10 +30,12 @@ class Estimand:
 
     Attributes
     ----------
-    kind : {"arm-mean", "contrast", "cate"}
-        Mean reward of an arm, difference of two arms, or that difference within a group.
+    kind : {"arm-mean", "contrast", "cate", "bin-mean"}
+        Mean reward of an arm, difference of two arms, that difference within a group, or mean reward of an
+        arm over a bin of contexts.
     arm, treatment, control, group : label or None
-        The arm of a mean, the arms of a difference (treatment minus control) and its group.
+        The arm of a mean, the arms of a difference (treatment minus control) and its group; of a bin, its
+        edges as pairs (low, high).
     """
 
     kind: str
