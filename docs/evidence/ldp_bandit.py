@@ -41,7 +41,7 @@ Running time: {minutes:.1f} minutes on one core.
 
 The setting of Ma et al., Section 4.1: K = 3 arms, contexts uniform on the unit square, Bernoulli rewards with
 the paper's f_k, which depend on the first coordinate alone; no auxiliary data. Regret is summed over the
-contexts that came.
+contexts that came. How regret grows with n and falls with auxiliary data is [here](ldp_slopes.md).
 
 ## Regret at n = {horizon:,}
 
@@ -65,18 +65,6 @@ What the rows are:
 - *not private*: as *corrected*, but with noise in the bin of the context only, as in a public
   implementation. Whoever sees that a bin gets no report knows that the context is not in it. It is here for
   what faithful noise costs, and is no part of the library.
-
-## Regret against n
-
-Slope of log mean regret on log n, {slope_runs} runs a point, n = {slope_horizons}.
-Where expected rewards cross at an angle (margin exponent 1) Theorem 2.6 has n to the power
-{private_power:.3f} where privacy is what limits, and {plain_power:.3f} where it is not, up to logarithms.
-
-{slopes}
-
-The default's slope near 1 at a large epsilon comes from arms that are worse on average over a bin, are
-dropped, and yet are better in a part of it: their loss goes on for ever. A larger
-`refinement` halves bins sooner.
 
 ## Auxiliary data
 
@@ -199,28 +187,12 @@ def auxiliary_table(horizon: int, runs: int, sizes: tuple[int, ...]) -> str:
     return "\n".join(lines)
 
 
-def slope_table(horizons: tuple[int, ...], runs: int) -> str:
-    lines = [
-        "| design | " + " | ".join(f"n = {n:,}" for n in horizons) + " | slope |",
-        "| --- |" + " --- |" * (len(horizons) + 1),
-    ]
-    designs = {f"corrected, epsilon = {epsilon:g}": LDPBandit(epsilon=epsilon) for epsilon in EPSILONS[2:]}
-    designs["corrected, epsilon = 1024, refinement = 0.4"] = LDPBandit(epsilon=1024.0, refinement=0.4)
-    for name, design in designs.items():
-        figures = [cell(f"{name}, {n}", design, n, runs).regret for n in horizons]
-        slope = np.polyfit(np.log(horizons), np.log([regret.mean() for regret in figures]), 1)[0]
-        lines.append(f"| {name} | " + " | ".join(told(regret) for regret in figures) + f" | {slope:.2f} |")
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="n = 8,000, few runs; printed, not kept")
     quick = parser.parse_args().quick
     begin = time.perf_counter()
     horizon, runs = (8_000, 6) if quick else (80_000, 30)
-    slope_horizons = (4_000, 8_000) if quick else (20_000, 40_000, 80_000, 160_000, 320_000)
-    slope_runs = 4 if quick else 20
     regret, shape, speed = regret_tables(horizon, runs)
     page = PAGE.format(
         flags=" --quick" if quick else "",
@@ -233,11 +205,6 @@ def main() -> None:
         abse_flat=told(cell("ABSE, flat", ABSE(lipschitz=0.0), horizon, runs).regret),
         regret=regret,
         shape=shape,
-        slope_runs=slope_runs,
-        slope_horizons=", ".join(f"{n:,}" for n in slope_horizons),
-        private_power=1.0 - 2.0 / 6.0,
-        plain_power=1.0 - 2.0 / 4.0,
-        slopes=slope_table(slope_horizons, slope_runs),
         auxiliary=auxiliary_table(horizon, runs, (0, 2_000) if quick else AUXILIARY),
         speed=speed,
         minutes=(time.perf_counter() - begin) / 60.0,
