@@ -31,6 +31,11 @@ class Bin:
     U: dict[tuple[int, int], list[float]] = field(default_factory=dict)
     V: dict[tuple[int, int], list[float]] = field(default_factory=dict)
     t: dict[int, int] = field(default_factory=dict)
+    begun: int = 0
+    weight: float = 0.0
+    spent: float = 0.0
+    weighted: dict[int, list[float]] = field(default_factory=dict)
+    stages: dict[int, tuple[float, dict[int, list[float]]]] = field(default_factory=dict)
 
     def holds(self, x: np.ndarray) -> bool:
         inside = [
@@ -88,6 +93,9 @@ def locally_private(
     sizes = [len(source[1]) for source in sources]
     for m, (epsilon, X, given) in enumerate(sources):
         gap: list[tuple[Bin, int, float]] = []
+        if given is None:
+            for b in active:
+                weigh(design, b, 0, len(X), math.inf, inherited=bool(b.t))
         for i in range(len(X)):
             mine = next(b for b in active if b.holds(X[i]))
             if given is None:
@@ -108,9 +116,39 @@ def locally_private(
                     zeta = [draws.noise(4 / epsilon) for _ in gap]
                     b.U.setdefault((k, m), []).extend(xi + [1.0] * len(hits))
                     b.V.setdefault((k, m), []).extend(zeta + hits)
-                check(design, b, sizes, active, everyone, draws)
+                    if given is None:
+                        own = b.weighted.setdefault(k, [0.0, 0.0, 0.0])
+                        own[0] += b.weight * (sum(xi) + len(hits))
+                        own[1] += b.weight * (sum(zeta) + sum(hits))
+                        own[2] += b.weight**2 * (sum(xi) + len(hits))
+                arms, known = list(b.arms), list(everyone)
+                radius = check(design, b, sizes, active, everyone, draws)
+                if given is None:
+                    for new in everyone[len(known) :]:
+                        new.begun = i + 1
+                        weigh(design, new, i + 1, len(X), math.inf)
+                    if len(everyone) > len(known) or b.arms != arms or i + 1 == len(X):
+                        b.stages[i + 1] = (b.spent, {k: list(b.weighted[k]) for k in arms})
+                    if b in active:
+                        weigh(design, b, i + 1, len(X), radius, inherited=min(b.t) < m)
             gap = []
     return actions, active, everyone
+
+
+def weigh(design: LDPBandit, b: Bin, now: int, n: int, radius: float, *, inherited: bool = False) -> None:
+    """Of a life of L participants the first t spend sqrt(t / L); L from radius ~ 1 / sqrt(t)."""
+    gap = min(design.check_every, n - now)
+    if not gap:
+        return
+    t = now - b.begun
+    life = float(n - b.begun)
+    if not inherited and t:
+        share = 1.0 if design.calibration == "published" else design.refinement
+        aim = share * 2 * math.sqrt(len(b.low)) * 2 ** (-b.depth / len(b.low))
+        life = min(life, max(t * (radius / aim) ** 2, 1.1 * (t + gap)))
+    spend = (1 - b.spent) * (math.sqrt(t + gap) - math.sqrt(t)) / (math.sqrt(life) - math.sqrt(t))
+    b.weight = math.sqrt(spend / gap)
+    b.spent += spend
 
 
 def estimate(design: LDPBandit, b: Bin, k: int, sizes: list[int]) -> tuple[float, float]:
@@ -142,8 +180,8 @@ def estimate(design: LDPBandit, b: Bin, k: int, sizes: list[int]) -> tuple[float
 
 def check(
     design: LDPBandit, b: Bin, sizes: list[int], active: list[Bin], everyone: list[Bin], draws: Draws
-) -> None:
-    """Drop arms of a bin, then halve it."""
+) -> float:
+    """Drop arms of a bin, then halve it; its smallest radius."""
     d = len(b.low)
     told = {k: estimate(design, b, k, sizes) for k in b.arms}
     f, r = {k: told[k][0] for k in told}, {k: told[k][1] for k in told}
@@ -162,6 +200,7 @@ def check(
         everyone += [lower, upper]
         active[active.index(b)] = lower
         active.append(upper)
+    return min(r[k] for k in b.arms)
 
 
 @numba.njit
@@ -226,6 +265,12 @@ def test_the_locally_private_bandit_is_the_literal_one(
     released = program.tables.released[: int(state[0, 1])]
     for b in everyone:
         rows = {int(row[1]): row for row in released if row[2] == b.number}
+        staged = 2 * d + 3 * n_arms
+        told = {(row[0], int(row[1])): row[3] for row in released if row[2] == b.number and row[1] >= staged}
+        expected_rows = {(end, staged + 3 * n_arms): spent for end, (spent, _) in b.stages.items()}
+        for end, (_, weighted) in b.stages.items():
+            expected_rows |= {(end, staged + 3 * k + j): weighted[k][j] for k in weighted for j in range(3)}
+        assert told == pytest.approx(expected_rows, abs=1e-9)
         np.testing.assert_array_equal([rows[k][3] for k in range(2 * d)], b.low + b.high)
         for k in range(n_arms):
             trial = (k, len(design.auxiliary))
