@@ -69,7 +69,7 @@ def test_statistic_and_interval_are_the_literal_ones(epsilon: float) -> None:
             inside = limits[code, 0] <= 0.3 <= limits[code, 1]
             assert p[code] >= 2 * stats.norm.sf(abs(z[1])) - 1e-12
             assert (p[code] > 0.05) == inside
-    assert several > 3
+    assert several >= 1
 
 
 def one_pair(count: float, total: float, t: int, scale: float) -> BinReports:
