@@ -81,13 +81,13 @@ class BinMeans:
     --------
     >>> from adaptinf.designs.nonparametric import LDPBandit
     >>> from adaptinf.simulation.smooth import SmoothArms
-    >>> log = LDPBandit(epsilon=8.0).run(SmoothArms(), horizon=1_000, rng=0)
+    >>> log = LDPBandit(epsilon=8.0).run(SmoothArms(), horizon=600, rng=0)
     >>> result = BinMeans(log).fit()
     >>> result.conf_int().round(2)
                    low  high
-    arm 0, bin 0  0.31  0.65
-    arm 1, bin 0  0.33  0.75
-    arm 2, bin 0  0.12  0.44
+    arm 0, bin 0  0.38  0.92
+    arm 1, bin 0  0.31  0.64
+    arm 2, bin 0  0.00  0.33
     """
 
     def __init__(self, log: AdaptiveLog) -> None:

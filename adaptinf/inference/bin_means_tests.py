@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy import special
 
 from adaptinf.inference.bin_means_sums import BinReports
 from adaptinf.inference.tails import log_normal_tail
@@ -144,17 +143,14 @@ class AnytimeTest:
         known = self.reports
         slopes = self.slopes()
         noise = known.scale**2
-        terms = np.empty((slopes.shape[1], *value.shape))
+        wealth = np.full(value.shape, -np.inf)
         for column in range(slopes.shape[1]):
             slope = slopes[:, column, None]
             growth = np.log1p(value * np.expm1(slope))
             cost = np.log1p(-noise * slope * slope) + np.log1p(-noise * growth * growth)
-            terms[column] = (
-                slope * known.total[:, None]
-                - growth * known.count[:, None]
-                + known.participants[:, None] * cost
-            )
-        return np.asarray(special.logsumexp(terms, axis=0) - np.log(slopes.shape[1]), dtype=float)
+            gained = slope * known.total[:, None] - growth * known.count[:, None]
+            np.logaddexp(wealth, gained + known.participants[:, None] * cost, out=wealth)
+        return np.asarray(wealth - np.log(slopes.shape[1]), dtype=float)
 
     def log_pvalues_at(self, value: FloatArray) -> FloatArray:
         """Logs of the p-values at candidate means, shape (k, m)."""
