@@ -100,8 +100,8 @@ class DPBAI(_NoisyMeans):
         no two are the same.
     max_det : bool
         Whether a phase pulls a MAX-DET collection of the arms that are left, where they outnumber the
-        dimension of their span. Without it every phase pulls all of them: the paper's baseline, just as
-        private.
+        square of the dimension of their span. Without it every phase pulls all of them: the paper's
+        baseline, just as private.
     calibration : {"corrected", "published"}
         The noise is right as published, so the two are one.
 
@@ -115,15 +115,19 @@ class DPBAI(_NoisyMeans):
     Notes
     -----
     The horizon is the budget T. M phases begin with s_1 = K, ..., s_M arms; the last one leaves one, the arm
-    that is recommended (`schedule` has the numbers). A phase writes the arms that are left in terms of a
-    collection with coefficients of at most 1 + 1e-6 (see `max_det`), pulls each of its d_p arms
-    ceil(T' / (M d_p)) times, T' = T - M_1 d - (M - M_1) ceil(d^2 / 4), releases each mean of this phase with
+    that is recommended (`schedule` has the numbers). Where their span has a dimension d_p < sqrt(s_p), a
+    phase writes the arms that are left in terms of a collection with coefficients of at most 1 + 1e-6 (see
+    `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase with
     Laplace noise of scale 1 / (epsilon N), N its number of pulls, and estimates the other arms by their
-    coefficients. Where at most d_p arms are left it pulls them all, ceil(T' / (M s_p)) times. The paper does
-    not say what happens to rounds that are left over: here they pull the recommended arm, and their rewards
-    are not looked at.
+    coefficients. Elsewhere it pulls all that are left, ceil(T' / (M s_p)) times each: of what rewards add to
+    the variance of an estimate, the collection could have d_p^2 / s_p times as much. The paper does not say
+    what happens to rounds that are left over: here they pull the recommended arm, and their rewards are not
+    looked at.
 
-    Without `max_det` pulls are floor(T / (M s_p)): rounded up they would exceed the budget.
+    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4), or where that is less, as it can be for K up to about d^2, the
+    number of arms that all phases pull at most, less 1: rounding pulls up would exceed the budget.
+
+    Without `max_det` pulls are floor(T / (M s_p)): rounded up they would exceed it too.
 
     A reward enters one mean, so the actions, the noisy means and the recommended arm are
     epsilon-differentially private. Rewards are clipped to [0, 1] where they enter a sum; the log has the raw
@@ -140,9 +144,9 @@ class DPBAI(_NoisyMeans):
     Examples
     --------
     >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]]
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
     >>> design = DPBAI(epsilon=1.0, features=features)
-    >>> log = design.run(BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0)
+    >>> log = design.run(BernoulliArms([0.9, 0.45, 0.2, 0.55, 0.31]), horizon=200, rng=0)
     >>> log.recommended, log.guarantee.epsilon
     (0, 1.0)
     >>> log.releases[["round", "name", "group"]].values.tolist()
@@ -201,9 +205,9 @@ class DPBAIGauss(_NoisyMeans):
 
     Examples
     --------
-    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]]
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
     >>> design = DPBAIGauss(epsilon=1.0, delta=1e-5, features=features)
-    >>> design.guarantee(horizon=200, n_arms=4).delta
+    >>> design.guarantee(horizon=200, n_arms=5).delta
     1e-05
     """
 

@@ -161,7 +161,7 @@ def _plan(tables: BestArmTables, state: FloatArray) -> None:
     if tables.method == G_OPTIMAL:
         pulled = _optimal_plan(tables, phase, n, rank)
     else:
-        chosen = tables.method == MAX_DET and rank < n
+        chosen = tables.method == MAX_DET and rank * rank < n
         pulled = rank if chosen else n
         parts = (tables.sizes.shape[0] - 1) * pulled
         count = (tables.budget + (parts - 1 if tables.rounding_up else 0)) // parts

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem, number_problem
-from adaptinf.theory.best_arm_schedule import max_det_schedule, reserve
+from adaptinf.theory.best_arm_schedule import max_det_schedule, printed_reserve, reserve
 from adaptinf.typing import FloatArray
 
 __all__ = ["Hardness", "dp_bai_error", "dp_bai_gauss_error", "hardness"]
@@ -108,7 +108,7 @@ def dp_bai_error(
         Privacy parameter, above 0; ``math.inf`` is no privacy.
     form : {"explicit", "published"}
         ``"explicit"`` holds at every horizon. ``"published"`` is where the proof of Theorem 4.2 ends,
-        (12 M + 4 M_1 lambda) exp(-T' / (64 M H)), claimed for a large T only.
+        (12 M + 4 M_1 lambda) exp(-T' / (64 M H)), with T' as printed, claimed for a large T only.
 
     Returns
     -------
@@ -137,9 +137,9 @@ def dp_bai_error(
 
     Examples
     --------
-    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]]
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
     >>> round(dp_bai_error(features, [0.2, 0.9], horizon=1_000, epsilon=1.0), 6)
-    0.023726
+    0.023745
     """
     problems = choice_problem("form", form, ("explicit", "published")) + _epsilon_problems(epsilon)
     if form == "published":
@@ -195,9 +195,9 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
 
     Examples
     --------
-    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]]
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
     >>> round(dp_bai_gauss_error(features, [0.2, 0.9], horizon=1_000, scale=4.0), 6)
-    0.023726
+    0.023745
     """
     problems = number_problem("scale", scale, 0.0, open_low=True)
 
@@ -223,8 +223,8 @@ def _explicit(
         # the dimension of the span is known in the first phase only: elsewhere the worst one counts
         highest = min(dimension, size)
         for rank in range(highest if size == gaps.size else 1, highest + 1):
-            terms = rank if rank < size else 0
-            pulls = float(-(-budget // (schedule.phases * rank)))
+            terms = rank if rank * rank < size else 0
+            pulls = float(-(-budget // (schedule.phases * (terms or size))))
             spread = 4.0 if terms == 0 else 2.0 * _COEFFICIENT**2 * terms
             beaten = np.maximum(beaten, np.exp(-pulls * closest**2 / spread) + noise(pulls, terms, closest))
         beaten = np.minimum(beaten, 1.0)
@@ -236,8 +236,9 @@ def _explicit(
 def _published(
     features: ArrayLike, theta: ArrayLike, horizon: int, epsilon: float, problems: list[str]
 ) -> float:
-    gaps, dimension, budget = _instance("dp_bai_error", features, theta, horizon, problems)
+    gaps, dimension, _ = _instance("dp_bai_error", features, theta, horizon, problems)
     schedule = max_det_schedule(gaps.size, dimension)
+    budget = horizon - printed_reserve(schedule, dimension)
     total = hardness(features, theta, epsilon).total
     front = 12.0 * schedule.phases + 4.0 * schedule.fast_phases * schedule.ratio
     return float(min(1.0, front * math.exp(-budget / (64.0 * schedule.phases * total))))

@@ -11,7 +11,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import count_problem
 from adaptinf.typing import IntArray
 
-__all__ = ["Schedule", "halving_sizes", "max_det_schedule", "optimal_sizes", "reserve"]
+__all__ = ["Schedule", "halving_sizes", "max_det_schedule", "optimal_sizes", "printed_reserve", "reserve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,38 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
 
 
 def reserve(schedule: Schedule, dimension: int) -> int:
-    """Rounds that DP-BAI sets aside because it rounds pulls up: T - T' in (8)."""
+    """Rounds that DP-BAI sets aside because it rounds pulls up.
+
+    Those in (8), or as many as rounding can cost where (8) has fewer: phase p pulls at most d arms where
+    d^2 < s_p, at most s_p elsewhere, whatever the dimension of their span is. Pulling n_1, ..., n_M arms
+    ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Numbers of arms.
+    dimension : int
+        d.
+
+    Returns
+    -------
+    int
+        T - T'.
+
+    Examples
+    --------
+    Four arms in the plane are all pulled: rounding can cost 3 rounds.
+
+    >>> schedule = max_det_schedule(4, 2)
+    >>> printed_reserve(schedule, 2), reserve(schedule, 2)
+    (2, 3)
+    """
+    pulled = [dimension if dimension**2 < size else size for size in schedule.sizes[:-1].tolist()]
+    return max(printed_reserve(schedule, dimension), sum(pulled) - 1)
+
+
+def printed_reserve(schedule: Schedule, dimension: int) -> int:
+    """T - T' as (8) has it."""
     quarter = -(-dimension * dimension // 4)
     return schedule.fast_phases * dimension + (schedule.phases - schedule.fast_phases) * quarter
 

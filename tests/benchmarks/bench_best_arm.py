@@ -80,8 +80,8 @@ class PlainDPBAI:
         rows = self.setting.features[active]
         _, values, axes = linalg.svd(rows, full_matrices=False)
         rank = int((values > 1e-9 * values[0]).sum())
-        if rank == active.size:
-            return active, np.eye(rank)
+        if rank**2 >= active.size:
+            return active, np.eye(active.size)
         rows = rows @ axes[:rank].T
         chosen = linalg.qr(rows.T, pivoting=True, mode="r")[1][:rank]
         while True:

@@ -212,7 +212,7 @@ def test_a_budget_below_one_pull_a_phase_is_refused(design: Any) -> None:
 
 
 def test_least_budgets() -> None:
-    assert [design._least_budget(4) for design in DESIGNS] == [3, 4, 3, 4, 4, 8]
+    assert [design._least_budget(4) for design in DESIGNS] == [4, 4, 4, 4, 4, 8]
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=repr)
