@@ -21,7 +21,7 @@ def first_sums(check_every: int, horizon: int, runs: int, seed: int) -> np.ndarr
     """Noise of both sums of the cube where no bin is ever halved, in units of one participant's scale."""
     design = LDPBandit(epsilon=1e-6, check_every=check_every, max_bins=1)
     logs = design.logs(ARMS, horizon, runs, rng=seed)
-    values = [log.releases["value"][log.releases["scale"] > 0.0] for log in logs]
+    values = [bin_sums(log)[["count", "sum"]].to_numpy().ravel() for log in logs]
     return np.concatenate(values) / 4e6
 
 
