@@ -50,7 +50,7 @@ over all. Widths are medians over pairs with an interval, in this order.
 
 {coverage}
 
-Largest distance of the budget method from .95: {worst:.4f}, in a cell with {worst_pairs:,} intervals.
+Largest distance of the budget method from .95 in a cell with at least {many:,} intervals: {worst:.3f}.
 
 ## Who is covered
 
@@ -70,7 +70,7 @@ epsilon = 8, n = {other_horizon:,}.
 
 {others}
 
-- *published*: the paper's radius. Bins are halved and arms dropped on noise.
+- *published*: the paper's radius. Bins are halved and arms dropped on noise, and few counts are clear of it.
 - *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over that law.
 - *auxiliary log*: {auxiliary:,} participants at epsilon = 64, with another law of contexts, report before the
   trial; bins and arms that are left at its beginning follow from their reports.
@@ -265,7 +265,8 @@ def main() -> None:
     head = ["epsilon, n, refinement", "pairs", "runs", "budget", "anytime", "ratio", "none", "widths"]
     kinds = ["epsilon, n, refinement", "first bin", "other bins", "kept", "dropped"]
     reported = [table[table[:, 1] > 0.0] for _, table in done]
-    worst = max((abs(share(table, "budget")[0] - 0.95), len(table)) for table in reported)
+    many = pairs // 2
+    worst = max(abs(share(table, "budget")[0] - 0.95) for table in reported if len(table) >= many)
     main_part, other_part = done[: len(cells)], done[len(cells) :]
     page = PAGE.format(
         flags=" --quick" if given.quick else "",
@@ -275,8 +276,8 @@ def main() -> None:
         jobs=given.jobs,
         pairs=pairs,
         coverage=ruled(head, [coverage_line(*part) for part in main_part]),
-        worst=worst[0],
-        worst_pairs=worst[1],
+        worst=worst,
+        many=many,
         kinds=ruled(kinds, [kind_line(cell, t[t[:, 1] > 0.0], "budget") for cell, t in main_part]),
         ratios=ruled(kinds, [kind_line(cell, t[t[:, 1] > 0.0], "ratio") for cell, t in main_part]),
         other_horizon=other_horizon,
