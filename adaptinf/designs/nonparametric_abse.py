@@ -25,7 +25,8 @@ class ABSE(Design):
     Parameters
     ----------
     lipschitz : float
-        Lipschitz constant L of the expected rewards, in Euclidean distance.
+        Lipschitz constant L of the expected rewards, in Euclidean distance, above 0: rewards that do not
+        depend on the context need no cubes.
 
     Raises
     ------
@@ -38,10 +39,10 @@ class ABSE(Design):
     The arm of a round is drawn uniformly from those left in the context's cube, where the paper pulls them in
     turn: propensities are known and positive. With N pulls in a cube of side b the radius is
     U = 2 sqrt(2 max(log(n b^d / N), 1) / N). After each round, in the context's cube: an arm is dropped when
-    its mean plus U lies below another's minus U; and a cube falls into 2^d cubes, which begin without data,
-    when no U of the arms left is above 2 (2 L sqrt(d) + 1) b. The smallest cubes have the largest side 2^-k
-    that is at most (K log(K) / n)^(1 / (2 + d)). With equal numbers of pulls this is the paper's rule for
-    Lipschitz functions.
+    its mean plus U lies below another's minus U; and a cube with two arms left or more falls into 2^d cubes,
+    which begin without data, when no U of the arms left is above 4 L sqrt(d) b. The smallest cubes have the
+    largest side 2^-k that is at most (K log(K) / n)^(1 / (2 + d)). With equal numbers of pulls this is the
+    paper's rule for Lipschitz functions: U <= 2 c_0 b, c_0 = 2 L sqrt(d).
 
     `Replications.released` has ``bins``, ``depth`` and ``dropped`` (cubes, halvings of the smallest, arms
     dropped over all cubes) and ``decided`` (volume of the cubes with one arm left).
@@ -66,7 +67,7 @@ class ABSE(Design):
     unit_rewards: ClassVar[bool] = True
 
     def _problems(self) -> list[str]:
-        return number_problem("lipschitz", self.lipschitz, 0.0)
+        return number_problem("lipschitz", self.lipschitz, 0.0, open_low=True)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         return super()._environment_problems(env, horizon) + cube_problems(env)
@@ -85,7 +86,7 @@ class ABSE(Design):
             n_arms=n_arms,
             dimension=dimension,
             horizon=horizon,
-            resolution=2.0 * (2.0 * float(self.lipschitz) * math.sqrt(dimension) + 1.0),
+            resolution=4.0 * float(self.lipschitz) * math.sqrt(dimension),
             levels=max(0, math.ceil(-math.log2(smallest))),
             first_axis=True,
             status=np.zeros(1, dtype=np.int64),

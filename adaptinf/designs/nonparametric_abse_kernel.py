@@ -43,7 +43,7 @@ class ABSETables(NamedTuple):
     n_arms, dimension, horizon : int
         Arms, coordinates of a context, and rounds.
     resolution : float
-        A cube of side b is split once no radius is above this times b.
+        A cube of side b where two arms are left is split once no radius is above this times b.
     levels : int
         Splittings that lead from the unit cube to the smallest cubes.
     first_axis : bool
@@ -75,14 +75,14 @@ def _radius(tables: ABSETables, state: FloatArray, row: int, arm: int) -> float:
 
 @kernel
 def _widest(tables: ABSETables, state: FloatArray, row: int) -> float:
-    """Drop arms whose interval lies below another's; the largest radius of those left."""
+    """Drop arms whose interval lies below another's; the largest radius of those left, infinite for one."""
     count, total = arm_block(tables, _COUNT), arm_block(tables, _SUM)
     highest = -math.inf
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm) and state[row, count + arm] > 0.0:
             mean = state[row, total + arm] / state[row, count + arm]
             highest = max(highest, mean - _radius(tables, state, row, arm))
-    widest = 0.0
+    left, widest = 0, 0.0
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
             radius = _radius(tables, state, row, arm)
@@ -90,8 +90,9 @@ def _widest(tables: ABSETables, state: FloatArray, row: int) -> float:
             if state[row, total + arm] / pulls + radius < highest:
                 drop(tables, state, row, arm)
             else:
+                left += 1
                 widest = max(widest, radius)
-    return widest
+    return widest if left > 1 else math.inf
 
 
 @kernel

@@ -312,7 +312,8 @@ def binned_elimination(
         width = {k: radius(len(b.V.get((k, 0), [])), n * side**d) for k in b.arms}
         mean = {k: float(np.mean(b.V.get((k, 0), 0.0))) for k in b.arms}
         b.arms = [k for k in b.arms if not any(mean[i] - width[i] > mean[k] + width[k] for i in b.arms)]
-        if b.depth < finest and max(width[k] for k in b.arms) <= 2 * (2 * L * math.sqrt(d) + 1) * side:
+        c_0 = 2 * L * math.sqrt(d)
+        if b.depth < finest and len(b.arms) >= 2 and max(width[k] for k in b.arms) <= 2 * c_0 * side:
             active.remove(b)
             for corner in np.ndindex(*(2,) * d):
                 low = [at + bit * side / 2 for at, bit in zip(b.low, corner, strict=True)]
@@ -320,7 +321,7 @@ def binned_elimination(
     return actions, active
 
 
-@pytest.mark.parametrize(("L", "n_arms", "d"), [(0.0, 3, 1), (0.0, 3, 2), (0.3, 2, 1), (0.1, 5, 1)])
+@pytest.mark.parametrize(("L", "n_arms", "d"), [(0.5, 3, 1), (0.2, 3, 2), (0.8, 2, 1), (0.6, 5, 1)])
 def test_abse_is_the_literal_one(L: float, n_arms: int, d: int) -> None:
     rng = np.random.default_rng([n_arms, d])
     n = 6_000
