@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
+    from adaptinf.inference.bin_means import BinMeans
     from adaptinf.inference.cate import CATE
     from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
@@ -25,6 +26,7 @@ __all__ = [
     "CATE",
     "AdaptiveLog",
     "ArmMeans",
+    "BinMeans",
     "Contrast",
     "PrivacyGuarantee",
     "__version__",
@@ -56,6 +58,7 @@ _MODULES = {
 _HOMES = {
     "AdaptiveLog": "adaptinf.log",
     "ArmMeans": "adaptinf.inference.arms",
+    "BinMeans": "adaptinf.inference.bin_means",
     "CATE": "adaptinf.inference.cate",
     "Contrast": "adaptinf.inference.arms",
     "PrivacyGuarantee": "adaptinf.guarantee",
