@@ -10,7 +10,9 @@ import dataclasses
 import math
 import time
 import zlib
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 from adaptinf.compilation import kernel
 from adaptinf.designs import Uniform
 from adaptinf.designs.base import Design
+from adaptinf.designs.ldp_linear import LDPLinear
 from adaptinf.designs.nonparametric import LDPBandit
 from adaptinf.designs.nonparametric_abse import ABSE
 from adaptinf.designs.nonparametric_kernel import _check, _choose, _finish, _report
@@ -46,7 +49,7 @@ contexts that came. How regret grows with n and falls with auxiliary data is [he
 ## Regret at n = {horizon:,}
 
 Mean and standard error of {runs} runs. Uniform choice: {uniform}. ABSE, without privacy and with its
-Lipschitz constant at 1: {abse}; at 0: {abse_flat}.
+Lipschitz constant at 1, the default: {abse}; with that of the f_k, {steepest:.2f}: {abse_steepest}.
 
 {regret}
 
@@ -65,6 +68,9 @@ What the rows are:
 - *not private*: as *corrected*, but with noise in the bin of the context only, as in a public
   implementation. Whoever sees that a bin gets no report knows that the context is not in it. It is here for
   what faithful noise costs, and is no part of the library.
+- *LDPLinear*: the locally private generalised linear bandit, a parameter vector an arm. It is flattered
+  here: arms that are best in bands of one coordinate, one arm a band, are what the largest of K linear
+  functions can describe. An arm that is best in two of them, with another between, it cannot learn.
 
 ## Auxiliary data
 
@@ -123,12 +129,13 @@ class VisitedBinOnly(LDPBandit):
         return dataclasses.replace(program, entry=_run_visited, state_shape=shape)
 
 
-def rows_of(epsilon: float) -> dict[str, LDPBandit]:
+def rows_of(epsilon: float) -> dict[str, Design]:
     return {
         "corrected": LDPBandit(epsilon=epsilon),
         "corrected, first edge": LDPBandit(epsilon=epsilon, axis="first"),
         "published": LDPBandit(epsilon=epsilon, calibration="published"),
         "not private: noise in the visited bin only": VisitedBinOnly(epsilon=epsilon),
+        "LDPLinear": LDPLinear(epsilon=epsilon),
     }
 
 
@@ -141,6 +148,12 @@ def told(regret: np.ndarray) -> str:
 
 def cell(name: str, design: Design, horizon: int, runs: int) -> Any:
     return design.replicate(SmoothArms(3, 2), horizon, runs, rng=seed_of(name))
+
+
+def steepest() -> float:
+    """Lipschitz constant of the f_k."""
+    first = np.linspace(0.0, 1.0, 100_001)
+    return float(np.abs(np.gradient(SmoothArms(3, 1).expected(first[:, None]), first, axis=0)).max())
 
 
 def regret_tables(horizon: int, runs: int) -> tuple[str, str, str]:
@@ -156,10 +169,12 @@ def regret_tables(horizon: int, runs: int) -> tuple[str, str, str]:
             sims = cell(f"{name}, {epsilon:g}", design, horizon, runs)
             seconds = (time.process_time() - begin) / runs
             ends = {key: value.mean() for key, value in sims.released.items()}
-            form = f"{ends['bins']:.1f} / {ends['dropped']:.1f} / {ends['decided']:.2f}"
+            bins = "bins" in ends
+            form = f"{ends['bins']:.1f} / {ends['dropped']:.1f} / {ends['decided']:.2f}" if bins else ""
             cells.append((told(sims.regret), form, f"{seconds:.3f} s"))
         for table, shown in zip((regret, shape, speed), zip(*cells, strict=True), strict=True):
-            table.append(f"| {name} | " + " | ".join(shown) + " |")
+            if all(shown):
+                table.append(f"| {name} | " + " | ".join(shown) + " |")
     gap = LDPBandit(epsilon=1024.0, check_every=100)
     cell("check", gap, 10, 1)
     begin = time.process_time()
@@ -171,16 +186,21 @@ def regret_tables(horizon: int, runs: int) -> tuple[str, str, str]:
 
 def auxiliary_table(horizon: int, runs: int, sizes: tuple[int, ...]) -> str:
     """Each run has an auxiliary log of its own."""
-    lines = ["| auxiliary participants | corrected | published |", "| --- | --- | --- |"]
+    kinds: dict[str, Callable[..., Design]] = {
+        "corrected": LDPBandit,
+        "published": partial(LDPBandit, calibration="published"),
+        "LDPLinear": LDPLinear,
+    }
+    lines = ["| auxiliary participants | " + " | ".join(kinds) + " |", "| --- |" + " --- |" * len(kinds)]
     arms = SmoothArms(3, 2)
     for size in sizes:
         shown = []
-        for calibration in ("corrected", "published"):
+        for kind, build in kinds.items():
             regret = np.empty(runs)
             for run in range(runs):
-                name = f"auxiliary, {size}, {calibration}, {run}"
+                name = f"auxiliary, {size}, {kind}, {run}"
                 logs = (arms.auxiliary(size, rng=seed_of(name)),) if size else ()
-                design = LDPBandit(epsilon=1.0, calibration=calibration, auxiliary=logs)
+                design = build(epsilon=1.0, auxiliary=logs)
                 regret[run] = cell(f"{name}, trial", design, horizon, 1).regret[0]
             shown.append(told(regret))
         lines.append(f"| {size:,} | " + " | ".join(shown) + " |")
@@ -202,7 +222,8 @@ def main() -> None:
         runs=runs,
         uniform=told(cell("uniform", Uniform(), horizon, runs).regret),
         abse=told(cell("ABSE", ABSE(), horizon, runs).regret),
-        abse_flat=told(cell("ABSE, flat", ABSE(lipschitz=0.0), horizon, runs).regret),
+        steepest=steepest(),
+        abse_steepest=told(cell("ABSE, steepest", ABSE(lipschitz=steepest()), horizon, runs).regret),
         regret=regret,
         shape=shape,
         auxiliary=auxiliary_table(horizon, runs, (0, 2_000) if quick else AUXILIARY),
