@@ -118,10 +118,17 @@ def _begin(tables: BestArmTables, state: FloatArray, source: Any) -> None:
 
 
 @kernel
+def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
+    """Whether a phase pulls all of the n arms, of a span of this dimension, that are left."""
+    return bool(tables.method == EVERY_ARM or (tables.method == MAX_DET and rank * rank >= n))
+
+
+@kernel
 def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int:
     """Write the arms that are left in terms of few of them; the dimension of their span.
 
-    Orthonormal coordinates replace the old ones only where the dimension falls.
+    Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
+    only the dimension is needed.
     """
     if phase == 0:
         for k in range(tables.features.shape[1]):
@@ -144,9 +151,10 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
         arm = tables.active[slot]
         for k in range(rank):
             tables.coordinates[arm, k] = tables.reduced[slot, k] if rank < dimension else source[arm, k]
-    basis_coefficients(tables.reduced, tables.basis, n, rank, tables.coefficients)
-    exchange(tables.coefficients, n, rank, _LIMIT, tables.basis)
     state[SCALARS, _DIMENSION] = rank
+    if not _all_pulled(tables, n, rank):
+        basis_coefficients(tables.reduced, tables.basis, n, rank, tables.coefficients)
+        exchange(tables.coefficients, n, rank, _LIMIT, tables.basis)
     return rank
 
 
@@ -161,12 +169,12 @@ def _plan(tables: BestArmTables, state: FloatArray) -> None:
     if tables.method == G_OPTIMAL:
         pulled = _optimal_plan(tables, phase, n, rank)
     else:
-        chosen = tables.method == MAX_DET and rank * rank < n
-        pulled = rank if chosen else n
+        everything = _all_pulled(tables, n, rank)
+        pulled = n if everything else rank
         parts = (tables.sizes.shape[0] - 1) * pulled
         count = (tables.budget + (parts - 1 if tables.rounding_up else 0)) // parts
         for place in range(pulled):
-            tables.pulled[place] = tables.basis[place] if chosen else place
+            tables.pulled[place] = place if everything else tables.basis[place]
             tables.counts[place] = count
     for place in range(pulled):
         tables.sums[place] = 0.0

@@ -48,7 +48,7 @@ def published() -> Setting:
 
 
 def many_phases() -> Setting:
-    """Normal features: a collection is sought anew in each phase, among the arms that are left."""
+    """Normal features: a collection in the first phase, later at most 81 = d^2 arms, which are all pulled."""
     rng = np.random.default_rng(1)
     features = rng.normal(size=(200, 8))
     means = features @ rng.normal(size=8)
