@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from statsmodels.datasets import fair
 
 from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm_halving import SequentialHalving
@@ -16,7 +17,13 @@ from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
 from adaptinf.errors import ParameterError
 from adaptinf.log import read_log
 from adaptinf.privacy.gaussian import analytic_scale, classical_scale, gaussian_delta
-from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, UniformArms
+from adaptinf.simulation.environments import (
+    BernoulliArms,
+    Classification,
+    FiniteContext,
+    LinearArms,
+    UniformArms,
+)
 from adaptinf.theory.best_arm_schedule import halving_sizes, max_det_schedule, optimal_sizes, reserve
 
 FEATURES = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]]
@@ -156,6 +163,16 @@ def test_many_arms_and_dimensions_run_in_seconds() -> None:
         BernoulliArms(means), horizon=50_000, rng=0
     )
     assert means[log.recommended] > 0.9
+
+
+def test_rows_of_a_labelled_data_set_will_do_without_contexts() -> None:
+    data = fair.load_pandas().data.assign(much=lambda data: data["affairs"] > 0)
+    environment = Classification(data, "much")
+    assert environment.arms == (False, True)
+    assert environment.dimension == 0
+    assert SequentialHalving().run(environment, 600, rng=9).recommended is False
+    with pytest.raises(ParameterError, match="Classification has context vectors"):
+        SequentialHalving().run(Classification(data, "much", "age"), 600, rng=9)
 
 
 # --- guarantees ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.datasets import anes96
 
 import adaptinf as ai
 from adaptinf.designs import Uniform
@@ -23,7 +24,8 @@ from adaptinf.designs.nonparametric_tree import EDGES
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.auxiliary import AuxiliaryLog
-from adaptinf.simulation.environments import BernoulliArms, LinearArms
+from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
+from adaptinf.simulation.scaling import UnitCube
 from adaptinf.simulation.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
@@ -228,6 +230,27 @@ def test_in_a_mixture_overridden_rounds_report_the_arm_that_was_pulled() -> None
 def test_parameters_that_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         LDPBandit(**arguments)
+
+
+@pytest.mark.parametrize("design", [LDPBandit(epsilon=8.0), ABSE()], ids=lambda design: type(design).__name__)
+def test_a_single_pass_over_labelled_rows(design: Any) -> None:
+    survey = anes96.load_pandas().data
+    cube = UnitCube(low=[1, 18], high=[7, 100], names=["selfLR", "age"])
+    environment = Classification(survey, "vote", ["selfLR", "age"], scaler=cube, order="shuffled")
+    rows = len(survey)
+    if isinstance(design, LDPBandit):
+        given = environment.auxiliary([0, 5, 3, 3], epsilon=4.0, rng=12)
+        with_auxiliary = LDPBandit(epsilon=1.0, auxiliary=(given,))
+        assert with_auxiliary.run(environment, 100, rng=0).n_rounds == 100
+    sims = design.replicate(environment, rows, 130, rng=7)
+    assert np.array_equal(sims.regret, rows - sims.sums.sum(axis=1))
+    log = design.run(environment, rows, rng=7)
+    assert log.arrays.reward.sum() == sims.sums[0].sum()
+    contexts = np.stack([log.arrays.context[name] for name in ("selfLR", "age")], axis=1)
+    used = np.unique(contexts, axis=0, return_counts=True)
+    there = np.unique(environment.contexts, axis=0, return_counts=True)
+    assert np.array_equal(used[0], there[0])
+    assert np.array_equal(used[1], there[1])
 
 
 @pytest.mark.parametrize("design", [LDPBandit(epsilon=1.0), ABSE()])

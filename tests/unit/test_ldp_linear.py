@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.datasets import anes96
 
 import adaptinf as ai
 from adaptinf.designs.ldp_linear import LDPLinear
@@ -18,7 +19,8 @@ from adaptinf.designs.ldp_linear_kernel import _choose, _update, report_radius
 from adaptinf.designs.uniform import Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import LAPLACE, Buffer, Recorder, generator
-from adaptinf.simulation.environments import BernoulliArms, LinearArms
+from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
+from adaptinf.simulation.scaling import UnitCube
 from adaptinf.simulation.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
@@ -303,3 +305,20 @@ def test_auxiliary_logs_that_do_not_fit_are_refused(arms: SmoothArms, message: s
     design = LDPLinear(epsilon=1.0, auxiliary=(arms.auxiliary(20, rng=0),))
     with pytest.raises(ParameterError, match=message):
         design.run(ARMS, 10, rng=0)
+
+
+def test_a_single_pass_over_labelled_rows() -> None:
+    survey = anes96.load_pandas().data
+    cube = UnitCube(low=[1, 18], high=[7, 100], names=["selfLR", "age"])
+    environment = Classification(survey, "vote", ["selfLR", "age"], scaler=cube, order="shuffled")
+    rows = len(survey)
+    design = LDPLinear(epsilon=8.0)
+    sims = design.replicate(environment, rows, 130, rng=7)
+    assert np.array_equal(sims.regret, rows - sims.sums.sum(axis=1))
+    log = design.run(environment, rows, rng=7)
+    assert log.arrays.reward.sum() == sims.sums[0].sum()
+    contexts = np.stack([log.arrays.context[name] for name in ("selfLR", "age")], axis=1)
+    used = np.unique(contexts, axis=0, return_counts=True)
+    there = np.unique(environment.contexts, axis=0, return_counts=True)
+    assert np.array_equal(used[0], there[0])
+    assert np.array_equal(used[1], there[1])

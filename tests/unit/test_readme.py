@@ -1,4 +1,4 @@
-"""README.md, the quick start and the page on designs: their blocks run, and print what the pages show."""
+"""README.md, quick start, designs, classification: their blocks run, and print what the pages show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
-DESIGNS = ROOT / "docs" / "designs.md"
-PAGES = pytest.mark.parametrize("page", [README, QUICKSTART, DESIGNS], ids=lambda page: page.name)
+DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classification.md"
+EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION]
+PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
 
 
 @pytest.fixture(scope="module")
