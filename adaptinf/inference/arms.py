@@ -9,15 +9,25 @@ experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.inference.armfit import ArmFit, check_test, fit_arms, fit_notes, resolve_test
+from adaptinf.errors import ParameterError
+from adaptinf.inference.armfit import (
+    ArmFit,
+    check_test,
+    fit_arms,
+    fit_notes,
+    influence_rows,
+    resolve_test,
+    warn_of_tiny_propensities,
+)
 from adaptinf.inference.choice import arm_codes, choose, default_estimator
 from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.outcomes import outcome_model
 from adaptinf.inference.reference import (
     BinomialReference,
     NormalReference,
@@ -25,6 +35,7 @@ from adaptinf.inference.reference import (
     StudentReference,
 )
 from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -95,12 +106,16 @@ class ArmMeans:
         test: str = "auto",
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        outcome: Any = None,
+        ridge: float | None = None,
+        arm_error: str = "conservative",
     ) -> Results:
         """Estimate the means.
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw"}, optional
+        estimator : {"sample-mean", "ipw", "aipw", "alee"}, optional
             By default what `default_estimator` says.
         weights : {"uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW.
@@ -112,7 +127,15 @@ class ArmMeans:
         null : float
             Value that the means are tested against.
         keep_scores : bool
-            Whether the result keeps the scores and weights, arrays over the rounds.
+            Whether the result keeps what each round contributes, arrays over the rounds.
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+            Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
+            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
+            array, whose row t may depend on rounds before t and this round's context only.
+        ridge : float, optional
+            Penalty of the running ridge, fixed in advance; 1 by default.
+        arm_error : {"conservative", "self-normalised"}
+            Standard error of ALEE.
 
         Returns
         -------
@@ -126,11 +149,12 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        check_test("ArmMeans.fit", test, null)
-        choice = choose("ArmMeans.fit", self.log, self._codes, estimator, weights, decay)
-        fit = fit_arms(self.log, self._codes, choice)
+        check_test("ArmMeans.fit", test, null, arm_error)
+        asked = (estimator, weights, decay)
+        fit = _fit("ArmMeans.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
-        kind = resolve_test(self.log, choice, test, corrected=correction is not None)
+        kind = resolve_test(self.log, fit.choice, test, corrected=correction is not None)
+        rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -139,14 +163,14 @@ class ArmMeans:
             std_error=fit.std_error,
             covariance=fit.covariance,
             reference=_mean_reference(fit, kind),
-            estimator=choice.estimator,
-            weights=choice.weights,
+            estimator=fit.choice.estimator,
+            weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
             null=null,
             correction=correction,
             details={"pulls": fit.pulls, "ess": fit.ess, "min_propensity": fit.min_propensity},
             notes=fit_notes(self.log, fit, kind, correction),
-            scores=fit.rows if keep_scores else None,
+            scores=rows,
         )
 
 
@@ -205,12 +229,16 @@ class Contrast:
         test: str = "auto",
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        outcome: Any = None,
+        ridge: float | None = None,
+        arm_error: str = "conservative",
     ) -> Results:
         """Estimate the difference.
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw"}, optional
+        estimator : {"sample-mean", "ipw", "aipw", "alee"}, optional
             By default what `default_estimator` says.
         weights : {"uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW.
@@ -221,7 +249,15 @@ class Contrast:
         null : float
             Value that the difference is tested against.
         keep_scores : bool
-            Whether the result keeps the scores and weights, arrays over the rounds.
+            Whether the result keeps what each round contributes, arrays over the rounds.
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+            Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
+            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
+            array, whose row t may depend on rounds before t and this round's context only.
+        ridge : float, optional
+            Penalty of the running ridge, fixed in advance; 1 by default.
+        arm_error : {"conservative", "self-normalised"}
+            Standard error of ALEE.
 
         Returns
         -------
@@ -235,12 +271,13 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        check_test("Contrast.fit", test, null)
-        choice = choose("Contrast.fit", self.log, self._codes, estimator, weights, decay)
-        fit = fit_arms(self.log, self._codes, choice)
+        check_test("Contrast.fit", test, null, arm_error)
+        asked = (estimator, weights, decay)
+        fit = _fit("Contrast.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
-        kind = resolve_test(self.log, choice, test, corrected=correction is not None)
+        kind = resolve_test(self.log, fit.choice, test, corrected=correction is not None)
         difference, std_error, df = fit.difference(0, 1)
+        rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
         return Results(
             model="Contrast",
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
@@ -248,8 +285,8 @@ class Contrast:
             estimate=np.array([difference]),
             std_error=np.array([std_error]),
             reference=_difference_reference(fit, kind, difference, std_error, df),
-            estimator=choice.estimator,
-            weights=choice.weights,
+            estimator=fit.choice.estimator,
+            weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
             null=null,
             correction=correction,
@@ -260,8 +297,34 @@ class Contrast:
                 "min_propensity": fit.min_propensity.min(keepdims=True),
             },
             notes=fit_notes(self.log, fit, kind, correction),
-            scores=fit.rows if keep_scores else None,
+            scores=rows,
         )
+
+
+def _fit(
+    subject: str,
+    log: AdaptiveLog,
+    codes: IntArray,
+    asked: tuple[str | None, str | None, float | None],
+    outcome: Any,
+    ridge: float | None,
+    arm_error: str,
+) -> ArmFit:
+    """Choice of estimator, weights and outcome model, and the fit; warns of tiny propensities."""
+    estimator, weights, decay = asked
+    augmented = outcome is not None or ridge is not None
+    if augmented and estimator not in (None, "aipw"):
+        raise ParameterError(subject, [f"outcome and ridge belong to aipw, not to {estimator}"])
+    choice = choose(subject, log, codes, "aipw" if augmented else estimator, weights, decay)
+    model = outcome_model(subject, log, codes, outcome, ridge) if augmented else None
+    fit = fit_arms(log, codes, choice, model, arm_error)
+    warn_of_tiny_propensities(subject, fit)
+    return fit
+
+
+def _difference_rows(rows: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
+    influence = rows["influence"]
+    return {**rows, "influence": influence[:, :1] - influence[:, 1:]}
 
 
 def _mean_reference(fit: ArmFit, kind: str) -> Reference:

@@ -11,7 +11,8 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.maxinfo import correction_for
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.inference.streams import impossible_rounds
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -29,8 +30,9 @@ __all__ = [
     "is_binary",
 ]
 
-ESTIMATORS = ("sample-mean", "ipw", "aipw")
+ESTIMATORS = ("sample-mean", "ipw", "aipw", "alee")
 WEIGHTS = ("uniform", "sqrt", "two-point")
+_WEIGHTLESS = {"sample-mean": "sample means take", "alee": "ALEE takes"}
 TESTS = ("auto", "normal", "t", "exact")
 
 _BY_FINITE_CONTEXT = frozenset({"ConSE", "DPConSE"})
@@ -43,10 +45,10 @@ class Choice:
 
     Attributes
     ----------
-    estimator : {"sample-mean", "ipw", "aipw"}
-        Estimator.
+    estimator : {"sample-mean", "ipw", "aipw", "alee", "batched"}
+        Estimator; ``"batched"`` is for contrasts alone.
     weights : {"uniform", "sqrt", "two-point"} or None
-        Weights of the scores; None for sample means.
+        Weights of the scores of IPW and AIPW.
     decay : float or None
         Decay of the propensity floor, for two-point weights.
     """
@@ -210,8 +212,8 @@ def choose(
         if chosen.estimator == "sample-mean":
             _check_not_by_context(log)
         return chosen
-    if estimator == "sample-mean":
-        _check_not_by_context(log)
+    if estimator in _WEIGHTLESS:
+        _check_not_by_context(log, estimator)
         return Choice(estimator)
     _check_propensities(log, codes, estimator)
     if decay is not None:
@@ -257,8 +259,10 @@ def _check_names(subject: str, estimator: str | None, weights: str | None, decay
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     if weights is not None and weights not in WEIGHTS:
         problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}")
-    if estimator == "sample-mean" and (weights is not None or decay is not None):
-        problems.append("sample means take no weights: leave weights and decay out, or ask for ipw or aipw")
+    if estimator in _WEIGHTLESS and (weights is not None or decay is not None):
+        problems.append(
+            f"{_WEIGHTLESS[estimator]} no weights: leave weights and decay out, or ask for ipw or aipw"
+        )
     if decay is not None:
         if weights in ("uniform", "sqrt"):
             problems.append(f"decay belongs to two-point weights, not to {weights}")
@@ -268,10 +272,10 @@ def _check_names(subject: str, estimator: str | None, weights: str | None, decay
         raise ParameterError(subject, problems)
 
 
-def _check_not_by_context(log: AdaptiveLog) -> None:
+def _check_not_by_context(log: AdaptiveLog, estimator: str = "sample-mean") -> None:
     if _assigns_by_context(log):
         raise InvalidForLog(
-            "sample-mean",
+            estimator,
             f"{' over '.join(_designs(log))} assigns arms by context, so that the arms' rounds are different "
             "mixes of contexts, whose means cannot be compared",
             [_by_context(log)],
@@ -329,9 +333,8 @@ def _impossible(log: AdaptiveLog, codes: IntArray) -> IntArray:
     """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (k,)."""
     arrays = log.arrays
     if arrays.propensities is not None:
-        zero: BoolArray = arrays.propensities[:, codes] <= 0.0
-    elif arrays.propensity is not None:
-        zero = (arrays.propensity >= 1.0)[:, None] & (arrays.action[:, None] != codes[None, :])
-    else:
-        zero = np.zeros((log.n_rounds, len(codes)), dtype=np.bool_)
-    return np.asarray(zero.sum(axis=0), dtype=np.int64)
+        return impossible_rounds(arrays.propensities, codes)
+    if arrays.propensity is None:
+        return np.zeros(len(codes), dtype=np.int64)
+    sure = np.bincount(arrays.action[arrays.propensity >= 1.0], minlength=log.n_arms)
+    return np.asarray(sure.sum() - sure[codes], dtype=np.int64)

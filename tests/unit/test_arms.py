@@ -154,7 +154,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "problem"),
         [
-            ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, got 'ols'"),
+            ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, alee, got 'ols'"),
             ({"weights": "best"}, "weights must be one of uniform, sqrt, two-point, got 'best'"),
             ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
             ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
