@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.parameters import number_array
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -284,13 +285,13 @@ def probability_problems(name: str, values: FloatArray | None, shape: tuple[int,
         return [_rows(f"{name} has probabilities that are not finite", ~np.isfinite(values).all(axis=1), low)]
     if values.size and values.min() < 0.0:
         problems.append(_rows(f"{name} has negative probabilities", values.min(axis=1) < 0.0, low))
-    wrong: BoolArray = np.asarray(np.abs(values @ np.ones(shape[1]) - 1.0) > SAME)
+    wrong = np.abs(values @ np.ones(shape[1]) - 1.0) > SAME
     if wrong.any():
         problems.append(_rows(f"{name} has probabilities that do not sum to 1", wrong, low))
     return problems
 
 
-def _rows(message: str, wrong: BoolArray, low: int) -> str:
+def _rows(message: str, wrong: NDArray[Any] | np.bool_, low: int) -> str:
     places = np.flatnonzero(wrong) + low
     return str(Problem("policy", message, tuple(places[:10].tolist()), len(places)))
 
