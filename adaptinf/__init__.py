@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adaptinf import audit, datasets, designs, errors, privacy, theory
+    from adaptinf import audit, datasets, designs, errors, formats, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
@@ -36,6 +36,7 @@ __all__ = [
     "designs",
     "environments",
     "errors",
+    "formats",
     "linear_bias",
     "linear_bias_bound",
     "max_information",
@@ -50,6 +51,7 @@ _MODULES = {
     "designs": "adaptinf.designs",
     "environments": "adaptinf.simulation.environments",
     "errors": "adaptinf.errors",
+    "formats": "adaptinf.formats",
     "privacy": "adaptinf.privacy",
     "theory": "adaptinf.theory",
 }
