@@ -20,6 +20,7 @@ __all__ = ["read_adam"]
 _SUBJECT = "USUBJID"
 _PERIOD = ("TRT01P", "TRT01A")
 _SHOWN = 5
+_IBM_ZERO = 16.0**-65
 
 
 def read_adam(
@@ -183,8 +184,9 @@ def _frame(source: str | PathLike[str] | pd.DataFrame, name: str) -> pd.DataFram
 
 
 def _read_transport(path: Path) -> pd.DataFrame:
-    frame = pd.read_sas(path, format="xport", encoding="utf-8")
-    return pd.DataFrame(frame)
+    frame = pd.DataFrame(pd.read_sas(path, format="xport", encoding="utf-8"))
+    # pandas reads the zero of IBM's floating point as the smallest number of that format.
+    return frame.replace(_IBM_ZERO, 0.0)
 
 
 def _missing(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
