@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.joint import JointInference
 from adaptinf.inference.maxinfo import Correction
 from adaptinf.inference.reference import Reference
 from adaptinf.typing import FloatArray
@@ -72,7 +73,7 @@ class LogFacts:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Results:
+class Results(JointInference):
     """Estimates with tests and intervals that come from one distribution.
 
     Parameters
@@ -94,7 +95,7 @@ class Results:
     weights : str, optional
         Such as ``"sqrt"``; None where the estimator has none.
     covariance : ndarray, optional
-        Shape (k, k); by default diagonal.
+        Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
     null : float
         Value that the tests are against.
     correction : Correction, optional
