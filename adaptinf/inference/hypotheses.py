@@ -141,9 +141,8 @@ class LinearTest:
         )
 
     def __str__(self) -> str:
-        return (
-            f"Tests of linear combinations ({self.reference.name})\n{self.to_frame().to_string(index=False)}"
-        )
+        table = self.to_frame().to_string(index=False)
+        return f"Tests of linear combinations ({self.reference.name})\n{table}"
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:

@@ -28,7 +28,7 @@ from adaptinf.inference.hypotheses import (
     wald_statistic,
 )
 from adaptinf.parameters import count_problem, seed_problem
-from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 if TYPE_CHECKING:
     from adaptinf.inference.reference import Reference
@@ -67,7 +67,7 @@ def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> 
     (0.0494, 0.05)
     """
     independent = -math.expm1(size * math.log1p(-level)) if level < 1.0 else 1.0
-    if correlation is None or size == 1:
+    if correlation is None or size == 1 or level == 0.0:
         return independent
     if np.array_equal(correlation, np.eye(size)):
         return independent
@@ -239,7 +239,7 @@ class JointInference:
         """
         tail, _ = self._family("pvalues_simultaneous", method, draws, rng)
         single = np.exp(self.reference.log_pvalues(self.null))
-        adjusted = [math.nan if math.isnan(p) else tail(float(p)) if p > 0.0 else 0.0 for p in single]
+        adjusted = [math.nan if math.isnan(p) else tail(float(p)) for p in single]
         return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
 
     def t_test(self, restriction: Any) -> LinearTest:
@@ -291,7 +291,7 @@ class JointInference:
         covariance = self._joint_covariance("wald_test", hypothesis)
         statistic, df, log_pvalue = wald_statistic(self.estimate, covariance, hypothesis)
         if math.isnan(statistic):
-            used = hypothesis.matrix.any(axis=0)
+            used = np.count_nonzero(hypothesis.matrix, axis=0) > 0
             missing = [
                 term
                 for term, here, size in zip(self.terms, used, self.std_error, strict=True)
@@ -345,7 +345,7 @@ class JointInference:
         np.fill_diagonal(correlation, 1.0)
         return lambda level: max_normal_tail(level, correlation, size), size
 
-    def _maxima(self, usable: FloatArray | Any, draws: int, rng: np.random.Generator) -> FloatArray:
+    def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
         rows = None if self.scores is None else self.scores.get("influence")
         if rows is None:
             raise InvalidForLog(

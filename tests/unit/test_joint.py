@@ -133,8 +133,9 @@ class TestSimultaneous:
         widths = (boot["high"] - boot["low"]) / (normal["high"] - normal["low"])
         np.testing.assert_allclose(widths, 1.0, atol=0.06)
         assert (model.conf_int_simultaneous(method="bootstrap", draws=4000, rng=1) == boot).all(axis=None)
-        p = model.pvalues_simultaneous("bootstrap", draws=999)
-        assert p.min() == pytest.approx(1 / 1000)
+        far = ArmMeans(log).fit("aipw", "uniform", keep_scores=True, null=-5.0)
+        p = far.pvalues_simultaneous("bootstrap", draws=999)
+        assert p.to_numpy() == pytest.approx(1 / 1000)
         for estimator in ("sample-mean", "alee"):
             kept = ArmMeans(log).fit(estimator, keep_scores=True)
             assert kept.scores is not None
@@ -151,7 +152,7 @@ class TestSimultaneous:
             model.conf_int_simultaneous(method="bootstrap")
         with pytest.raises(ParameterError, match="method must be one of max-t, bootstrap, sidak, bonferroni"):
             model.conf_int_simultaneous(method="tukey")
-        with pytest.raises(ParameterError, match="alpha must be between 0 and 0.5"):
+        with pytest.raises(ParameterError, match="alpha must be between 0 and"):
             model.conf_int_simultaneous(0.95)
         with pytest.raises(ParameterError, match="draws must be"):
             model.conf_int_simultaneous(draws=0)
