@@ -12,6 +12,7 @@ confidence sequences".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from adaptinf.inference.sequence_checks import Quantity, Settings, settle
 from adaptinf.inference.sequence_reference import SequenceReference
 from adaptinf.inference.sequence_results import SequenceResults
 from adaptinf.inference.sequence_scores import Weights
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import choice_problem, number_array, number_problem
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -121,11 +122,13 @@ class ConfidenceSequence:
         else:
             from adaptinf.inference.policy_inputs import read_policies
 
-            policies = read_policies("ConfidenceSequence", log, policy)
+            given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+            policies = read_policies("ConfidenceSequence", log, given)
             self._terms = tuple(one.name for one in policies)
             self._estimands = tuple(Estimand("policy-value") for _ in policies)
             self._quantities = tuple(
-                Quantity((), Weights(one.probabilities, 0.0, 1.0, not one.constant)) for one in policies
+                Quantity((), Weights(read.probabilities, 0.0, 1.0, not _is_fixed(one)))
+                for read, one in zip(policies, given, strict=True)
             )
 
     def fit(
@@ -224,6 +227,14 @@ def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
     weights[treatment], weights[control] = 1.0, -1.0
     rows = np.broadcast_to(weights, (log.n_rounds, log.n_arms))
     return Quantity((treatment, control), Weights(rows, 1.0, 1.0))
+
+
+def _is_fixed(policy: Any) -> bool:
+    """Whether a policy is the same in every round by its form, not by the contexts that happened to come."""
+    if isinstance(policy, (str, Real)):
+        return True
+    values = number_array(policy)
+    return values is not None and values.ndim == 1
 
 
 def _smallest(log: AdaptiveLog, quantity: Quantity) -> float:
