@@ -69,7 +69,8 @@ class PolicyValue:
 
     Weights that stabilise the variance make the estimate asymptotically normal when propensities move with
     the data, as long as they do not fall too fast. They need the design's policy at the contexts of other
-    rounds: see `PolicySnapshots`.
+    rounds: see `PolicySnapshots`. Non-contextual stable-variance weights and CADR do not need propensities
+    that settle. Contextual and min-variance weights often give shorter intervals, and rely on it.
 
     References
     ----------
@@ -125,8 +126,8 @@ class PolicyValue:
         weights : {"uniform", "stable-variance", "min-variance"}, optional
             By default stable-variance, where the design's policies at all contexts are known; else uniform.
         contextual : bool, optional
-            Whether weights depend on the round's context, as is the default, or on the mean over the earlier
-            contexts.
+            Whether weights depend on the round's own context, or, as is the default, on the mean over the
+            earlier contexts.
         estimator : {"aipw", "ipw", "cadr"}
             Scores with an outcome model, without one, or with one and weights of its own (CADR).
         outcome : str, mapping, or array_like of shape (T, K), optional

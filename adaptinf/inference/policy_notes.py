@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.choice import is_adaptive
 from adaptinf.inference.policy_inputs import Policy
-from adaptinf.inference.policyfit import PolicyFit, PolicyOptions, unobserved
+from adaptinf.inference.policyfit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -121,9 +121,14 @@ def _gaps(log: AdaptiveLog, policies: Sequence[Policy], terms: Sequence[str], fi
     for policy, share in zip(policies, unobserved(log, policies), strict=True):
         if share > 0.0:
             arms = ", ".join(str(arm) for arm, gone in zip(log.arms, never, strict=True) if gone)
+            end = (
+                "no estimate."
+                if share >= UNOBSERVED
+                else "the estimate leaves out what they would have earned."
+            )
             notes.append(
                 f"{policy.name}: {share:.2%} of its probability is on arms that were never chosen ({arms}), "
-                "of which nothing is known."
+                f"of which nothing is known: {end}"
             )
     for term, estimate, variance in zip(terms, fit.estimate, np.diag(fit.covariance), strict=True):
         if variance == 0.0:

@@ -22,10 +22,21 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ESTIMATORS", "WEIGHTS", "PolicyFit", "PolicyOptions", "fit_policies", "policy_options"]
+__all__ = [
+    "ESTIMATORS",
+    "UNOBSERVED",
+    "WEIGHTS",
+    "PolicyFit",
+    "PolicyOptions",
+    "fit_policies",
+    "policy_options",
+    "unobserved",
+]
 
 ESTIMATORS = ("aipw", "ipw", "cadr")
 WEIGHTS = ("uniform", *KINDS)
+UNOBSERVED = 0.01
+"""Share of a policy on arms that were never chosen from which on its value is not estimated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +165,7 @@ def policy_options(
     elif snapshots is not None:
         logging_policies(log, snapshots, method)
     burn = default_burn_in(log.n_rounds) if burn_in is None else int(burn_in)
-    by_context = weights is not None and weights != "uniform" and contextual is not False
+    by_context = weights is not None and weights != "uniform" and contextual is True
     return PolicyOptions(estimator, weights, by_context, logging, outcomes, burn, defaulted)
 
 
@@ -209,7 +220,7 @@ def fit_policies(
         covariance = influence.T @ influence
     if baseline is not None:
         smallest = np.minimum(smallest[:-1], smallest[-1])
-    gone = unobserved(log, every) >= _UNOBSERVED
+    gone = unobserved(log, every) >= UNOBSERVED
     gone = gone[pairs] | (gone[-1] & (baseline is not None))
     empty = np.where(gone | ~np.isfinite(estimate), np.nan, 0.0)
     return PolicyFit(
@@ -219,9 +230,6 @@ def fit_policies(
         min_propensity=smallest,
         rows={"scores": scores, "weights": weights},
     )
-
-
-_UNOBSERVED = 0.01
 
 
 def unobserved(log: AdaptiveLog, policies: Sequence[Policy]) -> FloatArray:

@@ -36,7 +36,7 @@ __all__ = [
     "probability_problems",
 ]
 
-CHUNK = 1 << 14
+CHUNK = 1 << 13
 SAME = 1e-6
 _SAME_SHARE = 1e-3
 _CONTEXT_FREE = frozenset(
