@@ -344,12 +344,15 @@ class TestNumericalCare:
         x = log.arrays.context["x"]
         rows = by_context(pd.DataFrame({"x": x}))
         rows[:HALF] = [0.0, 0.4, 0.6]
-        result = PolicyValue(log, "a").fit(
-            snapshots=PolicySnapshots([0, HALF], [np.full(3, 1 / 3), rows]), keep_scores=True
-        )
-        shares = result.scores["weights"][:, 0]
+        options = {"snapshots": PolicySnapshots([0, HALF], [np.full(3, 1 / 3), rows]), "keep_scores": True}
+        shares = PolicyValue(log, "a").fit(contextual=True, **options).scores["weights"][:, 0]
         np.testing.assert_allclose(shares[:HALF], 1 / HALF, rtol=1e-12)
-        assert np.all(np.isfinite(shares))
+        assert np.all((shares[HALF:] > 0) & (shares[HALF:] < 0.02))
+        weights = PolicyValue(log, "a").fit(contextual=False, **options).scores["weights"][:, 0]
+        np.testing.assert_allclose(weights, np.where(np.arange(HORIZON) < HALF, 3**-0.5, 0.0), rtol=1e-12)
+        weights = PolicyValue(log, "a").fit(estimator="cadr", burn_in=10, **options).scores["weights"][:, 0]
+        assert np.all(weights[10:HALF] > 0)
+        assert np.all(weights[HALF:] == 0)
 
 
 class TestScale:

@@ -187,7 +187,7 @@ def test_snapshots(starts: Any, policies: Any, message: str) -> None:
 
 def test_snapshots_are_compared_within_a_millionth() -> None:
     def off(by: float) -> PolicySnapshots:
-        return PolicySnapshots([0, START], [early, lambda f: late(f) + [by, -by]])
+        return PolicySnapshots([0, START], [early, lambda f: late(f) + np.array([by, -by])])
 
     PolicyValue(make_log(), late).fit("stable-variance", snapshots=off(0.9e-6))
     with pytest.raises(ParameterError, match="2e-06"):
