@@ -4,7 +4,7 @@ References
 ----------
 Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
 experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy"
-(corrected tests of sample means).
+(corrected tests of sample means). Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from adaptinf.inference.armfit import (
     ArmFit,
     check_test,
     fit_arms,
-    fit_notes,
     influence_rows,
     resolve_test,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.choice import arm_codes, choose, default_estimator
+from adaptinf.inference.armnotes import fit_notes
+from adaptinf.inference.batched import batched_fit, batched_notes, drifting_test, usable_batches
+from adaptinf.inference.choice import arm_codes, choose, default_estimator, is_adaptive
 from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.outcomes import outcome_model
@@ -38,6 +39,7 @@ from adaptinf.inference.results import Estimand, LogFacts, Results
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["ArmMeans", "Contrast", "default_estimator"]
@@ -238,8 +240,9 @@ class Contrast:
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw", "alee"}, optional
-            By default what `default_estimator` says.
+        estimator : {"sample-mean", "ipw", "aipw", "alee", "batched"}, optional
+            By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
+            batches in which both arms were chosen.
         weights : {"uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW.
         decay : float, optional
@@ -272,6 +275,9 @@ class Contrast:
             If the log does not support what was asked for; it names the reason and what is valid.
         """
         check_test("Contrast.fit", test, null, arm_error)
+        if estimator == "batched":
+            refused = {"weights": weights, "decay": decay, "outcome": outcome, "ridge": ridge}
+            return self._batched(test, null, [name for name, value in refused.items() if value is not None])
         asked = (estimator, weights, decay)
         fit = _fit("Contrast.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
@@ -284,6 +290,7 @@ class Contrast:
             terms=(f"{self.treatment} - {self.control}",),
             estimate=np.array([difference]),
             std_error=np.array([std_error]),
+            covariance=np.array([[std_error**2]]),
             reference=_difference_reference(fit, kind, difference, std_error, df),
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
@@ -298,6 +305,62 @@ class Contrast:
             },
             notes=fit_notes(self.log, fit, kind, correction),
             scores=rows,
+        )
+
+    def batch_test(self, null: float = 0.0) -> WaldTest:
+        """Test that the difference is the null in every batch, when it may drift from batch to batch.
+
+        Parameters
+        ----------
+        null : float
+            Difference under the null.
+
+        Returns
+        -------
+        WaldTest
+            Sum of the squared statistics of the batches, against chi-squared.
+
+        Raises
+        ------
+        ParameterError
+            If null is no finite number.
+        InvalidForLog
+            If the log has no batches, or an adaptive log has batches without one of the arms.
+
+        References
+        ----------
+        Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+        """
+        check_test("Contrast.batch_test", "auto", null)
+        found, _ = usable_batches(self.log, self._codes, is_adaptive(self.log))
+        return drifting_test(found, null, f"{self.treatment} - {self.control}")
+
+    def _batched(self, test: str, null: float, refused: list[str]) -> Results:
+        problems = [f"{name} does not apply to batched least squares" for name in refused]
+        if test == "exact":
+            problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
+        if problems:
+            raise ParameterError("Contrast.fit", problems)
+        found, left_out = usable_batches(self.log, self._codes, is_adaptive(self.log))
+        estimate, std_error, reference = batched_fit(found, test)
+        notes = batched_notes(self.log, left_out, reference)
+        return Results(
+            model="Contrast",
+            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
+            terms=(f"{self.treatment} - {self.control}",),
+            estimate=np.array([estimate]),
+            std_error=np.array([std_error]),
+            covariance=np.array([[std_error**2]]),
+            reference=reference,
+            estimator="batched",
+            facts=LogFacts.of(self.log),
+            null=null,
+            details={
+                "pulls_treatment": found.treated.sum(keepdims=True),
+                "pulls_control": found.control.sum(keepdims=True),
+                "batches": np.array([float(len(found.difference))]),
+            },
+            notes=notes,
         )
 
 

@@ -255,7 +255,9 @@ def _decay(subject: str, log: AdaptiveLog, decay: float | None) -> float:
 
 def _check_names(subject: str, estimator: str | None, weights: str | None, decay: object) -> None:
     problems = []
-    if estimator is not None and estimator not in ESTIMATORS:
+    if estimator == "batched":
+        problems.append("estimator 'batched' is for contrasts: use Contrast(log, treatment=, control=)")
+    elif estimator is not None and estimator not in ESTIMATORS:
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     if weights is not None and weights not in WEIGHTS:
         problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}")

@@ -15,7 +15,15 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.reference import NormalReference, Reference
 from adaptinf.typing import FloatArray
 
-__all__ = ["LinearHypothesis", "LinearTest", "WaldTest", "linear_hypothesis", "linear_test", "wald_statistic"]
+__all__ = [
+    "LinearHypothesis",
+    "LinearTest",
+    "WaldTest",
+    "linear_hypothesis",
+    "linear_test",
+    "log_chi2_tail",
+    "wald_statistic",
+]
 
 _RANK_TOLERANCE = 1e-10
 
@@ -236,7 +244,7 @@ def wald_statistic(
     if np.any(np.abs(projected[~kept]) > 1e-6 * max(1.0, float(np.max(np.abs(projected))))):
         return math.inf, df, -math.inf
     statistic = float(np.sum(projected[kept] ** 2 / values[kept]))
-    return statistic, df, _log_chi2_tail(statistic, df)
+    return statistic, df, log_chi2_tail(statistic, df)
 
 
 def linear_test(estimate: FloatArray, covariance: FloatArray, hypothesis: LinearHypothesis) -> LinearTest:
@@ -266,7 +274,21 @@ def linear_test(estimate: FloatArray, covariance: FloatArray, hypothesis: Linear
     return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference)
 
 
-def _log_chi2_tail(statistic: float, df: int) -> float:
+def log_chi2_tail(statistic: float, df: int) -> float:
+    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows.
+
+    Parameters
+    ----------
+    statistic : float
+        Where.
+    df : int
+        Degrees of freedom.
+
+    Examples
+    --------
+    >>> round(math.exp(log_chi2_tail(3.841459, 1)), 6)
+    0.05
+    """
     tail = float(special.chdtrc(df, statistic))
     if tail > 1e-290:
         return math.log(tail)
