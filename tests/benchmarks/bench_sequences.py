@@ -1,7 +1,8 @@
 """Speed of confidence sequences, everything measured within one run on one core.
 
 ``python tests/benchmarks/bench_sequences.py`` prints the figures, ``pytest
-tests/benchmarks/bench_sequences.py`` asserts them. Times are processor time, best of three, without compilation.
+tests/benchmarks/bench_sequences.py`` asserts them.
+Times are processor time, best of three, without compilation.
 """
 
 from __future__ import annotations
