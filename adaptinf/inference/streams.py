@@ -26,6 +26,7 @@ __all__ = ["StreamedMeans", "impossible_rounds", "streamed_means"]
 _UNIFORM, _SQRT, _TWO_POINT = range(3)
 _WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
 _NOTHING, _RUNNING, _GIVEN = range(3)
+_ROUNDING = 1e-14
 _SUMS = 8
 _TOTAL, _SCORE, _PULLS, _REWARDS, _GAIN, _GAIN_SQUARES, _SMALLEST, _SMALLEST_CHOSEN = range(_SUMS)
 _STATE = 6
@@ -130,6 +131,9 @@ def streamed_means(
     estimate[:] = sums[_SCORE] / total
     state[:] = 0.0
     _spread(stream, estimate, 1.0 / total, state, covariance)
+    # Scores that are all the same leave nothing but the rounding of their mean.
+    constant = np.sqrt(np.diag(covariance)) <= _ROUNDING * np.abs(estimate)
+    covariance[constant, :] = covariance[:, constant] = 0.0
     missing = np.where(positive, 0.0, np.nan)
     smallest = sums[_SMALLEST if stream.propensities.shape[0] else _SMALLEST_CHOSEN]
     gain = sums[_GAIN_SQUARES]

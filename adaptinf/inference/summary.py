@@ -253,7 +253,7 @@ def format_pvalue(log_p: float) -> str:
     """
     if math.isnan(log_p):
         return "nan"
-    if math.isinf(log_p):
+    if log_p < -1e12:  # beyond that the digits of the mantissa are lost
         return "0"
     if log_p >= math.log(0.001):
         return f"{math.exp(log_p):.3f}"
