@@ -148,9 +148,10 @@ class ConfidenceSequence:
         Parameters
         ----------
         method : {"betting", "empirical-bernstein", "normal-mixture", "asymptotic"}
-            The first three hold at every sample size. Betting is narrowest, empirical Bernstein has closed
-            forms; both adapt to the variance and need rewards with a known range. The normal mixture does not
-            adapt; it needs a range, or `sigma`. The asymptotic sequence needs neither.
+            The first three hold at every sample size. Betting and empirical Bernstein adapt to the variance
+            and need rewards with a known range; betting is the narrower one, empirical Bernstein has closed
+            forms. The normal mixture does not adapt, and needs a range or `sigma`. The asymptotic sequence
+            needs neither.
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
@@ -198,7 +199,7 @@ class ConfidenceSequence:
         built = [build_track(self.log, quantity, settings) for quantity in self._quantities]
         tracks = tuple(track for track, _, _ in built)
         last = np.array([self.log.n_rounds], dtype=np.int64)
-        details = {"observations": np.array([size for _, _, size in built])}
+        details = {"ess": np.array([size for _, _, size in built])}
         if settings.estimator != "sample-mean":
             details["min_propensity"] = np.array([_smallest(self.log, x) for x in self._quantities])
         return SequenceResults(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.estimates import effective_size
 from adaptinf.inference.sequence_checks import Quantity, Settings
 from adaptinf.inference.sequence_reference import DifferenceTrack, SingleTrack, Track
 from adaptinf.inference.sequence_scores import (
@@ -52,8 +53,8 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
         The sequence.
     std_error : float
         Ordinary standard error of the last estimate, as a description; NaN with fewer than two scores.
-    observations : float
-        Number of scores; for a difference of arms the smaller one.
+    ess : float
+        Effective sample size of the estimate; for a difference of arms the smaller one of its arms.
     """
     reward = (log.arrays.reward - settings.low) / settings.width
     mirror = 1.0 if settings.bounded else 0.0
@@ -61,10 +62,10 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
         scores = [arm_scores(log.arrays.action, reward, code, mirror) for code in quantity.codes]
         tracks = [_track(x, settings, settings.low, settings.width) for x in scores]
         spread = [_std_error(x.lower) * settings.width for x in scores]
-        observations = float(min(len(x.lower) for x in scores))
+        pulls = float(min(len(x.lower) for x in scores))
         if len(tracks) == 1:
-            return tracks[0], spread[0], observations
-        return DifferenceTrack(*tracks), math.hypot(*spread), observations
+            return tracks[0], spread[0], pulls
+        return DifferenceTrack(*tracks), math.hypot(*spread), pulls
     weights = quantity.weights
     own = _propensity_scores(log, reward, weights, settings)
     total = weights.positive - weights.negative
@@ -72,7 +73,7 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
     origin = settings.low * total - (settings.width * weights.negative if settings.bounded else 0.0)
     track = _track(own, settings, origin, settings.width * span)
     middle = 0.5 * (own.lower + mirror - own.upper)
-    return track, _std_error(middle) * settings.width * span, float(log.n_rounds)
+    return track, _std_error(middle) * settings.width * span, _effective_size(log, quantity)
 
 
 def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, settings: Settings) -> Scores:
@@ -129,6 +130,14 @@ def _variances(scores: Scores, settings: Settings) -> FloatArray:
     assert scores.lower_floor is not None
     assert scores.upper_floor is not None
     return np.asarray(0.25 * (1.0 - scores.lower_floor - scores.upper_floor) ** 2, dtype=np.float64)
+
+
+def _effective_size(log: AdaptiveLog, quantity: Quantity) -> float:
+    arrays = log.arrays
+    assert arrays.propensity is not None
+    ratio = quantity.weights.arms[np.arange(log.n_rounds), arrays.action] / arrays.propensity
+    groups = [arrays.action == code for code in quantity.codes] or [np.ones(log.n_rounds, dtype=np.bool_)]
+    return float(effective_size(np.column_stack([np.where(group, ratio, 0.0) for group in groups])).min())
 
 
 def _std_error(score: FloatArray) -> float:

@@ -185,12 +185,12 @@ def _estimator(
 
 def _range(log: AdaptiveLog, method: str, estimator: str, sigma: float | None) -> tuple[float, float]:
     unbounded = method == "asymptotic" or sigma is not None
-    if log.reward_range is None:
+    if log.reward_range is None or not np.all(np.isfinite(log.reward_range)):
         if unbounded:
             return 0.0, math.inf
         raise InvalidForLog(
             f"the {method} sequence",
-            "it needs rewards with known bounds, and the log has no reward_range",
+            "it needs rewards with known bounds, and the log has no finite reward_range",
             [
                 "AdaptiveLog(..., reward_range=) where the bounds hold by the nature of the rewards",
                 "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known",

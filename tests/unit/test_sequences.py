@@ -114,7 +114,7 @@ def test_intervals_shrink_and_narrow_methods_are_narrow() -> None:
         assert 3.0 < widths[method][1] * math.sqrt(n) / scale < 12.0
         assert 5.0 < widths[method][0] / widths[method][1] < 20.0
     assert widths["betting"][0] < widths["empirical-bernstein"][0]
-    assert widths["betting"][1] < 0.5 * widths["normal-mixture"][1]
+    assert widths["betting"][1] < 0.75 * widths["normal-mixture"][1]
 
 
 @settings(max_examples=25, deadline=None)
@@ -225,7 +225,7 @@ def test_an_arm_that_was_never_pulled_keeps_the_whole_range() -> None:
         result = ConfidenceSequence(log).fit(method)
         assert result.conf_int().loc["b"].tolist() == [0.0, 1.0]
         assert result.pvalues["b"] == 1.0
-        assert result.diagnostics().loc["b", "observations"] == 0
+        assert result.ess.tolist() == [50.0, 0.0]
     unbounded = log_of(np.zeros(50), np.tile([0.0, 1.0], 25), reward_range=None)
     result = ConfidenceSequence(unbounded).fit("asymptotic", start=10)
     assert result.conf_int().loc["b"].tolist() == [-math.inf, math.inf]
@@ -305,6 +305,13 @@ def test_defaults() -> None:
     assert value.estimator == "ipw"
     assert value.estimands[0].kind == "policy-value"
     assert value.min_propensity == pytest.approx(0.15)
+    log = log_of([0, 0, 1, 1], [0.0, 1.0, 1.0, 0.0], [[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [0.5, 0.5]])
+    scored = ConfidenceSequence(log).fit(estimator="ipw")
+    assert scored.ess.tolist() == [pytest.approx(36.0 / 20.0), 2.0]
+    contrast = ConfidenceSequence(log, "contrast", treatment="b", control="a").fit(estimator="ipw")
+    assert contrast.ess.tolist() == [pytest.approx(36.0 / 20.0)]
+    mixed = ConfidenceSequence(log, "policy-value", policy=np.array([0.5, 0.5])).fit()
+    assert mixed.ess.tolist() == [pytest.approx(25.0 / 7.0)]
 
 
 def test_chosen_propensities_are_enough_for_bets_on_ipw_scores() -> None:
@@ -396,7 +403,12 @@ def test_wrong_tables() -> None:
 def test_what_a_log_does_not_support() -> None:
     plain = {"action": [0, 1], "reward": [0.0, 1.0]}
     cases: list[tuple[AdaptiveLog, dict[str, Any], str]] = [
-        (log_of(**plain, reward_range=None), {}, "no reward_range; possible here:.*sigma=.*asymptotic"),
+        (
+            log_of(**plain, reward_range=None),
+            {},
+            "no finite reward_range; possible here:.*sigma=.*asymptotic",
+        ),
+        (log_of(**plain, reward_range=(0.0, math.inf)), {}, "no finite reward_range"),
         (log_of([0, 1], [0.0, 2.0]), {}, "1 rewards lie outside"),
         (log_of(**plain), {"estimator": "ipw"}, "no propensities; possible here: estimator='sample-mean'"),
         (
