@@ -124,7 +124,8 @@ class PolicyValue:
         Parameters
         ----------
         weights : {"uniform", "stable-variance", "min-variance"}, optional
-            By default stable-variance, where the design's policies at all contexts are known; else uniform.
+            By default stable-variance, where the design's policies at all contexts are known or `contextual`
+            is given; else uniform.
         contextual : bool, optional
             Whether weights depend on the round's own context, or, as is the default, on the mean over the
             earlier contexts.
@@ -161,7 +162,7 @@ class PolicyValue:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.001.
+            If a policy takes arms of propensity below 0.0001.
         """
         chosen = _Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
@@ -261,7 +262,7 @@ class PolicyContrast:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.001.
+            If a policy takes arms of propensity below 0.0001.
         """
         chosen = _Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores

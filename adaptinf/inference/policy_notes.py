@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.armfit import TINY_PROPENSITY
 from adaptinf.inference.choice import is_adaptive
 from adaptinf.inference.policy_inputs import Policy
 from adaptinf.inference.policyfit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
@@ -16,9 +17,7 @@ from adaptinf.inference.policyfit import UNOBSERVED, PolicyFit, PolicyOptions, u
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["SMALL_PROPENSITY", "policy_notes", "warn_of_small_propensities"]
-
-SMALL_PROPENSITY = 1e-3
+__all__ = ["policy_notes", "warn_of_small_propensities"]
 
 
 def policy_notes(
@@ -63,7 +62,7 @@ def policy_notes(
             "policy takes is assumed."
         )
     notes += _weight_notes(log, fit, options)
-    if np.any(fit.min_propensity < SMALL_PROPENSITY):
+    if np.any(fit.min_propensity < TINY_PROPENSITY):
         notes.append(_small(fit))
     return (*notes, *_gaps(log, policies, terms, fit))
 
@@ -76,7 +75,7 @@ def warn_of_small_propensities(fit: PolicyFit) -> None:
     fit : PolicyFit
         The fit.
     """
-    if np.any(fit.min_propensity < SMALL_PROPENSITY):
+    if np.any(fit.min_propensity < TINY_PROPENSITY):
         warnings.warn(_small(fit), AdaptinfWarning, stacklevel=4)
 
 
@@ -95,6 +94,11 @@ def _weight_notes(log: AdaptiveLog, fit: PolicyFit, options: PolicyOptions) -> l
             "Uniform weights: not normal in general when propensities move with the data; stable-variance "
             "weights guard against that"
             + (", and need the design's policies at all contexts (snapshots=)." if options.defaulted else ".")
+        )
+    if (options.contextual or options.weights == "min-variance") and is_adaptive(log):
+        notes.append(
+            f"{'Contextual' if options.contextual else 'Min-variance'} weights: normal if the design's "
+            "propensities settle; non-contextual stable-variance weights do not need that."
         )
     if options.logging is not None and options.logging.rows is not None:
         reason = "" if log.context else " (the log has no contexts)"

@@ -156,7 +156,7 @@ def policy_options(
     method = "cadr" if estimator == "cadr" else f"{estimator} with {weights} weights"
     logging, defaulted = None, False
     if weights is None and estimator != "cadr":
-        known = snapshots is not None or _knows_logging(log, policies)
+        known = contextual is not None or snapshots is not None or _knows_logging(log, policies)
         weights, defaulted = ("stable-variance", False) if known else ("uniform", True)
         method = f"{estimator} with {weights} weights"
     if weights != "uniform":

@@ -241,11 +241,13 @@ class TestDefaults:
     def test_stable_variance_where_the_design_is_known_at_all_contexts(self) -> None:
         contextual = make_log("contextual")
         assert PolicyValue(contextual, sign).fit().weights == "uniform"
-        assert (
-            PolicyValue(contextual, sign).fit(snapshots=SNAPSHOTS).weights
-            == "stable-variance, non-contextual"
-        )
+        given = PolicyValue(contextual, sign).fit(snapshots=SNAPSHOTS)
+        assert given.weights == "stable-variance, non-contextual"
+        asked = PolicyValue(contextual, sign).fit("stable-variance", True, snapshots=SNAPSHOTS)
+        assert asked.weights == "stable-variance, contextual"
         assert "need the design's policies" in notes(PolicyValue(contextual, sign).fit())
+        assert "propensities settle" in notes(asked)
+        assert "propensities settle" not in notes(given)
         without = make_log("two batches", context=False)
         assert PolicyValue(without, "a").fit().weights == "stable-variance, non-contextual"
         named = make_log("two batches", design=DesignRecord("Thompson", {}))

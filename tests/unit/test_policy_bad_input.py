@@ -198,7 +198,12 @@ def test_snapshots_are_compared_within_a_millionth() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"weights": "stable-variance"}, {"weights": "min-variance", "contextual": True}, {"estimator": "cadr"}],
+    [
+        {"weights": "stable-variance"},
+        {"weights": "min-variance", "contextual": True},
+        {"contextual": True},
+        {"estimator": "cadr"},
+    ],
 )
 class TestUnknownDesign:
     def test_contexts_without_snapshots(self, options: dict[str, Any]) -> None:
