@@ -232,14 +232,14 @@ def augmented(
 
 
 @pytest.mark.parametrize("method", ["betting", "empirical-bernstein"])
-@pytest.mark.parametrize("case", ["arm", "mixed", "by context", "by round"])
+@pytest.mark.parametrize("case", ["arm", "mixed", "by context", "by round", "by round, but constant"])
 def test_augmented_scores_of_policies(method: str, case: str) -> None:
     log = softmax_log(8, context=case == "by context")
     rows = np.tile({"arm": [0.0, 1.0, 0.0]}.get(case, [0.2, 0.5, 0.3]), (HORIZON, 1))
     floor = 0.09 if case == "by context" else None
-    if case.startswith("by"):
+    if case in ("by context", "by round"):
         rows[::3] = [0.7, 0.1, 0.2]
-    policy = "b" if case == "arm" else rows
+    policy = {"arm": "b", "mixed": rows[0]}.get(case, rows)
     fit = ConfidenceSequence(log, "policy-value", policy=policy).fit
     result = fit(method=method, estimator="aipw", floor=floor)
     scores = augmented(log, rows, floor, constant=not case.startswith("by"))
