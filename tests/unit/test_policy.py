@@ -356,6 +356,41 @@ class TestNumericalCare:
         assert np.all(weights[10:HALF] > 0)
         assert np.all(weights[HALF:] == 0)
 
+    @pytest.mark.parametrize("options", [*ALL_WEIGHTS[1:], {"estimator": "cadr"}])
+    def test_arms_closed_in_one_batch_that_the_policy_takes_in_another(self, options: dict[str, Any]) -> None:
+        rng = np.random.default_rng(5)
+        x = rng.normal(size=HORIZON) + np.where(np.arange(HORIZON) < HALF, -9.0, 9.0)
+        rows = np.array([[0.4, 0.6, 0.0], [0.2, 0.3, 0.5]])
+        propensities = np.repeat(rows, HALF, axis=0)
+        action = np.array([rng.choice(3, p=p) for p in propensities])
+        arrays = LogArrays(
+            action=action,
+            reward=rng.normal(size=HORIZON),
+            propensity=propensities[np.arange(HORIZON), action],
+            propensities=propensities,
+            context={"x": x},
+        )
+        log = AdaptiveLog.from_arrays(arrays, arms=ARMS)
+
+        def late_third(frame: pd.DataFrame) -> np.ndarray:
+            third = (frame["x"] > 0).to_numpy(float)
+            return np.column_stack([1 - third, 0 * third, third])
+
+        policies = [lambda f, row=row: np.tile(row, (len(f), 1)) for row in rows]
+        forms = ["context-free", PolicySnapshots([0, HALF], policies)]
+        fits = [
+            PolicyValue(log, late_third).fit(snapshots=form, keep_scores=True, **options) for form in forms
+        ]
+        np.testing.assert_allclose(fits[0].estimate, fits[1].estimate, rtol=1e-9)
+        np.testing.assert_allclose(fits[0].std_error, fits[1].std_error, rtol=1e-9)
+        weights = fits[1].scores["weights"][:, 0]
+        if options.get("contextual"):
+            first, second = np.array([0.4, 0.2]) ** (0.5 if options["weights"] == "stable-variance" else 1)
+            np.testing.assert_allclose(weights[:HALF], first / (HALF * (first + second)), rtol=1e-12)
+            np.testing.assert_allclose(weights[HALF:], 1 / HALF, rtol=1e-12)
+        else:
+            assert np.count_nonzero(weights) >= HORIZON - 30
+
 
 class TestScale:
     def test_memory_does_not_grow_with_the_number_of_batches(self) -> None:
