@@ -71,7 +71,7 @@ def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> N
     """
     stored = {**metadata, "digest": _digest(table, metadata)}
     whole = table.replace_schema_metadata({_KEY: json.dumps(stored).encode()})
-    _write(path, lambda file: pq.write_table(whole, file, compression="zstd"))
+    _write(path, lambda file: pq.write_table(whole, file, compression="zstd", write_page_checksum=True))
 
 
 def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]]:
@@ -94,21 +94,21 @@ def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]
         If it is missing, damaged, or of another study.
     """
     try:
-        with path.open("rb") as file:
-            table = pq.read_table(pa.BufferReader(file.read()))
-        metadata = json.loads(table.schema.metadata[_KEY])
-        table = table.replace_schema_metadata(None)
-        digest = metadata.pop("digest")
+        data = path.read_bytes()
     except FileNotFoundError as error:
         raise Damaged(f"{path} is missing") from error
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, PermissionError):
-            raise
-        raise Damaged(f"{path} cannot be read: {error}") from error
-    if metadata.get("fingerprint") != fingerprint:
-        raise Damaged(f"{path} belongs to another study")
-    if _digest(table, metadata) != digest:
+    try:
+        table = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
+        metadata = json.loads(table.schema.metadata[_KEY])
+        table = table.replace_schema_metadata(None)
+        whole = metadata.pop("digest") == _digest(table, metadata)
+    except Exception as error:
+        # Damaged bytes can make the reader raise nearly anything.
+        raise Damaged(f"{path} cannot be read: {error!r:.200}") from error
+    if not whole:
         raise Damaged(f"{path} is damaged: its digest does not match")
+    if metadata["fingerprint"] != fingerprint:
+        raise Damaged(f"{path} belongs to another study")
     return table, metadata
 
 
