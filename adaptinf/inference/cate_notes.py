@@ -14,7 +14,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["adjustment_notes", "empty_interval_notes", "estimated_propensities", "gap_notes"]
+__all__ = ["adjustment_notes", "empty_interval_notes", "estimated_propensities", "gap_notes", "weight_notes"]
 
 
 def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
@@ -40,6 +40,21 @@ def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -
             reason = "an arm has a single reward" if min(control, treatment) < 2 else "no arm's rewards vary"
             notes.append(f"{term}: no standard error, {reason}.")
     return notes
+
+
+def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
+    """What weights mean where contexts vary within the groups."""
+    if not others:
+        return []
+    names = ", ".join(others)
+    if weighted:
+        return [
+            f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
+            "either arm its own mix of contexts, and the difference of two mixes is no effect."
+        ]
+    if asked:
+        return []
+    return [f"Uniform weights, because {names} may move the propensities within a group."]
 
 
 def estimated_propensities(log: AdaptiveLog) -> list[str]:
