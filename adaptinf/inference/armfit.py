@@ -14,9 +14,12 @@ import numpy as np
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.alee import ARM_ERRORS, alee_means
 from adaptinf.inference.choice import TESTS, Choice, is_adaptive, is_binary
+from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.estimates import SampleMeans, sample_means, weighted_means, welch
 from adaptinf.inference.outcomes import Outcome
+from adaptinf.inference.reference import BinomialReference, NormalReference, Reference, StudentReference
 from adaptinf.inference.scores import aipw_scores, indicators, ipw_scores, running_means
+from adaptinf.inference.small_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.streams import streamed_means
 from adaptinf.inference.weights import sqrt_weights, two_point_weights, uniform_weights
 from adaptinf.typing import FloatArray, IntArray
@@ -28,8 +31,10 @@ __all__ = [
     "TINY_PROPENSITY",
     "ArmFit",
     "check_test",
+    "difference_reference",
     "fit_arms",
     "influence_rows",
+    "mean_reference",
     "resolve_test",
     "warn_of_tiny_propensities",
 ]
@@ -306,15 +311,15 @@ def check_test(subject: str, test: str, null: object, arm_error: object = "conse
         raise ParameterError(subject, problems)
 
 
-def resolve_test(log: AdaptiveLog, choice: Choice, test: str, *, corrected: bool) -> str:
+def resolve_test(log: AdaptiveLog, fit: ArmFit, test: str, *, corrected: bool) -> str:
     """Which test is used.
 
     Parameters
     ----------
     log : AdaptiveLog
         The data.
-    choice : Choice
-        How means are estimated.
+    fit : ArmFit
+        The fit.
     test : str
         What was asked for.
     corrected : bool
@@ -323,14 +328,15 @@ def resolve_test(log: AdaptiveLog, choice: Choice, test: str, *, corrected: bool
     Returns
     -------
     str
-        ``"normal"``, ``"t"`` or ``"exact"``.
+        ``"normal"``, ``"t"`` or ``"exact"``; or ``"few"`` where sample means of a design that does not adapt
+        have an arm with few successes or few failures.
 
     Raises
     ------
     InvalidForLog
         If exact tests were asked for where there are none.
     """
-    means = choice.estimator == "sample-mean"
+    means = fit.sample is not None
     if test == "exact" and not (means and is_binary(log.arrays.reward)):
         reason = "they are of sample means" if not means else "they need rewards that are all 0 or 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
@@ -338,4 +344,50 @@ def resolve_test(log: AdaptiveLog, choice: Choice, test: str, *, corrected: bool
         return test
     if not means:
         return "normal"
-    return "exact" if corrected and is_binary(log.arrays.reward) else "t"
+    if not (corrected or not fit.naive) or not is_binary(log.arrays.reward):
+        return "t"
+    if corrected:
+        return "exact"
+    events = np.minimum(fit.successes, fit.pulls - fit.successes)
+    return "few" if np.any((events < FEW_EVENTS) & (fit.pulls > 0)) else "t"
+
+
+def mean_reference(fit: ArmFit, kind: str) -> Reference:
+    """Distribution of the means.
+
+    Parameters
+    ----------
+    fit : ArmFit
+        The fit.
+    kind : str
+        What `resolve_test` said.
+    """
+    if kind in ("exact", "few"):
+        return BinomialReference(fit.successes, fit.pulls)
+    if kind == "t":
+        return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
+    return NormalReference(fit.estimate, fit.std_error)
+
+
+def difference_reference(fit: ArmFit, kind: str, difference: float, std_error: float, df: float) -> Reference:
+    """Distribution of the first arm's mean minus the second's.
+
+    Parameters
+    ----------
+    fit : ArmFit
+        The fit.
+    kind : str
+        What `resolve_test` said.
+    difference, std_error, df : float
+        What ``fit.difference(0, 1)`` said.
+    """
+    if kind == "exact":
+        means = fit.successes / np.maximum(fit.pulls, 1.0)
+        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
+    if kind == "few":
+        counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
+        return DifferenceReference(agresti_caffo(*counts))
+    estimate, size = np.array([difference]), np.array([std_error])
+    return (
+        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.inference.armfit import TINY_PROPENSITY, ArmFit
 from adaptinf.inference.choice import is_adaptive
 from adaptinf.inference.maxinfo import Correction, why_not
+from adaptinf.inference.small_samples import FEW_EVENTS
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -79,6 +80,11 @@ def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correcti
         notes.append("The log does not name its design, which is therefore taken to be adaptive.")
     if fit.naive and correction is None and log.guarantee is not None:
         notes.append(f"No corrected columns: {why_not(log)}.")
+    if test == "few":
+        notes.append(
+            f"An arm has fewer than {FEW_EVENTS} successes or failures: exact binomial tests of means, and "
+            "the Agresti-Caffo adjustment of differences."
+        )
     if test == "exact":
         notes.append("Exact tests assume independent 0/1 rewards with one success rate an arm.")
     return notes
@@ -121,7 +127,7 @@ def _gaps(fit: ArmFit, test: str) -> list[str]:
         for arm, n in zip(fit.labels, fit.pulls, strict=True)
         if n == 0
     ]
-    if test == "exact":
+    if test in ("exact", "few"):
         return notes
     for arm, n, size in zip(fit.labels, fit.pulls, fit.std_error, strict=True):
         if n == 1 and math.isnan(size):

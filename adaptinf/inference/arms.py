@@ -18,23 +18,18 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.armfit import (
     ArmFit,
     check_test,
+    difference_reference,
     fit_arms,
     influence_rows,
+    mean_reference,
     resolve_test,
     warn_of_tiny_propensities,
 )
 from adaptinf.inference.armnotes import fit_notes
 from adaptinf.inference.batched import batched_fit, batched_notes, drifting_test, usable_batches
 from adaptinf.inference.choice import arm_codes, choose, default_estimator, is_adaptive
-from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.outcomes import outcome_model
-from adaptinf.inference.reference import (
-    BinomialReference,
-    NormalReference,
-    Reference,
-    StudentReference,
-)
 from adaptinf.inference.results import Estimand, LogFacts, Results
 from adaptinf.typing import FloatArray, IntArray
 
@@ -124,8 +119,9 @@ class ArmMeans:
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial where a correction is due and
-            all rewards are 0 or 1, otherwise t for sample means and normal for IPW and AIPW.
+            Distribution of p-values and intervals. ``"auto"``: exact binomial where all rewards are 0 or 1
+            and a correction is due, or the design does not adapt and an arm has few successes or failures;
+            otherwise t for sample means and normal for the other estimators.
         null : float
             Value that the means are tested against.
         keep_scores : bool
@@ -155,7 +151,7 @@ class ArmMeans:
         asked = (estimator, weights, decay)
         fit = _fit("ArmMeans.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
-        kind = resolve_test(self.log, fit.choice, test, corrected=correction is not None)
+        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
         return Results(
             model="ArmMeans",
@@ -164,7 +160,7 @@ class ArmMeans:
             estimate=fit.estimate,
             std_error=fit.std_error,
             covariance=fit.covariance,
-            reference=_mean_reference(fit, kind),
+            reference=mean_reference(fit, kind),
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
@@ -248,7 +244,10 @@ class Contrast:
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "exact"}
-            Distribution of the p-value and interval, as for `ArmMeans.fit`; t is Welch's for sample means.
+            Distribution of the p-value and interval. ``"auto"``: where all rewards are 0 or 1, the exact one
+            of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
+            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means and
+            normal for the other estimators.
         null : float
             Value that the difference is tested against.
         keep_scores : bool
@@ -281,7 +280,7 @@ class Contrast:
         asked = (estimator, weights, decay)
         fit = _fit("Contrast.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
-        kind = resolve_test(self.log, fit.choice, test, corrected=correction is not None)
+        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         difference, std_error, df = fit.difference(0, 1)
         rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
         return Results(
@@ -291,7 +290,7 @@ class Contrast:
             estimate=np.array([difference]),
             std_error=np.array([std_error]),
             covariance=np.array([[std_error**2]]),
-            reference=_difference_reference(fit, kind, difference, std_error, df),
+            reference=difference_reference(fit, kind, difference, std_error, df),
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
@@ -388,23 +387,3 @@ def _fit(
 def _difference_rows(rows: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
     influence = rows["influence"]
     return {**rows, "influence": influence[:, :1] - influence[:, 1:]}
-
-
-def _mean_reference(fit: ArmFit, kind: str) -> Reference:
-    if kind == "exact":
-        return BinomialReference(fit.successes, fit.pulls)
-    if kind == "t":
-        return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
-    return NormalReference(fit.estimate, fit.std_error)
-
-
-def _difference_reference(
-    fit: ArmFit, kind: str, difference: float, std_error: float, df: float
-) -> Reference:
-    if kind == "exact":
-        means = fit.successes / np.maximum(fit.pulls, 1.0)
-        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
-    estimate, size = np.array([difference]), np.array([std_error])
-    return (
-        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
-    )

@@ -249,6 +249,26 @@ class TestReferences:
         public = Contrast(make_log(), treatment="b", control="a").fit("sample-mean").reference
         assert isinstance(public, StudentReference)
 
+    def test_few_events_of_a_design_that_does_not_adapt(self) -> None:
+        """One arm 0 of 20, the other 6 of 20: Clopper-Pearson for means, Agresti-Caffo for the difference."""
+        reward = np.concatenate([np.zeros(20), np.ones(6), np.zeros(14)])
+        arrays = LogArrays(action=np.repeat([0, 1], 20), reward=reward)
+        fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=DesignRecord("Uniform"))
+        means = ArmMeans(fixed).fit()
+        assert means.reference.name == "binomial (exact)"
+        assert means.conf_int().loc["a"].tolist() == pytest.approx([0.0, 1 - 0.025 ** (1 / 20)])
+        contrast = Contrast(fixed, treatment="b", control="a").fit()
+        assert contrast.reference.name == "Agresti-Caffo"
+        p, q = 7 / 22, 1 / 22
+        half = 1.959964 * np.sqrt((p * (1 - p) + q * (1 - q)) / 22)
+        assert contrast.conf_int().to_numpy()[0] == pytest.approx([p - q - half, p - q + half], rel=1e-6)
+        assert "fewer than 10 successes or failures" in notes(contrast)
+        adaptive = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+        assert Contrast(adaptive, treatment="b", control="a").fit().reference.name == "t"
+        many = LogArrays(action=np.tile([0, 1], 40), reward=np.tile([0.0, 0.0, 1.0, 1.0], 20))
+        plenty = AdaptiveLog.from_arrays(many, arms=("a", "b"), design=DesignRecord("Uniform"))
+        assert ArmMeans(plenty).fit().reference.name == "t"
+
     def test_on_request(self) -> None:
         model = ArmMeans(make_log(guarantee=self.guarantee))
         assert isinstance(model.fit("sample-mean", test="normal").reference, NormalReference)
