@@ -46,7 +46,8 @@ the policy's interval, against that of uniform weights.
 
 Without signal the greedy arm is a toss-up in every batch however long the trial is, so that propensities
 never settle. The bias of contextual and min-variance weights is then the same share of the standard
-deviation at every length of the trial; a difference of two policies has less of it.
+deviation at every length of the trial, while with signal it fades; a difference of two policies has less
+of it.
 """
 
 
@@ -116,7 +117,7 @@ def main() -> None:
     replications = parser.parse_args().replications
     head = "rounds | signal | weights | bias | coverage | bias of contrast | coverage of contrast | length"
     lines = [f"| {head} |", "| --- " * 8 + "|"]
-    for cell, (size, signal) in enumerate([(100, 0.0), (100, 1.0), (1000, 0.0)]):
+    for cell, (size, signal) in enumerate([(100, 0.0), (100, 1.0), (1000, 0.0), (1000, 1.0)]):
         lines += rows_of(size, signal, replications, cell)
         print(*lines[-len(FITS) :], sep="\n", flush=True)
     text = TEXT.format(
