@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from adaptinf.inference.cate import CATE
     from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
+    from adaptinf.inference.policy import PolicyContrast, PolicyValue
+    from adaptinf.inference.sequence import ConfidenceSequence
+    from adaptinf.inference.snapshots import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
 
@@ -25,7 +28,11 @@ __all__ = [
     "CATE",
     "AdaptiveLog",
     "ArmMeans",
+    "ConfidenceSequence",
     "Contrast",
+    "PolicyContrast",
+    "PolicySnapshots",
+    "PolicyValue",
     "PrivacyGuarantee",
     "__version__",
     "audit",
@@ -59,7 +66,11 @@ _HOMES = {
     "AdaptiveLog": "adaptinf.log",
     "ArmMeans": "adaptinf.inference.arms",
     "CATE": "adaptinf.inference.cate",
+    "ConfidenceSequence": "adaptinf.inference.sequence",
     "Contrast": "adaptinf.inference.arms",
+    "PolicyContrast": "adaptinf.inference.policy",
+    "PolicySnapshots": "adaptinf.inference.snapshots",
+    "PolicyValue": "adaptinf.inference.policy",
     "PrivacyGuarantee": "adaptinf.guarantee",
     "bias_bound": "adaptinf.inference.bias",
     "correct_pvalues": "adaptinf.inference.maxinfo",
