@@ -168,7 +168,8 @@ class ConfidenceSequence:
             For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
             advance; by default 1000.
         start : int, optional
-            For the asymptotic sequence: number of scores before which it excludes nothing, by default 100.
+            For the asymptotic sequence: number of rewards before which it excludes nothing, by default 100.
+            Those of the arm count, of a contrast's rarer arm, or of the arms that a policy takes.
         null : float
             Value that the quantities are tested against.
 
@@ -277,7 +278,7 @@ def _notes(target: str, settings: Settings) -> tuple[str, ...]:
         )
     if settings.method == "asymptotic":
         notes.append(
-            f"The sequence starts at {settings.start} scores; its error from there on is alpha only in the "
+            f"The sequence starts at {settings.start} rewards; its error from there on is alpha only in the "
             "limit of a late start."
         )
     elif settings.sigma is not None:

@@ -27,7 +27,7 @@ from adaptinf.inference.sequence_sides import (
     betting_side,
 )
 from adaptinf.inference.sequence_wealth import mixture_scale
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -60,7 +60,7 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
     mirror = 1.0 if settings.bounded else 0.0
     if settings.estimator == "sample-mean":
         scores = [arm_scores(log.arrays.action, reward, code, mirror) for code in quantity.codes]
-        tracks = [_track(x, settings, settings.low, settings.width) for x in scores]
+        tracks = [_track(x, _ordinals(len(x.lower)), settings, settings.low, settings.width) for x in scores]
         spread = [_std_error(x.lower) * settings.width for x in scores]
         pulls = float(min(len(x.lower) for x in scores))
         if len(tracks) == 1:
@@ -71,7 +71,7 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
     total = weights.positive - weights.negative
     span = (weights.positive + weights.negative) if settings.bounded else 1.0
     origin = settings.low * total - (settings.width * weights.negative if settings.bounded else 0.0)
-    track = _track(own, settings, origin, settings.width * span)
+    track = _track(own, _rewards_used(log, quantity), settings, origin, settings.width * span)
     middle = 0.5 * (own.lower + mirror - own.upper)
     return track, _std_error(middle) * settings.width * span, _effective_size(log, quantity)
 
@@ -99,19 +99,19 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
     return Scores(score, mirror - score, *score_floors(weights, outcome, smallest), counts)
 
 
-def _track(scores: Scores, settings: Settings, origin: float, width: float) -> SingleTrack:
+def _track(scores: Scores, clock: IntArray, settings: Settings, origin: float, width: float) -> SingleTrack:
     mirror = 1.0 if settings.bounded else 0.0
-    lower, upper = _sides(scores, settings)
+    lower, upper = _sides(scores, clock, settings)
     middle = 0.5 * (scores.lower + mirror - scores.upper)
     mean = np.cumsum(middle) / np.arange(1.0, len(middle) + 1.0)
     shares = 2.0 if settings.method in ("betting", "empirical-bernstein") else 1.0
     return SingleTrack(lower, upper, mirror, origin, width, shares, mean, scores.counts)
 
 
-def _sides(scores: Scores, settings: Settings) -> tuple[Side, Side]:
+def _sides(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
     alpha, lowest = settings.alpha, 0.0 if settings.bounded else -math.inf
     if settings.method == "asymptotic":
-        tuning = alpha, settings.t_opt, settings.start, lowest
+        tuning = clock, alpha, settings.t_opt, settings.start, lowest
         return asymptotic_side(scores.lower, *tuning), asymptotic_side(scores.upper, *tuning)
     if settings.method == "normal-mixture":
         each = _variances(scores, settings)
@@ -130,6 +130,19 @@ def _variances(scores: Scores, settings: Settings) -> FloatArray:
     assert scores.lower_floor is not None
     assert scores.upper_floor is not None
     return np.asarray(0.25 * (1.0 - scores.lower_floor - scores.upper_floor) ** 2, dtype=np.float64)
+
+
+def _ordinals(count: int) -> IntArray:
+    return np.arange(1, count + 1, dtype=np.int64)
+
+
+def _rewards_used(log: AdaptiveLog, quantity: Quantity) -> IntArray:
+    """Rewards that the scores rest on after each round; for a contrast those of the rarer arm."""
+    action = log.arrays.action
+    if quantity.codes:
+        pulls = [np.cumsum(action == code) for code in quantity.codes]
+        return np.asarray(np.min(pulls, axis=0), dtype=np.int64)
+    return np.cumsum(quantity.weights.arms[np.arange(log.n_rounds), action] != 0.0).astype(np.int64)
 
 
 def _effective_size(log: AdaptiveLog, quantity: Quantity) -> float:

@@ -59,7 +59,7 @@ class Settings:
     t_opt : float
         Number of scores at which mixtures are narrowest.
     start : int
-        First number of scores of the asymptotic sequence.
+        Number of rewards at which the asymptotic sequence starts.
     low, width : float
         Rewards are taken minus `low` over `width`.
     bounded : bool

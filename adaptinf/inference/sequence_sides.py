@@ -176,30 +176,34 @@ def betting_side(score: FloatArray, floor: FloatArray, alpha: float) -> BettingS
     return BettingSide(own, plug_in_bets(variance, alpha), np.ascontiguousarray(floor, dtype=np.float64))
 
 
-def asymptotic_side(score: FloatArray, alpha: float, t_opt: float, start: int, lowest: float) -> MixtureSide:
+def asymptotic_side(
+    score: FloatArray, clock: IntArray, alpha: float, t_opt: float, start: int, lowest: float
+) -> MixtureSide:
     """Normal mixture with the running variance of the scores in place of a known one.
 
     Parameters
     ----------
     score : ndarray, shape (n,)
         Scores.
+    clock : ndarray of int64, shape (n,)
+        Number of rewards that the scores so far rest on; where these are arms' own, the number of scores.
     alpha : float
         Level that it is tuned for.
     t_opt : float
         Number of scores at which it is narrowest.
     start : int
-        Number of scores before which it says nothing.
+        Number of rewards before which it says nothing.
     lowest : float
         Smallest possible mean, or minus infinity.
 
     Returns
     -------
     MixtureSide
-        Its scale rests on the variance when the sequence starts: the first number of scores, at least
-        `start`, by which they have varied.
+        Its scale rests on the variance when the sequence starts: the first number of scores, with at least
+        `start` rewards, by which they have varied.
     """
     t = np.arange(1.0, len(score) + 1.0)
-    variance = np.where(t >= start, t * running_variance(score), 0.0)
+    variance = np.where(clock >= start, t * running_variance(score), 0.0)
     known = np.flatnonzero(variance > 0.0)
     first = variance[known[0]] / t[known[0]] if len(known) else 1.0
     return MixtureSide(score, variance, mixture_scale(first * t_opt, alpha), lowest)

@@ -362,7 +362,7 @@ def test_asymptotic_sequence_as_published(estimator: str) -> None:
         mean = sum(x[:n]) / n
         variance = sum((value - mean) ** 2 for value in x[:n]) / n
         low, high = limits[-1]
-        if n >= start:
+        if (n if estimator == "sample-mean" else count(log, 0, n)) >= start:
             fixed = fixed or variance
             # rho^2 = (-W(-alpha^2/e) - 1)/(sigma^2 t_opt), with W from its own equation
             u = 10.0
