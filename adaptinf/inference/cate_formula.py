@@ -64,7 +64,14 @@ class CovariateModel:
         """
         import pandas as pd
 
-        return _matrix(subject, self.formula, self.spec, pd.DataFrame(frame))[0]
+        try:
+            table = pd.DataFrame(frame)
+        except (ValueError, TypeError) as error:
+            problem = (
+                f"covariates must be a frame, or columns of values, one row a prediction: {_text(error)}"
+            )
+            raise ParameterError(subject, [problem]) from None
+        return _matrix(subject, self.formula, self.spec, table)[0]
 
 
 def covariate_model(subject: str, formula: Any, log: AdaptiveLog) -> CovariateModel:

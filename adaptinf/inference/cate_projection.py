@@ -135,8 +135,8 @@ class CATEProjection:
     age        0.09  0.11
     >>> result.predict({"age": [20.0, 60.0]}).round(1)
        effect  std_error  low  high
-    0    -2.1        0.1 -2.3  -1.9
-    1     1.9        0.1  1.7   2.1
+    0    -2.0        0.1 -2.2  -1.7
+    1     2.1        0.1  1.9   2.3
     """
 
     def __init__(
