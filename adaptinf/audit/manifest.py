@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-import adaptinf
 from adaptinf.audit.fingerprint import fingerprint
 from adaptinf.audit.shards import write_json
 from adaptinf.compilation import package_hash
@@ -23,13 +22,12 @@ __all__ = ["FILE", "described", "differences", "identity", "read_manifest", "set
 
 FILE = "manifest.json"
 _FORMAT = 1
-_PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow")
+_PACKAGES = ("adaptinf", "numpy", "scipy", "numba", "pandas", "pyarrow")
 
 
 def versions() -> dict[str, str]:
     """Versions of whatever the numbers, or the bytes of the tables, depend on."""
-    found = {"adaptinf": adaptinf.__version__, "sources": package_hash()[:16]}
-    found["python"] = ".".join(platform.python_version_tuple()[:2])
+    found = {"sources": package_hash()[:16], "python": ".".join(platform.python_version_tuple()[:2])}
     return {**found, **{name: str(import_module(name).__version__) for name in _PACKAGES}}
 
 
