@@ -149,7 +149,7 @@ class ArmMeans:
         """
         check_test("ArmMeans.fit", test, null, arm_error)
         asked = (estimator, weights, decay)
-        fit = _fit("ArmMeans.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
+        fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
         kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
@@ -278,7 +278,7 @@ class Contrast:
             refused = {"weights": weights, "decay": decay, "outcome": outcome, "ridge": ridge}
             return self._batched(test, null, [name for name, value in refused.items() if value is not None])
         asked = (estimator, weights, decay)
-        fit = _fit("Contrast.fit", self.log, self._codes, asked, outcome, ridge, arm_error)
+        fit = _fit("Contrast.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
         kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         difference, std_error, df = fit.difference(0, 1)
@@ -368,6 +368,7 @@ def _fit(
     log: AdaptiveLog,
     codes: IntArray,
     asked: tuple[str | None, str | None, float | None],
+    test: str,
     outcome: Any,
     ridge: float | None,
     arm_error: str,
@@ -375,6 +376,8 @@ def _fit(
     """Choice of estimator, weights and outcome model, and the fit; warns of tiny propensities."""
     estimator, weights, decay = asked
     augmented = outcome is not None or ridge is not None
+    if test == "exact" and not augmented and asked == (None, None, None):
+        estimator = "sample-mean"  # exact tests are of sample means
     if augmented and estimator not in (None, "aipw"):
         raise ParameterError(subject, [f"outcome and ridge belong to aipw, not to {estimator}"])
     choice = choose(subject, log, codes, "aipw" if augmented else estimator, weights, decay)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arm_rules import ways_out
+from adaptinf.inference.choice import refuse_by_context
 from adaptinf.inference.mean_student import NORMAL, SMALLEST_TAIL, MeanStudent
 from adaptinf.inference.tails import log_normal_tail, normal_quantile
 from adaptinf.typing import FloatArray, IntArray
@@ -192,10 +194,12 @@ def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[B
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
     the first is large can double the error. So an adaptive log with such batches is refused.
     """
-    method, others = "batched", ["aipw", "alee", "sample-mean"]
-    batch = log.arrays.batch
+    refuse_by_context(log, codes, "batched")
+    method, batch = "batched", log.arrays.batch
     if batch is None:
-        raise InvalidForLog(method, "it needs batches, and the log has none (give batch=)", others)
+        raise InvalidForLog(
+            method, "it needs batches, and the log has none (give batch=)", ways_out(log, codes)
+        )
     found = batch_contrasts(batch, log.arrays.action, log.arrays.reward, int(codes[0]), int(codes[1]))
     keep = (found.treated > 0) & (found.control > 0) & (found.df > 0)
     missing = np.flatnonzero(~keep)
@@ -211,7 +215,7 @@ def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[B
             f"{what}; which ones can depend on earlier batches' rewards, so that leaving them out would bend "
             "the law of the statistic"
         )
-        raise InvalidForLog(method, reason if np.any(keep) else what, others)
+        raise InvalidForLog(method, reason if np.any(keep) else what, ways_out(log, codes))
     return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
 
 
