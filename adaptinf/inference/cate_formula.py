@@ -50,7 +50,7 @@ class CovariateModel:
         ----------
         subject : str
             What was called.
-        frame : DataFrame, or mapping of name to values
+        frame : DataFrame of pandas or polars, or mapping of name to values
             Covariates by the names in the formula.
 
         Returns
@@ -65,7 +65,7 @@ class CovariateModel:
         import pandas as pd
 
         try:
-            table = pd.DataFrame(frame)
+            table = frame.to_pandas() if hasattr(frame, "to_pandas") else pd.DataFrame(frame)
         except (ValueError, TypeError) as error:
             problem = (
                 f"covariates must be a frame, or columns of values, one row a prediction: {_text(error)}"

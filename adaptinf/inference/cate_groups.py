@@ -220,6 +220,8 @@ class GroupResults(Results):
             notes = (*notes, "By intervals of all groups at alpha/G each that have no effect in common.")
             return HeterogeneityTest("intervals", math.nan, len(kept) - 1, math.nan, log_p, kept, notes)
         center, variance, df = (part[usable] for part in self._moments())
+        if isinstance(self.reference, DifferenceReference) and np.any(self.reference.difference.adjusted):
+            notes = (*notes, "Groups with the Agresti-Caffo adjustment enter with their adjusted difference.")
         statistic, numerator, denominator = equal_effects(center, variance, df)
         if test == "chi2" or (test == "auto" and math.isinf(denominator)):
             q = numerator * (len(kept) - 1)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["CATEProjection", "ProjectionResults"]
 
 _WEIGHTS = ("uniform", "sqrt", "two-point")
+_GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
 _SUBJECT = "CATEProjection.fit"
 
 
@@ -208,6 +209,7 @@ class CATEProjection:
         """
         _check(weights, decay, covariance, null, keep_scores)
         log, names = self.log, self._covariates.names
+        propensity = self._own_propensity()
         rounds = weightable_rounds(log, self._marked, self._pair)
         both = arm_propensities(log, self._pair)
         kept = np.flatnonzero(rounds.keep)
@@ -223,7 +225,7 @@ class CATEProjection:
         chosen = indicators(log.arrays.action, self._pair)[kept]
         self._check_arms(chosen)
         model = outcome_model(_SUBJECT, log, self._pair, outcome, ridge)
-        reward, own = log.arrays.reward[kept], self._own_propensity()[kept]
+        reward, own = log.arrays.reward[kept], propensity[kept]
         predicted = (
             model.values[kept] if isinstance(model.values, np.ndarray) else running_means(chosen, reward)
         )
@@ -268,7 +270,7 @@ class CATEProjection:
         propensity = self.log.arrays.propensity
         if propensity is not None:
             return propensity
-        raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [])
+        raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [_GROUPS])
 
     def _saturated(self, keep: BoolArray) -> bool:
         """Whether the formula gives every combination of contexts its own effect."""

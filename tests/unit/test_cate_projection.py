@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -119,6 +120,8 @@ def test_predictions_are_linear_combinations_of_the_coefficients():
     np.testing.assert_allclose(predicted["std_error"], test.std_error, rtol=1e-10)
     np.testing.assert_allclose(predicted[["low", "high"]], test.conf_int(0.1), rtol=1e-9)
     assert list(predicted.index) == ["a", "b"]
+    other = result.predict(pl.DataFrame(frame), alpha=0.1)
+    np.testing.assert_array_equal(other, predicted)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +211,13 @@ def test_three_arms_with_the_chosen_propensity_alone_allow_uniform_weights_only(
         model.fit(weights="sqrt")
     with pytest.raises(ParameterError, match="name treatment= and control="):
         CATE.from_formula("~ age", user_log(frame, **columns))
+
+
+def test_projections_need_propensities():
+    frame = user_frame()
+    log = AdaptiveLog(frame, action="arm", reward="score", context=["age"])
+    with pytest.raises(InvalidForLog, match=r"the log has none; possible here: CATE\(log, by="):
+        CATE.from_formula("~ age", log).fit()
 
 
 def test_missing_arms_and_flat_scores_are_said():
