@@ -23,6 +23,7 @@ from adaptinf.inference.cate_checks import arm_pair
 from adaptinf.inference.cate_formula import CovariateModel, covariate_model
 from adaptinf.inference.cate_notes import estimated_propensities
 from adaptinf.inference.cate_rounds import arm_propensities, round_mask, weightable_rounds
+from adaptinf.inference.log_traits import floor_decay
 from adaptinf.inference.estimates import effective_size
 from adaptinf.inference.group_effects import group_codes
 from adaptinf.inference.outcomes import outcome_model
@@ -181,7 +182,8 @@ class CATEProjection:
             contexts by their propensities: they are the default only where the formula fits every combination
             of contexts its own effect (sqrt).
         decay : float, optional
-            Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance.
+            Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance. By
+            default the one that the log's design states.
         covariance : {"HC0", "HC1", "HC2", "HC3"}
             Sandwich of the martingale, or its corrections for small samples.
         outcome : str, mapping or array_like, optional
@@ -207,6 +209,8 @@ class CATEProjection:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if weights == "two-point" and decay is None:
+            decay = floor_decay(self.log)
         _check(weights, decay, covariance, null, keep_scores)
         log, names = self.log, self._covariates.names
         propensity = self._own_propensity()

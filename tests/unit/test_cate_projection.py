@@ -12,7 +12,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.cate import CATE
 from adaptinf.inference.cate_projection import CATEProjection
 from adaptinf.inference.projection import contrast_weights
-from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog, DesignRecord
 
 
 def user_frame(rounds=400, seed=0):
@@ -247,6 +247,13 @@ def test_everything_wrong_with_a_fit_is_said_at_once():
         model.fit(weights="two-point")
     with pytest.raises(ParameterError, match="decay belongs to two-point weights"):
         model.fit(weights="sqrt", decay=0.5)
+
+
+def test_two_point_weights_take_the_decay_that_the_design_states():
+    log = user_log(design=DesignRecord("Thompson", {"floor": (0.5, 0.3)}))
+    stated = CATE.from_formula("~ age", log).fit(weights="two-point")
+    given = CATE.from_formula("~ age", user_log()).fit(weights="two-point", decay=0.3)
+    np.testing.assert_array_equal(stated.params, given.params)
 
 
 def test_sqrt_weights_even_out_the_variance_of_the_scores():
