@@ -115,8 +115,9 @@ def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
-    """Tails below .3 that are no smaller than a float can be come from SciPy: with many degrees of freedom
-    the incomplete beta function would be taken so near to 1 that its argument has few digits left.
+    """Ordinary tails by SciPy, all others by the incomplete beta function in logs.
+
+    With many degrees of freedom the latter's argument is so near to 1 that it has few digits left.
     """
     result = np.empty(t.shape)
     with np.errstate(divide="ignore"):
