@@ -27,6 +27,7 @@ from adaptinf.inference.cate_notes import (
     empty_interval_notes,
     estimated_propensities,
     gap_notes,
+    warn_of_tiny,
     weight_notes,
 )
 from adaptinf.inference.cate_released import ReleasedEffects, released_effects
@@ -251,6 +252,7 @@ class CATE:
             len(self._terms),
             both[rounds.keep] if both is not None and weighted else None,
         )
+        warn_of_tiny("CATE.fit", self._terms, result.min_propensity, result.ess)
         notes = (
             *rounds.notes,
             "Outcome model: the arm's mean reward over the earlier rounds of its group among these. Student's"

@@ -21,11 +21,11 @@ from scipy import special
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.cate_checks import arm_pair
 from adaptinf.inference.cate_formula import CovariateModel, covariate_model
-from adaptinf.inference.cate_notes import estimated_propensities
+from adaptinf.inference.cate_notes import estimated_propensities, warn_of_tiny
 from adaptinf.inference.cate_rounds import arm_propensities, round_mask, weightable_rounds
-from adaptinf.inference.log_traits import floor_decay
 from adaptinf.inference.estimates import effective_size
 from adaptinf.inference.group_effects import group_codes
+from adaptinf.inference.log_traits import floor_decay
 from adaptinf.inference.outcomes import outcome_model
 from adaptinf.inference.projection import COVARIANCES, Projection, contrast_weights, weighted_projection
 from adaptinf.inference.reference import NormalReference
@@ -41,6 +41,7 @@ __all__ = ["CATEProjection", "ProjectionResults"]
 
 _WEIGHTS = ("uniform", "sqrt", "two-point")
 _GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
+_LOW = 0.05
 _SUBJECT = "CATEProjection.fit"
 
 
@@ -238,6 +239,7 @@ class CATEProjection:
         std_error, gaps = _standard_errors(fit, len(kept))
         size = effective_size(chosen * (weight / own)[:, None]).min()
         lowest = (own if both is None else both[kept]).min()
+        warn_of_tiny(_SUBJECT, ["the projection"], np.array([lowest]), np.array([size]))
         return ProjectionResults(
             model="CATE projection",
             estimands=tuple(
@@ -261,6 +263,7 @@ class CATEProjection:
                 _meaning(kind, saturated=saturated, complete=len(rounds.notes) == 1),
                 "Assumes contexts that do not depend on earlier rewards or actions, and an effect that does "
                 "not change over the rounds.",
+                *_low_propensity(lowest),
                 *_bare_columns(x, chosen, names),
                 *estimated_propensities(log),
                 *gaps,
@@ -321,6 +324,15 @@ def _meaning(kind: str, *, saturated: bool, complete: bool) -> str:
         f"{what}: valid if the formula holds exactly, or the propensities do not depend on the context. Else "
         "they estimate an approximation weighted by propensities that the log itself determined."
     )
+
+
+def _low_propensity(lowest: float) -> list[str]:
+    if lowest >= _LOW:
+        return []
+    return [
+        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may fall "
+        "short of their level. An outcome model that predicts well (outcome=) makes them count for less."
+    ]
 
 
 def _bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> list[str]:

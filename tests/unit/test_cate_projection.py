@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.cate import CATE
 from adaptinf.inference.cate_projection import CATEProjection
 from adaptinf.inference.projection import contrast_weights
@@ -247,6 +247,18 @@ def test_everything_wrong_with_a_fit_is_said_at_once():
         model.fit(weights="two-point")
     with pytest.raises(ParameterError, match="decay belongs to two-point weights"):
         model.fit(weights="sqrt", decay=0.5)
+
+
+def test_small_propensities_are_noted_and_tiny_ones_warned_of():
+    frame = user_frame()
+    frame.loc[5, ["p_new", "p_old", "arm"]] = [0.02, 0.98, "old"]
+    notes = " ".join(CATE.from_formula("~ age", user_log(frame)).fit().notes)
+    assert "Propensities as low as 0.02" in notes
+    frame.loc[5, ["p_new", "p_old"]] = [1e-6, 1 - 1e-6]
+    with pytest.warns(AdaptinfWarning, match=r"smallest propensity 1e-06, effective sample size \d"):
+        CATE.from_formula("~ age", user_log(frame)).fit()
+    with pytest.warns(AdaptinfWarning, match=r"site=\w: smallest propensity 1e-06"):
+        CATE(user_log(frame, context=["site"]), by="site").fit("aipw")
 
 
 def test_two_point_weights_take_the_decay_that_the_design_states():
