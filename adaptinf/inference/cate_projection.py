@@ -330,8 +330,8 @@ def _low_propensity(lowest: float) -> list[str]:
     if lowest >= _LOW:
         return []
     return [
-        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may fall "
-        "short of their level. An outcome model that predicts well (outcome=) makes them count for less."
+        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may "
+        "fall short of their level. An outcome model that predicts well (outcome=) makes them count for less."
     ]
 
 
