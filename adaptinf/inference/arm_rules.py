@@ -1,7 +1,7 @@
 """Which estimators of arm means and contrasts a log supports, in which order, and why.
 
 The one rule behind the default of ``ArmMeans(log).fit()``, the ways out that errors name, and `recommend`. It
-reads actions, propensities and contexts, and of the rewards only whether all of them are 0 or 1: a choice by
+reads actions, propensities and contexts, and of the rewards only whether all are 0 or 1: a choice by
 the estimates would spoil their intervals.
 """
 
@@ -23,6 +23,7 @@ from adaptinf.inference.log_traits import (
 )
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.mean_rules import mean_verdicts
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.inference.stable_designs import stability_of
 from adaptinf.inference.verdicts import Traits, Verdict
 from adaptinf.typing import IntArray
@@ -30,12 +31,17 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["BASELINE", "arm_verdicts", "first_valid", "score_refusal", "ways_out"]
+__all__ = ["BASELINE", "MIXED", "SMALL", "arm_verdicts", "first_valid", "score_refusal", "ways_out"]
 
 BASELINE = "sample-mean as a naive baseline, not valid under adaptivity"
-_WELL_ABOVE = 0.05
+SMALL = 0.05
+"""Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
 _CONSTANT = "an arm's mean and variance are the same whenever it is chosen"
 _PROPENSITIES = "the logged propensities are the design's own, and arm means stay the same"
+MIXED = (
+    "propensities depend on contexts, and weights made from them count contexts unequally: the estimate "
+    "would be of another mix of contexts"
+)
 _SHORTER = "alee with self-normalised errors"
 _NO_DECAY = "its weights need decay=, which the design does not state"
 _EVERY = "they need every arm's propensity at every round, and the log has the chosen arm's alone"
@@ -155,6 +161,7 @@ def _scores(traits: Traits, decay: float | None) -> list[Verdict]:
     log = traits.log
     stated = usable_decay(log) if decay is None else decay
     every = log.arrays.propensities is not None
+    free = is_context_free(log)
     falls = _falls(log, traits.codes) if not traits.score_refusal and traits.adaptive else False
     # Estimated propensities are one more assumption; without contexts ALEE makes fewer.
     later = 11.0 if traits.estimated and not log.context and not traits.refusal else 0.0
@@ -166,6 +173,8 @@ def _scores(traits: Traits, decay: float | None) -> list[Verdict]:
             reason = _EVERY
         if not reason and weights == "two-point" and stated is None:
             reason = _NO_DECAY
+        if not reason and weights != "uniform" and traits.refusal:
+            reason = MIXED
         for estimator, start in (("aipw", 10.0), ("ipw", 30.0)):
             name = f"{estimator} with {weights} weights"
             arguments: dict[str, Any] = {"estimator": estimator, "weights": weights}
@@ -175,10 +184,13 @@ def _scores(traits: Traits, decay: float | None) -> list[Verdict]:
                 found.append(Verdict(name, "not valid", start + place, arguments, reason))
                 continue
             why, warning, extra = _score_reason(traits, weights, falls)
+            rests = assumes
+            if not free and weights != "uniform":
+                rests, extra = f"{assumes}; propensities do not depend on contexts", extra + 5.0
             if estimator == "ipw":
                 why += "; without an outcome model, hence with longer intervals than aipw"
             found.append(
-                Verdict(name, "asymptotic", start + place + extra + later, arguments, why, assumes, warning)
+                Verdict(name, "asymptotic", start + place + extra + later, arguments, why, rests, warning)
             )
     return found
 
@@ -206,9 +218,9 @@ def _score_reason(traits: Traits, weights: str, falls: bool) -> tuple[str, str, 
 def _falls(log: AdaptiveLog, codes: IntArray) -> bool:
     arrays = log.arrays
     if arrays.propensities is not None:
-        return bool(arrays.propensities[:, codes].min(initial=1.0) < _WELL_ABOVE)
+        return bool(arrays.propensities[:, codes].min(initial=1.0) < SMALL)
     assert arrays.propensity is not None
-    return bool(arrays.propensity.min(initial=1.0) < _WELL_ABOVE)
+    return bool(arrays.propensity.min(initial=1.0) < SMALL)
 
 
 def _alee(traits: Traits) -> list[Verdict]:

@@ -205,11 +205,31 @@ class CATE:
             If the log does not support the estimator; it names the reason and what is valid.
         """
         self._check_arguments(estimator, pooled, weights, null)
+        try:
+            return self._fit(estimator, pooled, weights, float(null))
+        except InvalidForLog as error:
+            ways = [way for way in error.alternatives if self._runs(way)]
+            raise InvalidForLog(error.method, error.reason, ways) from None
+
+    def _runs(self, way: str) -> bool:
+        """Whether what an error offers is advice on the data, or an estimator that the log supports."""
+        estimator, _, rest = way.partition(" with ")
+        if estimator not in _ESTIMATORS:
+            return True
+        try:
+            self._fit(
+                estimator, False, rest.removesuffix(" weights") if estimator == "aipw" and rest else None, 0.0
+            )
+        except (InvalidForLog, ParameterError):
+            return False
+        return True
+
+    def _fit(self, estimator: str, pooled: bool, weights: str | None, null: float) -> GroupResults:
         if estimator == "released":
-            return self._released(float(null))
+            return self._released(null)
         if estimator == "aipw":
-            return self._aipw(weights, float(null))
-        return self._difference_in_means(pooled, float(null))
+            return self._aipw(weights, null)
+        return self._difference_in_means(pooled, null)
 
     def _difference_in_means(self, pooled: bool, null: float) -> GroupResults:
         log = self.log

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arm_rules import arm_verdicts, first_valid, score_refusal, ways_out
+from adaptinf.inference.arm_rules import MIXED, arm_verdicts, first_valid, score_refusal, ways_out
 from adaptinf.inference.log_traits import (
     decides_by_context,
     floor_decay,
@@ -18,6 +18,7 @@ from adaptinf.inference.log_traits import (
     is_binary,
     usable_decay,
 )
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "Choice",
     "arm_codes",
     "choose",
+    "decay_problems",
     "default_estimator",
     "floor_decay",
     "is_adaptive",
@@ -110,9 +112,9 @@ def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Ch
     Choice
         The first valid estimator of arm means by `recommend`. With every arm's propensity known and positive,
         AIPW with two-point weights where the design states how its propensity floor decays, else with sqrt
-        weights; otherwise sample means where the design does not adapt, or where their corrected columns
-        serve; AIPW with uniform weights where the log has contexts and the chosen arm's propensity; else
-        ALEE.
+        weights, or with uniform ones where propensities may depend on contexts. Otherwise sample means where
+        the design does not adapt, or where their corrected columns serve; AIPW with uniform weights where the
+        log has contexts and the chosen arm's propensity; else ALEE.
 
     Raises
     ------
@@ -194,6 +196,9 @@ def choose(
             "they need every arm's propensity at every round, and the log has the chosen arm's alone",
             list(dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])),
         )
+    if decides_by_context(log):
+        ways = dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])
+        raise InvalidForLog(f"{estimator} with {weights} weights", MIXED, list(ways))
     if weights == "sqrt":
         return Choice(estimator, weights)
     return Choice(estimator, weights, _decay(subject, log, decay))
@@ -226,7 +231,7 @@ def _by_context(log: AdaptiveLog, estimator: str, codes: IntArray) -> InvalidFor
 
 
 def _default_weights(log: AdaptiveLog) -> tuple[str, float | None]:
-    if log.arrays.propensities is None:
+    if log.arrays.propensities is None or not is_context_free(log):
         return "uniform", None
     decay = usable_decay(log)
     return ("sqrt", None) if decay is None else ("two-point", decay)
@@ -258,10 +263,25 @@ def _check_names(subject: str, estimator: str | None, weights: str | None, decay
     if decay is not None:
         if weights in ("uniform", "sqrt"):
             problems.append(f"decay belongs to two-point weights, not to {weights}")
-        if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
-            problems.append(f"decay must be in [0, 1), got {decay!r}")
+        problems += decay_problems(decay)
     if problems:
         raise ParameterError(subject, problems)
+
+
+def decay_problems(decay: Any) -> list[str]:
+    """What is wrong with the decay of a propensity floor.
+
+    Parameters
+    ----------
+    decay : float
+        As a user gave it.
+    """
+    if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
+        return [
+            "decay must be a number in [0, 1), the exponent of the propensity floor that was fixed before "
+            f"the data (never fitted on the log), got {decay!r:.60}"
+        ]
+    return []
 
 
 def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:

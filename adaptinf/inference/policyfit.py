@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arm_rules import ways_out
 from adaptinf.inference.cadr import cadr_fit, default_burn_in
 from adaptinf.inference.estimates import effective_size, weighted_means
 from adaptinf.inference.outcomes import Outcome, outcome_model
@@ -146,7 +147,7 @@ def policy_options(
         raise InvalidForLog(
             subject,
             "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-            ["ArmMeans with sample means, as a naive baseline, not valid under adaptivity"],
+            ways_out(log, np.arange(log.n_arms)),
         )
     outcomes = None
     if estimator != "ipw":

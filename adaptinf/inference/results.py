@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.adjustment import check_adjustment, log_adjusted
 from adaptinf.inference.joint import JointInference
 from adaptinf.inference.maxinfo import Correction
 from adaptinf.inference.reference import Reference
@@ -309,27 +310,47 @@ class Results(JointInference):
             columns["conf_high_corrected"] = corrected["high"].to_numpy()
         return pd.DataFrame(columns)
 
-    def summary(self, alpha: float = 0.05) -> ResultSummary:
+    def adjust(self, method: str = "holm", corrected: bool = True) -> pd.Series[float]:
+        """P-values adjusted for the number of terms.
+
+        Parameters
+        ----------
+        method : {"holm", "bh"}
+            Holm, or Benjamini and Hochberg.
+        corrected : bool
+            Whether to adjust the corrected p-values, where a correction is due.
+
+        Raises
+        ------
+        ParameterError
+            If the method is unknown.
+        """
+        check_adjustment("adjust", method)
+        return self._by_term(np.exp(log_adjusted(self, method, corrected)), f"p_value_{method}")
+
+    def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.
 
         Parameters
         ----------
         alpha : float
             One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"holm", "bh"}, optional
+            Also show p-values adjusted for the number of terms, after any correction.
 
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_latex()`` and ``as_html()`` give the other forms.
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
 
         Raises
         ------
         ParameterError
-            If alpha is not between 0 and 0.5.
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
         from adaptinf.inference.summary import summarise
 
-        return summarise(self, alpha)
+        return summarise(self, alpha, adjust)
 
     def __str__(self) -> str:
         return self.summary().as_text()

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.choice import choose
+from adaptinf.inference.log_traits import by_context_way
 from adaptinf.inference.results import check_alpha
 from adaptinf.inference.sequence_scores import Weights
 from adaptinf.parameters import choice_problem, count_problem, number_problem
@@ -112,6 +113,62 @@ def settle(
     InvalidForLog
         If the log does not support them.
     """
+    asked = (method, alpha, estimator, sigma, floor, t_opt, start)
+    try:
+        return _settled(log, quantities, *asked)
+    except InvalidForLog as error:
+        ways = _ways(log, quantities, method, float(alpha), error)
+        raise InvalidForLog(error.method, error.reason, ways) from None
+
+
+def _ways(
+    log: AdaptiveLog, quantities: tuple[Quantity, ...], method: str, alpha: float, error: InvalidForLog
+) -> list[str]:
+    """What an error offers: changes to the log or the call, and the sequences that do run."""
+    scale = "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known"
+    ways = [way for way in error.alternatives if way != scale]
+    if scale in error.alternatives and _runs(log, quantities, "normal-mixture", alpha, "sample-mean", 1.0):
+        ways.append(scale)
+    runs = {
+        (one, scores): _runs(log, quantities, one, alpha, scores)
+        for one in dict.fromkeys((method, "betting", "asymptotic"))
+        for scores in ESTIMATORS
+    }
+    same = [f"estimator={scores!r}" for (one, scores), fine in runs.items() if fine and one == method]
+    others = [
+        f"method={one!r}, estimator={scores!r}"
+        for (one, scores), fine in runs.items()
+        if fine and one != method
+    ]
+    return [*ways, *same, *others[:3]]
+
+
+def _runs(
+    log: AdaptiveLog,
+    quantities: tuple[Quantity, ...],
+    method: str,
+    alpha: float,
+    estimator: str,
+    sigma: float | None = None,
+) -> bool:
+    try:
+        _settled(log, quantities, method, alpha, estimator, sigma, None, None, None)
+    except (InvalidForLog, ParameterError):
+        return False
+    return True
+
+
+def _settled(
+    log: AdaptiveLog,
+    quantities: tuple[Quantity, ...],
+    method: str,
+    alpha: float,
+    estimator: str | None,
+    sigma: float | None,
+    floor: float | None,
+    t_opt: int | None,
+    start: int | None,
+) -> Settings:
     policy = not quantities[0].codes
     _check_arguments(method, alpha, estimator, sigma, floor, t_opt, start, policy)
     chosen = _estimator(log, quantities, estimator, policy)
@@ -176,10 +233,10 @@ def _estimator(
     codes = np.array(sorted({code for q in quantities for code in q.codes}), dtype=np.int64)
     try:
         choose("ConfidenceSequence.fit", log, codes, "sample-mean", None, None)
-    except InvalidForLog:
+    except InvalidForLog as error:
         if estimator is None and log.arrays.propensity is not None:
             return "ipw"
-        raise
+        raise InvalidForLog(error.method, error.reason, [by_context_way(log)]) from None
     return "sample-mean"
 
 
@@ -194,7 +251,6 @@ def _range(log: AdaptiveLog, method: str, estimator: str, sigma: float | None) -
             [
                 "AdaptiveLog(..., reward_range=) where the bounds hold by the nature of the rewards",
                 "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known",
-                "method='asymptotic'",
             ],
         )
     low, high = log.reward_range
@@ -212,21 +268,20 @@ def _check_propensities(
     log: AdaptiveLog, quantity: Quantity, method: str, estimator: str, floor: float | None
 ) -> None:
     subject = f"the {method} sequence on {estimator} scores"
-    own = ["estimator='sample-mean'"] if quantity.codes else []
     if log.arrays.propensity is None:
-        raise InvalidForLog(subject, "the log has no propensities", own)
+        raise InvalidForLog(subject, "the log has no propensities", [])
     if log.propensity_status == "estimated":
         reason = "its propensities are estimates, and the scores need the design's own"
-        raise InvalidForLog(subject, reason, own)
-    _check_positive(log, quantity.weights, subject, own)
+        raise InvalidForLog(subject, reason, [])
+    _check_positive(log, quantity.weights, subject)
     needs_floor = method == "normal-mixture" or (method != "asymptotic" and estimator == "aipw")
     if needs_floor and floor is None:
-        _check_predictable(log, quantity.weights, subject, own)
+        _check_predictable(log, quantity.weights, subject)
     if floor is not None:
         _check_floor(log, quantity.weights, floor)
 
 
-def _check_positive(log: AdaptiveLog, weights: Weights, subject: str, own: list[str]) -> None:
+def _check_positive(log: AdaptiveLog, weights: Weights, subject: str) -> None:
     arrays = log.arrays
     used = weights.arms != 0.0
     if arrays.propensities is not None:
@@ -240,15 +295,11 @@ def _check_positive(log: AdaptiveLog, weights: Weights, subject: str, own: list[
         arm = log.arms[int(np.argmax(impossible[rounds[0]]))]
         where = f"in {len(rounds)} of {log.n_rounds} rounds"
         reason = f"it weights arm {arm!r} where that could not be chosen, {where}"
-        raise InvalidForLog(subject, reason, own)
+        raise InvalidForLog(subject, reason, [])
 
 
-def _check_predictable(log: AdaptiveLog, weights: Weights, subject: str, own: list[str]) -> None:
-    ways = [
-        "floor=, a smallest propensity that the design guaranteed in advance",
-        "method='betting' or 'empirical-bernstein' with estimator='ipw', which needs no such bound",
-        *own,
-    ]
+def _check_predictable(log: AdaptiveLog, weights: Weights, subject: str) -> None:
+    ways = ["floor=, a smallest propensity that the design guaranteed in advance"]
     if log.arrays.propensities is None:
         reason = "its scores' bounds need every arm's propensity, and the log has the chosen arm's alone"
         raise InvalidForLog(subject, reason, ways)
@@ -257,7 +308,7 @@ def _check_predictable(log: AdaptiveLog, weights: Weights, subject: str, own: li
         raise InvalidForLog(subject, reason, ways)
     if weights.by_context and np.any(log.arrays.propensities <= 0.0):
         reason = "for a policy that changes from round to round every arm needs a positive propensity"
-        raise InvalidForLog(subject, reason, ways[1:])
+        raise InvalidForLog(subject, reason, [])
 
 
 def _check_floor(log: AdaptiveLog, weights: Weights, floor: float) -> None:
