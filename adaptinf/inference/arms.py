@@ -28,6 +28,7 @@ from adaptinf.inference.armfit import (
 from adaptinf.inference.armnotes import fit_notes
 from adaptinf.inference.batched import batched_fit, batched_notes, drifting_test, usable_batches
 from adaptinf.inference.choice import arm_codes, choose, default_estimator, is_adaptive
+from adaptinf.inference.efficiency import fit_efficiency
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.outcomes import outcome_model
 from adaptinf.inference.results import Estimand, LogFacts, Results
@@ -166,7 +167,12 @@ class ArmMeans:
             facts=LogFacts.of(self.log),
             null=null,
             correction=correction,
-            details={"pulls": fit.pulls, "ess": fit.ess, "min_propensity": fit.min_propensity},
+            details={
+                "pulls": fit.pulls,
+                "ess": fit.ess,
+                "min_propensity": fit.min_propensity,
+                **fit_efficiency(self.log, self._codes, fit, fit.std_error**2),
+            },
             notes=fit_notes(self.log, fit, kind, correction),
             scores=rows,
         )
@@ -206,11 +212,11 @@ class Contrast:
     ... )
     >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
     >>> result = Contrast(log, treatment="b", control="a").fit()
-    >>> result.params.round(3)
-    b - a    0.4
+    >>> result.params.round(2)
+    b - a    0.42
     Name: estimate, dtype: float64
     >>> result.estimator
-    'sample-mean'
+    'alee'
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
@@ -301,6 +307,7 @@ class Contrast:
                 "pulls_control": fit.pulls[1:],
                 "ess": fit.ess.min(keepdims=True),
                 "min_propensity": fit.min_propensity.min(keepdims=True),
+                **fit_efficiency(self.log, self._codes, fit, np.array([std_error**2])),
             },
             notes=fit_notes(self.log, fit, kind, correction),
             scores=rows,

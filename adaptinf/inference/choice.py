@@ -278,8 +278,8 @@ def decay_problems(decay: Any) -> list[str]:
     """
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
         return [
-            "decay must be a number in [0, 1), the exponent of the propensity floor that was fixed before "
-            f"the data (never fitted on the log), got {decay!r:.60}"
+            f"decay must be in [0, 1), got {decay!r:.60}: the exponent of the propensity floor, fixed before "
+            "the data and never fitted on the log"
         ]
     return []
 

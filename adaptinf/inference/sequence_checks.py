@@ -316,9 +316,18 @@ def _check_floor(log: AdaptiveLog, weights: Weights, floor: float) -> None:
     assert arrays.propensity is not None
     used: IntArray = np.flatnonzero(weights.by_context | np.any(weights.arms != 0.0, axis=0))
     if arrays.propensities is not None:
-        smallest = float(arrays.propensities[:, used].min())
+        lowest = arrays.propensities[:, used].min(axis=1)
     else:
-        smallest = float(arrays.propensity[np.isin(arrays.action, used)].min(initial=1.0))
+        lowest = np.where(np.isin(arrays.action, used), arrays.propensity, 1.0)
+    smallest = float(lowest.min(initial=1.0))
     if smallest < floor * (1.0 - _TOLERANCE):
         problem = f"floor must hold in every round, got {floor:g} where the log has a propensity {smallest:g}"
+        raise ParameterError("ConfidenceSequence.fit", [problem])
+    at = np.flatnonzero(lowest == floor)
+    if len(at) == 1 and at[0] < log.n_rounds - 1:
+        problem = (
+            f"floor = {floor:g} is the smallest propensity of this log, reached once in the middle: a floor "
+            "that was fitted on the log bounds nothing. Give the one that the design guaranteed before the "
+            "data (if it is this number, give one a little below)"
+        )
         raise ParameterError("ConfidenceSequence.fit", [problem])

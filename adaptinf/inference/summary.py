@@ -18,6 +18,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from adaptinf.inference.adjustment import ADJUSTMENTS, adjustment_note, check_adjustment, log_adjusted
+from adaptinf.inference.efficiency import efficiency_note
 from adaptinf.inference.results import check_alpha
 from adaptinf.inference.tables import (
     cell_widths,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results import Results
     from adaptinf.typing import FloatArray
 
-__all__ = ["ResultSummary", "escape_latex", "footer", "format_pvalue", "summarise"]
+__all__ = ["ResultSummary", "escape_latex", "footer", "format_number", "format_pvalue", "summarise"]
 
 _MIN_WIDTH = 78
 _FACT_GAP = "   "
@@ -203,6 +204,8 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
     notes += results.notes
+    lost = efficiency_note(results.details["efficiency"]) if "efficiency" in results.details else ""
+    notes += [lost] if lost else []
     facts = results.facts
     if facts.guarantee is not None:
         notes.append(_privacy_note(facts.guarantee, results.private))
@@ -251,8 +254,8 @@ def _coefficients(
     bottom = ["", "coef", "std err", letter, test, *limits]
     top = [""] * len(bottom)
     columns = [
-        [_number(x) for x in results.estimate],
-        [_number(x) for x in results.std_error],
+        [format_number(x) for x in results.estimate],
+        [format_number(x) for x in results.std_error],
         [_statistic(x) for x in results.tvalues],
         [format_pvalue(x) for x in results.log_pvalues],
         *_limit_columns(results.conf_int(alpha).to_numpy()),
@@ -287,7 +290,7 @@ def _facts(results: Results) -> list[list[str]]:
         ("Effective sample (min):", f"{np.nanmin(ess):.1f}" if np.any(np.isfinite(ess)) else "unknown"),
         (
             "Smallest propensity:",
-            _number(results.min_propensity) if results.min_propensity > 0 else "not used",
+            format_number(results.min_propensity) if results.min_propensity > 0 else "not used",
         ),
         ("Noise backend:", facts.noise or ("none" if facts.guarantee is None else "unknown")),
         ("Null:", f"{results.null:g}"),
@@ -323,7 +326,8 @@ def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:
     return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {guarantee.unit}"
 
 
-def _number(x: float) -> str:
+def format_number(x: float) -> str:
+    """Number for a table: four decimals, or an exponent where they would mislead."""
     if not math.isfinite(x):
         return str(float(x))
     size = abs(x)
@@ -341,4 +345,4 @@ def _level(x: float) -> str:
 
 
 def _limit_columns(limits: FloatArray) -> tuple[list[str], list[str]]:
-    return [_number(x) for x in limits[:, 0]], [_number(x) for x in limits[:, 1]]
+    return [format_number(x) for x in limits[:, 0]], [format_number(x) for x in limits[:, 1]]

@@ -130,8 +130,11 @@ class TestRunningRidge:
     def test_it_narrows_the_interval_and_looks_only_back(self) -> None:
         log = make_log(seed=2)
         plain = ArmMeans(log).fit("aipw", "sqrt")
-        fitted = ArmMeans(log).fit(outcome="running-ridge", keep_scores=True)
+        fitted = ArmMeans(log).fit(weights="sqrt", outcome="running-ridge", keep_scores=True)
         assert (fitted.estimator, fitted.weights) == ("aipw", "sqrt")
+        assert (
+            ArmMeans(log).fit(outcome="running-ridge").weights == "uniform"
+        )  # contexts may move propensities
         assert (fitted.bse < 0.8 * plain.bse).all()
         assert "ridge regression of the arm's earlier rewards on x, site, penalty 1" in " ".join(fitted.notes)
         assert fitted.scores is not None
