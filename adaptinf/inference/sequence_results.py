@@ -88,27 +88,29 @@ class SequenceResults(Results):
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True).sort_values("t", kind="stable", ignore_index=True)
 
-    def summary(self, alpha: float = 0.05) -> ResultSummary:
+    def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results after the last round.
 
         Parameters
         ----------
         alpha : float
             One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"holm", "bh"}, optional
+            Also show p-values adjusted for the number of terms.
 
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_latex()`` and ``as_html()`` give the other forms.
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
 
         Raises
         ------
         ParameterError
-            If alpha is not between 0 and 0.5.
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
         from adaptinf.inference.summary import ResultSummary, summarise
 
-        plain = summarise(self, alpha)
+        plain = summarise(self, alpha, adjust)
         kind = "exact" if self.reference.exact else "an approximation for long logs"
         first = f"P-values and intervals: {self.reference.name}, {kind}, valid at any time."
         return ResultSummary(plain.title, plain.tables, (first, *plain.notes[1:]))

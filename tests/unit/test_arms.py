@@ -114,7 +114,12 @@ class TestRefusals:
     def test_stabilised_weights_need_every_propensity(self, weights: str) -> None:
         with pytest.raises(InvalidForLog, match="every arm's propensity at every round") as caught:
             ArmMeans(make_log("chosen", design=FLOOR)).fit("aipw", weights)
-        assert caught.value.alternatives == ("aipw with uniform weights", "alee", "ipw with uniform weights", NAIVE)
+        assert caught.value.alternatives == (
+            "aipw with uniform weights",
+            "alee",
+            "ipw with uniform weights",
+            NAIVE,
+        )
 
     @pytest.mark.parametrize("design", [ConSE(), DPConSE(epsilon=1.0)])
     @pytest.mark.parametrize("estimator", [None, "sample-mean"])

@@ -75,6 +75,12 @@ def test_the_summary_shows_it(method: str, word: str) -> None:
     assert "Holm" not in result.summary().as_text()
 
 
+def test_sequences_are_adjusted_too() -> None:
+    result = ConfidenceSequence(private()).fit("betting", null=0.5)
+    np.testing.assert_allclose(result.adjust("holm"), holm(result.pvalues.to_numpy()), rtol=1e-9)
+    assert "Holm: the p-values of 3 terms" in " ".join(result.summary(adjust="holm").as_text().split())
+
+
 def test_unknown_adjustments() -> None:
     result = ArmMeans(private()).fit("alee")
     for call in (lambda: result.adjust("sidak"), lambda: result.summary(adjust="fdr")):
