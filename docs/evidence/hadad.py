@@ -39,7 +39,7 @@ PAGE = """\
 # Weighted means under Thompson sampling
 
 Command: `python docs/evidence/hadad.py{flags}`. Seed: {seed}. Date: {today}. {runs:,} replications a row;
-{minutes:.1f} minutes on {jobs} processes.
+{minutes:.1f} minutes on {jobs}.
 
 The setting of Hadad, Hirshberg, Zhan, Wager and Athey (2021): three arms, rewards uniform within 1 of the
 arm's mean; Thompson sampling with a normal prior N(0, 1), 5 initial rounds an arm on average, 100 draws a
@@ -199,7 +199,7 @@ def main() -> None:
             today=date.today().isoformat(),
             runs=runs,
             minutes=(time.perf_counter() - began) / 60.0,
-            jobs=options.jobs,
+            jobs=f"{options.jobs} processes" if options.jobs > 1 else "one process",
             error=math.sqrt(0.25 * 0.75 / runs),
             contrast=table(contrast),
             worst=table(worst),
