@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
     from adaptinf.inference.cate import CATE
+    from adaptinf.inference.compare import compare
     from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
     from adaptinf.inference.policy import PolicyContrast, PolicyValue
+    from adaptinf.inference.recommend import recommend
     from adaptinf.inference.sequence import ConfidenceSequence
     from adaptinf.inference.snapshots import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
@@ -37,6 +39,7 @@ __all__ = [
     "__version__",
     "audit",
     "bias_bound",
+    "compare",
     "correct_pvalues",
     "corrected_level",
     "datasets",
@@ -49,6 +52,7 @@ __all__ = [
     "max_information",
     "privacy",
     "read_log",
+    "recommend",
     "theory",
 ]
 
@@ -73,12 +77,14 @@ _HOMES = {
     "PolicyValue": "adaptinf.inference.policy",
     "PrivacyGuarantee": "adaptinf.guarantee",
     "bias_bound": "adaptinf.inference.bias",
+    "compare": "adaptinf.inference.compare",
     "correct_pvalues": "adaptinf.inference.maxinfo",
     "corrected_level": "adaptinf.inference.maxinfo",
     "linear_bias": "adaptinf.inference.linear_bias",
     "linear_bias_bound": "adaptinf.inference.linear_bias",
     "max_information": "adaptinf.inference.maxinfo",
     "read_log": "adaptinf.log",
+    "recommend": "adaptinf.inference.recommend",
 }
 
 

@@ -13,15 +13,19 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.alee import ARM_ERRORS, alee_means
+from adaptinf.inference.arm_scores import score_estimates, score_rows
 from adaptinf.inference.choice import TESTS, Choice, is_adaptive, is_binary
 from adaptinf.inference.differences import BoundedDifferenceReference
-from adaptinf.inference.estimates import SampleMeans, sample_means, weighted_means, welch
+from adaptinf.inference.estimates import (
+    SampleMeans,
+    sample_means,
+    weighted_means,
+    welch,
+)
 from adaptinf.inference.outcomes import Outcome
 from adaptinf.inference.reference import BinomialReference, NormalReference, Reference, StudentReference
-from adaptinf.inference.scores import aipw_scores, indicators, ipw_scores, running_means
+from adaptinf.inference.scores import indicators
 from adaptinf.inference.small_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
-from adaptinf.inference.streams import streamed_means
-from adaptinf.inference.weights import sqrt_weights, two_point_weights, uniform_weights
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -177,20 +181,10 @@ def _sums(log: AdaptiveLog) -> FloatArray:
 
 
 def _fit_scores(log: AdaptiveLog, codes: IntArray, choice: Choice, outcome: Outcome | None) -> ArmFit:
-    arrays = log.arrays
     model = None
     if choice.estimator == "aipw":
         model = Outcome.running_mean() if outcome is None else outcome
-    means = streamed_means(
-        arrays.action,
-        arrays.reward,
-        np.ones(0) if arrays.propensity is None else arrays.propensity,
-        arrays.propensities,
-        codes,
-        weights=choice.weights or "uniform",
-        decay=choice.decay,
-        outcome=None if model is None else model.values,
-    )
+    means = score_estimates(log, codes, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
     return ArmFit(
         choice=choice,
@@ -230,28 +224,12 @@ def influence_rows(log: AdaptiveLog, codes: IntArray, fit: ArmFit) -> Mapping[st
         # The rows of an arm are scaled to its standard error, whichever of the possible ones it has.
         size = np.sqrt(np.einsum("tk,tk->k", residual, residual))
         return {"influence": residual * (fit.std_error / np.where(size > 0.0, size, np.nan))}
-    propensity = np.ones(0) if arrays.propensity is None else arrays.propensity
-    if fit.outcome is None:
-        scores = ipw_scores(chosen, arrays.reward, propensity)
-    else:
-        given = fit.outcome.values
-        predicted = running_means(chosen, arrays.reward) if isinstance(given, str) else given
-        scores = aipw_scores(chosen, arrays.reward, propensity, predicted)
-    every = None if arrays.propensities is None else arrays.propensities[:, codes]
-    weights = _weights(choice, every, log.n_rounds, len(codes))
+    scores, weights = score_rows(log, codes, choice, fit.outcome)
     return {
         "scores": scores,
         "weights": weights,
         "influence": weighted_means(scores, weights).influence,
     }
-
-
-def _weights(choice: Choice, propensities: FloatArray | None, n_rounds: int, n_arms: int) -> FloatArray:
-    if propensities is None or choice.weights == "uniform":
-        return uniform_weights(n_rounds, n_arms)
-    if choice.decay is None:
-        return sqrt_weights(propensities)
-    return two_point_weights(propensities, choice.decay)
 
 
 def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:

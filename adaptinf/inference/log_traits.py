@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.streams import impossible_rounds
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -105,11 +104,18 @@ def impossible(log: AdaptiveLog, codes: IntArray) -> IntArray:
     """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (k,)."""
     arrays = log.arrays
     if arrays.propensities is not None:
-        return impossible_rounds(arrays.propensities, codes)
+        return _rounds_without(arrays.propensities, codes)
     if arrays.propensity is None:
         return np.zeros(len(codes), dtype=np.int64)
     sure = np.bincount(arrays.action[arrays.propensity >= 1.0], minlength=log.n_arms)
     return np.asarray(sure.sum() - sure[codes], dtype=np.int64)
+
+
+def _rounds_without(propensities: FloatArray, codes: IntArray) -> IntArray:
+    """Number of rounds in which each arm has propensity 0, without an array of the size of `propensities`."""
+    if propensities.size == 0 or propensities.min() > 0.0:
+        return np.zeros(len(codes), dtype=np.int64)
+    return np.array([np.count_nonzero(propensities[:, code] <= 0.0) for code in codes], dtype=np.int64)
 
 
 def moves(log: AdaptiveLog) -> bool:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.compilation import compiled
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
@@ -191,11 +190,13 @@ def running_ridge(
     >>> running_ridge(action, reward, one, np.array([0]), 1.0).ravel()
     array([0., 1., 2.])
     """
+    from adaptinf.inference.outcomes_kernel import ridge_pass  # Numba is loaded when it is needed
+
     dimension = context.shape[1]
     inverse = np.zeros((len(codes), dimension, dimension))
     inverse[:] = np.eye(dimension) / penalty
     predicted = np.zeros((len(action), len(codes)))
-    _ridge_pass(
+    ridge_pass(
         action,
         np.ascontiguousarray(reward, dtype=np.float64),
         np.ascontiguousarray(context, dtype=np.float64),
@@ -206,40 +207,6 @@ def running_ridge(
         predicted,
     )
     return predicted
-
-
-@compiled
-def _ridge_pass(
-    action: IntArray,
-    reward: FloatArray,
-    context: FloatArray,
-    codes: IntArray,
-    inverse: FloatArray,
-    coefficient: FloatArray,
-    direction: FloatArray,
-    predicted: FloatArray,
-) -> None:
-    dimension = context.shape[1]
-    for t in range(action.shape[0]):
-        for j in range(codes.shape[0]):
-            value = 0.0
-            for a in range(dimension):
-                value += coefficient[j, a] * context[t, a]
-            predicted[t, j] = value
-        for j in range(codes.shape[0]):
-            if codes[j] != action[t]:
-                continue
-            scale = 1.0
-            for a in range(dimension):
-                direction[a] = 0.0
-                for b in range(dimension):
-                    direction[a] += inverse[j, a, b] * context[t, b]
-                scale += direction[a] * context[t, a]
-            error = (reward[t] - predicted[t, j]) / scale
-            for a in range(dimension):
-                coefficient[j, a] += direction[a] * error
-                for b in range(dimension):
-                    inverse[j, a, b] -= direction[a] * direction[b] / scale
 
 
 def foreseeing(

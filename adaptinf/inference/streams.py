@@ -11,52 +11,25 @@ experiments".
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.errors import ParameterError
+from adaptinf.inference.estimates import ROUNDING, ScoreMeans
 from adaptinf.inference.weights import two_point_shares
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["StreamedMeans", "impossible_rounds", "streamed_means"]
+__all__ = ["streamed_means"]
 
 _UNIFORM, _SQRT, _TWO_POINT = range(3)
 _WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
 _NOTHING, _RUNNING, _GIVEN = range(3)
-_ROUNDING = 1e-14
 _SUMS = 8
 _TOTAL, _SCORE, _PULLS, _REWARDS, _GAIN, _GAIN_SQUARES, _SMALLEST, _SMALLEST_CHOSEN = range(_SUMS)
 _STATE = 6
 _PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM = range(_STATE)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StreamedMeans:
-    """Weighted means of scores, and what tables show of them.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (k,)
-        Sum of weight times score over the sum of weights; NaN where no weight is positive.
-    covariance : ndarray, shape (k, k)
-        Estimated covariance matrix of the estimates.
-    pulls, successes : ndarray, shape (k,)
-        Number and sum of the arm's rewards.
-    ess : ndarray, shape (k,)
-        Effective sample sizes of weight over propensity among the arm's rounds.
-    min_propensity : ndarray, shape (k,)
-        Smallest propensity of the arm where all are known, else where it was chosen; NaN where that is none.
-    """
-
-    estimate: FloatArray
-    covariance: FloatArray
-    pulls: FloatArray
-    successes: FloatArray
-    ess: FloatArray
-    min_propensity: FloatArray
 
 
 class _Stream(NamedTuple):
@@ -84,7 +57,7 @@ def streamed_means(
     weights: str = "uniform",
     decay: float | None = None,
     outcome: FloatArray | str | None = "running-mean",
-) -> StreamedMeans:
+) -> ScoreMeans:
     """Estimate arm means from inverse-propensity scores.
 
     Parameters
@@ -107,7 +80,7 @@ def streamed_means(
 
     Returns
     -------
-    StreamedMeans
+    ScoreMeans
 
     Raises
     ------
@@ -132,12 +105,12 @@ def streamed_means(
     state[:] = 0.0
     _spread(stream, estimate, 1.0 / total, state, covariance)
     # Scores that are all the same leave nothing but the rounding of their mean.
-    constant = np.sqrt(np.diag(covariance)) <= _ROUNDING * np.abs(estimate)
+    constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
     covariance[constant, :] = covariance[:, constant] = 0.0
     missing = np.where(positive, 0.0, np.nan)
     smallest = sums[_SMALLEST if stream.propensities.shape[0] else _SMALLEST_CHOSEN]
     gain = sums[_GAIN_SQUARES]
-    return StreamedMeans(
+    return ScoreMeans(
         estimate=estimate + missing,
         covariance=covariance + missing[:, None] + missing[None, :],
         pulls=sums[_PULLS],
@@ -145,30 +118,6 @@ def streamed_means(
         ess=sums[_GAIN] ** 2 / np.where(gain > 0.0, gain, 1.0),
         min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
     )
-
-
-def impossible_rounds(propensities: FloatArray, codes: IntArray) -> IntArray:
-    """Number of rounds in which each arm has no positive propensity.
-
-    Parameters
-    ----------
-    propensities : ndarray, shape (T, K)
-        Propensities of all arms.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-
-    Examples
-    --------
-    >>> impossible_rounds(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0, 1]))
-    array([0, 1])
-    """
-    count = np.zeros(len(codes), dtype=np.int64)
-    _count_impossible(np.ascontiguousarray(propensities), codes, count)
-    return count
 
 
 def _stream(
@@ -307,11 +256,3 @@ def _spread(
             influence = state[_PROPENSITY, j]
             for k in range(size):
                 covariance[j, k] += influence * state[_PROPENSITY, k]
-
-
-@compiled
-def _count_impossible(propensities: FloatArray, codes: IntArray, count: IntArray) -> None:
-    for t in range(propensities.shape[0]):
-        for j in range(codes.shape[0]):
-            if not propensities[t, codes[j]] > 0.0:
-                count[j] += 1

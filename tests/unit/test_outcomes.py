@@ -11,9 +11,10 @@ import pytest
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.estimates import effective_size, weighted_means
+from adaptinf.inference.log_traits import impossible
 from adaptinf.inference.outcomes import context_matrix, running_ridge
 from adaptinf.inference.scores import aipw_scores, indicators, ipw_scores, running_means
-from adaptinf.inference.streams import impossible_rounds, streamed_means
+from adaptinf.inference.streams import streamed_means
 from adaptinf.inference.weights import sqrt_weights, two_point_weights, uniform_weights
 from adaptinf.log import AdaptiveLog, LogArrays
 
@@ -109,7 +110,14 @@ class TestStreams:
 
     def test_impossible_rounds_of_other_layouts(self) -> None:
         p = np.asfortranarray([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]])
-        assert impossible_rounds(p, np.array([1, 0])).tolist() == [0, 2]
+        arrays = LogArrays(
+            action=np.array([1, 0, 1]),
+            reward=np.zeros(3),
+            propensity=np.array([1.0, 0.5, 1.0]),
+            propensities=p,
+        )
+        log = AdaptiveLog.from_arrays(arrays, arms=(0, 1))
+        assert impossible(log, np.array([1, 0])).tolist() == [0, 2]
 
 
 class TestRunningRidge:
