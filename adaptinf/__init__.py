@@ -9,14 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adaptinf import audit, datasets, designs, errors, privacy, theory
+    from adaptinf import audit, datasets, designs, errors, formats, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
     from adaptinf.inference.bin_means import BinMeans
     from adaptinf.inference.cate import CATE
+    from adaptinf.inference.compare import compare
     from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
+    from adaptinf.inference.policy import PolicyContrast, PolicyValue
+    from adaptinf.inference.recommend import recommend
+    from adaptinf.inference.sequence import ConfidenceSequence
+    from adaptinf.inference.snapshots import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
 
@@ -27,22 +32,29 @@ __all__ = [
     "AdaptiveLog",
     "ArmMeans",
     "BinMeans",
+    "ConfidenceSequence",
     "Contrast",
+    "PolicyContrast",
+    "PolicySnapshots",
+    "PolicyValue",
     "PrivacyGuarantee",
     "__version__",
     "audit",
     "bias_bound",
+    "compare",
     "correct_pvalues",
     "corrected_level",
     "datasets",
     "designs",
     "environments",
     "errors",
+    "formats",
     "linear_bias",
     "linear_bias_bound",
     "max_information",
     "privacy",
     "read_log",
+    "recommend",
     "theory",
 ]
 
@@ -52,6 +64,7 @@ _MODULES = {
     "designs": "adaptinf.designs",
     "environments": "adaptinf.simulation.environments",
     "errors": "adaptinf.errors",
+    "formats": "adaptinf.formats",
     "privacy": "adaptinf.privacy",
     "theory": "adaptinf.theory",
 }
@@ -60,15 +73,21 @@ _HOMES = {
     "ArmMeans": "adaptinf.inference.arms",
     "BinMeans": "adaptinf.inference.bin_means",
     "CATE": "adaptinf.inference.cate",
+    "ConfidenceSequence": "adaptinf.inference.sequence",
     "Contrast": "adaptinf.inference.arms",
+    "PolicyContrast": "adaptinf.inference.policy",
+    "PolicySnapshots": "adaptinf.inference.snapshots",
+    "PolicyValue": "adaptinf.inference.policy",
     "PrivacyGuarantee": "adaptinf.guarantee",
     "bias_bound": "adaptinf.inference.bias",
+    "compare": "adaptinf.inference.compare",
     "correct_pvalues": "adaptinf.inference.maxinfo",
     "corrected_level": "adaptinf.inference.maxinfo",
     "linear_bias": "adaptinf.inference.linear_bias",
     "linear_bias_bound": "adaptinf.inference.linear_bias",
     "max_information": "adaptinf.inference.maxinfo",
     "read_log": "adaptinf.log",
+    "recommend": "adaptinf.inference.recommend",
 }
 
 

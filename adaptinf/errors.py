@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "AdaptinfError",
@@ -20,7 +21,18 @@ _ROWS_SHOWN = 10
 
 
 class AdaptinfError(Exception):
-    """Base of every error that adaptinf raises on purpose."""
+    """Base of every error that adaptinf raises on purpose; all of them can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickle would call the class with the finished text, whatever its arguments are.
+        return _restored, (type(self), self.args), self.__dict__ or None
+
+
+def _restored(kind: type[AdaptinfError], args: tuple[Any, ...]) -> AdaptinfError:
+    """An error as it was raised, without its own constructor; attributes follow as its state."""
+    error = kind.__new__(kind, *args)
+    super(AdaptinfError, error).__init__(*args)
+    return error
 
 
 class AdaptinfWarning(UserWarning):

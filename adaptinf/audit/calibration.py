@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
+from adaptinf.audit.engine import Chunk, Fit, LogCell, Simulated, each, spans
+from adaptinf.audit.measures import SHOWN, BlockSums, Key, add_runs, table_rows
+from adaptinf.audit.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import Estimand, Results, check_alpha
+from adaptinf.inference.results import check_alpha
 from adaptinf.parameters import count_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
-
 __all__ = ["Coverage", "Intervals", "coverage", "coverage_from_tallies", "true_value"]
 
-Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
 Intervals: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Estimates and lower and upper limits of many runs, each of shape (runs, terms)."""
 ArrayFit: TypeAlias = "Callable[[Replications], Mapping[str, Intervals]]"
 
-_BLOCKS_A_TASK = 16
-_COUNT, _COVERED, _BELOW, _ABOVE, _ERROR, _SQUARE, _WIDTH, _MISSING = range(8)
+_CHUNK = 16 * BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +38,7 @@ class Coverage:
     Attributes
     ----------
     frame : DataFrame
-        One row an analysis and term: truth, runs with an interval, runs without one, coverage with its
-        standard error, shares of runs whose interval lies wholly below or above the truth, bias with its
-        standard error, standard deviation of the estimates and mean width of the intervals.
+        One row an analysis and term, with the columns of `Study.frame` from `analysis` on.
     alpha : float
         One minus the nominal level.
     design, environment : str
@@ -65,52 +59,8 @@ class Coverage:
             f"{self.design} in {self.environment}\n{self.horizon:,} rounds, "
             f"{self.replications:,} replications, nominal coverage {1.0 - self.alpha:g}"
         )
-        return f"{head}\n{self.frame.to_string(index=False, float_format=lambda value: f'{value:.4f}')}"
-
-
-def true_value(estimand: Estimand, env: Environment) -> float:
-    """The value of an estimand in an environment.
-
-    Parameters
-    ----------
-    estimand : Estimand
-        Mean of an arm, contrast of two arms, effect within a group, or mean of an arm over a bin.
-    env : Environment
-        Where the truth is known.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ParameterError
-        If the environment has no such arm or group, or no averages over bins.
-
-    Examples
-    --------
-    >>> from adaptinf import environments
-    >>> true_value(Estimand("contrast", treatment=1, control=0), environments.BernoulliArms([0.25, 0.75]))
-    0.5
-    """
-    of_arm = estimand.kind in ("arm-mean", "bin-mean")
-    labels = [estimand.arm] if of_arm else [estimand.treatment, estimand.control]
-    unknown = [f"the environment has no arm {label!r}" for label in labels if label not in env.arms]
-    if estimand.kind == "cate" and estimand.group not in env.features:
-        unknown.append(f"the environment has no context {estimand.group!r}")
-    averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
-    if estimand.kind == "bin-mean" and averages is None:
-        unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
-    if unknown:
-        raise ParameterError("true_value", unknown)
-    codes = [env.arms.index(label) for label in labels]
-    if estimand.kind == "cate":
-        return float(env.effects(codes[0], codes[1])[env.features.index(estimand.group)])
-    if averages is not None and estimand.kind == "bin-mean":
-        edges = np.array(estimand.group, dtype=np.float64)
-        return float(averages(edges[None, :, 0], edges[None, :, 1])[0, codes[0]])
-    means = env.arm_means()[codes]
-    return float(means[0] if estimand.kind == "arm-mean" else means[0] - means[1])
+        rows = self.frame[["analysis", "term", "truth", *SHOWN]]
+        return f"{head}\n{rows.to_string(index=False, float_format=lambda value: f'{value:.4f}')}"
 
 
 def coverage(
@@ -170,15 +120,9 @@ def coverage(
     >>> result.frame["term"].tolist()
     ['0', '1']
     """
-
-    def task(start: int, stop: int, root: np.random.SeedSequence) -> _Sums:
-        sums = _Sums()
-        for log in design.logs(env, horizon, stop, root, start=start):
-            for name, result in _named(fit(log)).items():
-                _add_result(sums, name, result, env, alpha)
-        return sums
-
-    return _simulate(design, env, task, horizon, replications, rng, alpha, n_jobs)
+    root = _root(replications, rng, alpha)
+    cell = LogCell((repr(design), repr(env)), design, env, horizon, {"": fit}, alpha, root)
+    return _simulate(cell, design, env, horizon, replications, alpha, n_jobs)
 
 
 def coverage_from_tallies(
@@ -222,119 +166,64 @@ def coverage_from_tallies(
     ParameterError
         If a parameter is out of range.
     """
+    root = _root(replications, rng, alpha)
     values = np.atleast_1d(np.asarray(truth, dtype=np.float64))
     labels = [str(label) for label in (env.features or env.arms)]
     terms = labels if len(labels) == values.size else [str(code) for code in range(values.size)]
-
-    def task(start: int, stop: int, root: np.random.SeedSequence) -> _Sums:
-        sums = _Sums()
-        sims = design.replicate(env, horizon, stop, root, start=start)
-        for name, (estimate, low, high) in fit(sims).items():
-            for column, term in enumerate(terms):
-                part = (estimate[:, column], low[:, column], high[:, column])
-                sums.add((name, term, float(values[column])), *part)
-        return sums
-
-    return _simulate(design, env, task, horizon, replications, rng, alpha, n_jobs)
+    cell = _TallyCell(design, env, horizon, fit, tuple(zip(terms, values.tolist(), strict=True)), root)
+    return _simulate(cell, design, env, horizon, replications, alpha, n_jobs)
 
 
-class _Sums(dict[tuple[str, str, float], FloatArray]):
-    """Sums over runs by analysis, term and truth."""
+@dataclass(frozen=True, eq=False)
+class _TallyCell:
+    """An analysis of sums, for many runs at once; each term has a name and a true value."""
 
-    def add(
-        self, key: tuple[str, str, float], estimate: FloatArray, low: FloatArray, high: FloatArray
-    ) -> None:
-        truth = key[2]
-        known = np.isfinite(estimate) & ~np.isnan(low) & ~np.isnan(high)
-        estimate, low, high = estimate[known], low[known], high[known]
-        error = estimate - truth
-        parts = np.array(
-            [
-                known.sum(),
-                ((low <= truth) & (truth <= high)).sum(),
-                (high < truth).sum(),
-                (low > truth).sum(),
-                error.sum(),
-                np.square(error).sum(),
-                (high - low).sum(),
-                (~known).sum(),
-            ],
-            dtype=np.float64,
-        )
-        self.merge({key: parts})
+    design: Design
+    env: Environment
+    horizon: int
+    fit: ArrayFit
+    terms: tuple[tuple[str, float], ...]
+    root: np.random.SeedSequence
 
-    def merge(self, other: Mapping[tuple[str, str, float], FloatArray]) -> None:
-        for key, parts in other.items():
-            self[key] = self[key] + parts if key in self else parts
+    def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
+        chunk = Chunk(start, stop)
+        fits = self.fit(self.design.replicate(self.env, self.horizon, stop, self.root, start=start))
+        for first, last in spans(stop - start, BLOCK):
+            sums = BlockSums()
+            for name, numbers in fits.items():
+                keys = [Key(name, term, value, None) for term, value in self.terms]
+                add_runs(sums, keys, *(part[first:last] for part in numbers))
+            chunk.blocks.append(sums)
+        return chunk
 
 
-def _named(fitted: Results | Mapping[str, Results]) -> Mapping[str, Results]:
-    return {fitted.estimator: fitted} if isinstance(fitted, Results) else fitted
-
-
-def _add_result(sums: _Sums, name: str, result: Results, env: Environment, alpha: float) -> None:
-    limits = {name: result.reference.interval(math.log(alpha))}
-    if result.correction is not None:
-        corrected = result.correction.level(math.log(alpha))
-        limits[f"{name}, corrected"] = result.reference.interval(corrected)
-    for analysis, interval in limits.items():
-        for code, (estimand, term) in enumerate(zip(result.estimands, result.terms, strict=True)):
-            part = slice(code, code + 1)
-            key = (analysis, term, true_value(estimand, env))
-            sums.add(key, result.estimate[part], interval[part, 0], interval[part, 1])
-
-
-def _simulate(
-    design: Design,
-    env: Environment,
-    task: Callable[[int, int, np.random.SeedSequence], _Sums],
-    horizon: int,
-    replications: int,
-    rng: RandomSource | None,
-    alpha: float,
-    n_jobs: int,
-) -> Coverage:
+def _root(replications: Any, rng: RandomSource | None, alpha: float) -> np.random.SeedSequence:
     check_alpha("coverage", alpha)
     problems = count_problem("replications", replications)
     if problems:
         raise ParameterError("coverage", problems)
-    root = seed_sequence(rng)
-    spans = list(_spans(replications))
-    if n_jobs == 1 or len(spans) == 1:
-        parts = [task(start, stop, root) for start, stop in spans]
-    else:
-        parts = Parallel(n_jobs=n_jobs)(delayed(task)(start, stop, root) for start, stop in spans)
-    total = _Sums()
-    for part in parts:
-        total.merge(part)
-    frame = pd.DataFrame([_row(key, sums) for key, sums in total.items()])
+    return seed_sequence(rng)
+
+
+def _simulate(
+    cell: Simulated,
+    design: Design,
+    env: Environment,
+    horizon: int,
+    replications: int,
+    alpha: float,
+    n_jobs: int,
+) -> Coverage:
+    design._check(env, horizon, replications, None, 0)
+    tasks = [(0, start, stop) for start, stop in spans(replications, _CHUNK)]
+    chunks = {start: blocks for _, start, blocks in each([cell], tasks, _blocks, n_jobs=n_jobs)}
+    total = BlockSums()
+    for _, start, _ in tasks:
+        for block in chunks[start]:
+            total.merge(block)
+    frame = pd.DataFrame(table_rows(total))
     return Coverage(frame, alpha, repr(design), repr(env), int(horizon), int(replications))
 
 
-def _spans(replications: int) -> Iterator[tuple[int, int]]:
-    size = BLOCK * _BLOCKS_A_TASK
-    for start in range(0, replications, size):
-        yield start, min(start + size, replications)
-
-
-def _row(key: tuple[str, str, float], sums: FloatArray) -> dict[str, Any]:
-    name, term, truth = key
-    count = sums[_COUNT] if sums[_COUNT] > 0 else math.nan
-    covered = sums[_COVERED] / count
-    bias = sums[_ERROR] / count
-    sd = math.sqrt(max(sums[_SQUARE] / count - bias**2, 0.0)) if sums[_COUNT] > 0 else math.nan
-    return {
-        "analysis": name,
-        "term": term,
-        "truth": truth,
-        "runs": int(sums[_COUNT]),
-        "missing": int(sums[_MISSING]),
-        "coverage": covered,
-        "coverage_se": math.sqrt(covered * (1.0 - covered) / count),
-        "below": sums[_BELOW] / count,
-        "above": sums[_ABOVE] / count,
-        "bias": bias,
-        "bias_se": sd / math.sqrt(count),
-        "sd": sd,
-        "width": sums[_WIDTH] / count,
-    }
+def _blocks(index: int, chunk: Chunk) -> list[BlockSums]:
+    return chunk.blocks

@@ -210,8 +210,10 @@ class Design(ABC):
             Listing everything that does not fit, before anything is drawn.
         """
         self._check(env, horizon, replications, rng, start)
+        placed = self._placed(env)
+        promised = placed.guarantee(horizon, env.n_arms), placed.reward_guarantee(horizon, env.n_arms)
         for run in iterate_runs(self, env, horizon, start, replications, rng):
-            yield self._placed(env)._log(run, env, horizon)
+            yield placed._log(run, env, horizon, *promised)
 
     def replicate(
         self,
@@ -302,10 +304,16 @@ class Design(ABC):
             parameters={field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
         )
 
-    def _log(self, run: Run, env: Environment, horizon: int) -> AdaptiveLog:
+    def _log(
+        self,
+        run: Run,
+        env: Environment,
+        horizon: int,
+        guarantee: PrivacyGuarantee | None,
+        reward_guarantee: PrivacyGuarantee | None,
+    ) -> AdaptiveLog:
         record = run.record
         phases = tuple(dict.fromkeys(status.phase for status in self.round_statuses()))
-        guarantee = self.guarantee(horizon, env.n_arms)
         return AdaptiveLog.from_arrays(
             self._arrays(run, env, phases),
             arms=env.arms,
@@ -313,7 +321,7 @@ class Design(ABC):
             reward_range=env.reward_range,
             propensity_status="exact" if record.propensities.shape[1] else "absent",
             guarantee=guarantee,
-            reward_guarantee=self.reward_guarantee(horizon, env.n_arms),
+            reward_guarantee=reward_guarantee,
             design=self.record(),
             noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
             releases=self._releases(run.released, env),

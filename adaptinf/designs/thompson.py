@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Thompson"]
 
-_COUNT, _SUM, _PROBABILITY, _ROWS = 1, 2, 3, 4
+_COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _ROWS = 1, 2, 3, 4, 5, 6
 _SCALAR_COLUMNS = 8
 
 
@@ -48,8 +48,7 @@ def _posterior_draw(tables: _Tables, state: FloatArray, arm: int, source: Any) -
         successes = state[_SUM, arm]
         failures = state[_COUNT, arm] - successes
         return float(source.beta(tables.prior_first + successes, tables.prior_second + failures))
-    mean, variance = _normal_posterior(tables, state, arm)
-    return float(mean + math.sqrt(variance) * source.standard_normal())
+    return float(state[_MEAN, arm] + state[_SPREAD, arm] * source.standard_normal())
 
 
 @kernel
@@ -71,6 +70,9 @@ def _best_probabilities(tables: _Tables, state: FloatArray, source: Any) -> None
         return
     for arm in range(tables.n_arms):
         state[_PROBABILITY, arm] = 0.0
+        if not tables.beta_prior:
+            state[_MEAN, arm], variance = _normal_posterior(tables, state, arm)
+            state[_SPREAD, arm] = math.sqrt(variance)
     for _ in range(tables.draws):
         best = 0
         highest = -np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -10,25 +11,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
+from adaptinf.inference.alee import ARM_ERRORS, alee_means
+from adaptinf.inference.arm_scores import score_estimates, score_rows
 from adaptinf.inference.choice import TESTS, Choice, is_adaptive, is_binary
+from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.estimates import (
     SampleMeans,
-    WeightedMeans,
-    effective_size,
     sample_means,
     weighted_means,
     welch,
 )
-from adaptinf.inference.maxinfo import Correction, why_not
-from adaptinf.inference.scores import aipw_scores, indicators, ipw_scores, running_means
-from adaptinf.inference.weights import sqrt_weights, two_point_weights, uniform_weights
+from adaptinf.inference.outcomes import Outcome
+from adaptinf.inference.reference import BinomialReference, NormalReference, Reference, StudentReference
+from adaptinf.inference.scores import indicators
+from adaptinf.inference.small_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ArmFit", "check_test", "fit_arms", "fit_notes", "resolve_test"]
+__all__ = [
+    "TINY_PROPENSITY",
+    "ArmFit",
+    "check_test",
+    "difference_reference",
+    "fit_arms",
+    "influence_rows",
+    "mean_reference",
+    "resolve_test",
+    "warn_of_tiny_propensities",
+]
+
+TINY_PROPENSITY = 1e-4
+"""Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,16 +59,16 @@ class ArmFit:
         Whether they are sample means of a log that may be adaptive.
     labels : tuple of str
         The arms.
-    estimate, std_error, pulls, successes, ess, min_propensity : ndarray, shape (k,)
+    estimate, pulls, successes, ess, min_propensity : ndarray, shape (k,)
         By arm; `successes` is the sum of rewards.
     covariance : ndarray, shape (k, k)
         Of the estimates.
     sample : SampleMeans or None
         Of the k arms, for sample means.
-    weighted : WeightedMeans or None
-        For IPW and AIPW.
-    rows : mapping of str to ndarray, shape (T, k), or None
-        Scores and weights, for IPW and AIPW.
+    outcome : Outcome or None
+        The outcome model, for AIPW.
+    arm_error : str or None
+        Kind of standard error, for ALEE.
     """
 
     choice: Choice
@@ -65,8 +81,8 @@ class ArmFit:
     ess: FloatArray
     min_propensity: FloatArray
     sample: SampleMeans | None = None
-    weighted: WeightedMeans | None = None
-    rows: Mapping[str, FloatArray] | None = None
+    outcome: Outcome | None = None
+    arm_error: str | None = None
 
     @property
     def std_error(self) -> FloatArray:
@@ -78,12 +94,22 @@ class ArmFit:
         if self.sample is not None:
             return welch(self.sample, first, second)
         pair = [first, second]
-        if self.weighted is None or np.any(self.pulls[pair] == 0):
+        if np.any(self.pulls[pair] == 0):
             return math.nan, math.nan, math.nan
-        return *self.weighted.difference(first, second), float(self.pulls[pair].min() - 1.0)
+        contrast = np.array([1.0, -1.0])
+        variance = float(contrast @ self.covariance[np.ix_(pair, pair)] @ contrast)
+        size = math.sqrt(variance) if variance >= 0.0 else 0.0 if math.isfinite(variance) else math.nan
+        freedom = float(self.pulls[pair].min() - 1.0)
+        return float(self.estimate[first] - self.estimate[second]), size, freedom
 
 
-def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
+def fit_arms(
+    log: AdaptiveLog,
+    codes: IntArray,
+    choice: Choice,
+    outcome: Outcome | None = None,
+    arm_error: str = "conservative",
+) -> ArmFit:
     """Estimate the means of some arms.
 
     Parameters
@@ -94,17 +120,25 @@ def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
         The arms.
     choice : Choice
         A valid choice for these arms.
+    outcome : Outcome, optional
+        The outcome model of AIPW; the running mean by default.
+    arm_error : {"conservative", "self-normalised"}
+        Standard error of ALEE.
 
     Returns
     -------
     ArmFit
         NaN for arms that were never chosen.
     """
-    return (
-        _fit_samples(log, codes, choice)
-        if choice.estimator == "sample-mean"
-        else _fit_scores(log, codes, choice)
-    )
+    if choice.estimator == "sample-mean":
+        return _fit_samples(log, codes, choice)
+    if choice.estimator == "alee":
+        return _fit_equations(log, codes, choice, arm_error)
+    return _fit_scores(log, codes, choice, outcome)
+
+
+def _labels(log: AdaptiveLog, codes: IntArray) -> tuple[str, ...]:
+    return tuple(str(log.arms[code]) for code in codes)
 
 
 def _fit_samples(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
@@ -114,62 +148,119 @@ def _fit_samples(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
     return ArmFit(
         choice=choice,
         naive=is_adaptive(log),
-        labels=tuple(str(log.arms[code]) for code in codes),
+        labels=_labels(log, codes),
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=arrays.reward @ indicators(arrays.action, codes),
+        successes=_sums(log)[codes],
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         sample=sample,
     )
 
 
-def _fit_scores(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
-    arrays = log.arrays
-    propensity = np.ones(0) if arrays.propensity is None else arrays.propensity
-    every = None if arrays.propensities is None else arrays.propensities[:, codes]
-    chosen = indicators(arrays.action, codes)
-    if choice.estimator == "ipw":
-        scores = ipw_scores(chosen, arrays.reward, propensity)
-    else:
-        scores = aipw_scores(chosen, arrays.reward, propensity, running_means(chosen, arrays.reward))
-    weights = _weights(choice, every, log.n_rounds, len(codes))
-    weighted = weighted_means(scores, weights)
-    pulls = chosen.sum(axis=0)
-    never = np.where(pulls > 0, 0.0, np.nan)
-    observed = chosen / propensity[:, None]
+def _fit_equations(log: AdaptiveLog, codes: IntArray, choice: Choice, arm_error: str) -> ArmFit:
+    means = alee_means(log.arrays.action, log.arrays.reward, codes)
     return ArmFit(
         choice=choice,
         naive=False,
-        labels=tuple(str(log.arms[code]) for code in codes),
-        estimate=weighted.estimate + never,
-        covariance=weighted.covariance + never[:, None] + never[None, :],
-        pulls=pulls,
-        successes=arrays.reward @ chosen,
-        ess=effective_size(weights * observed),
-        min_propensity=_smallest(observed) if every is None else every.min(axis=0),
-        weighted=weighted,
-        rows={"scores": scores, "weights": weights},
+        labels=_labels(log, codes),
+        estimate=means.estimate,
+        covariance=np.diag(means.std_error(arm_error) ** 2),
+        pulls=means.count,
+        successes=_sums(log)[codes],
+        ess=means.ess,
+        min_propensity=np.full(len(codes), np.nan),
+        arm_error=arm_error,
     )
 
 
-def _weights(choice: Choice, propensities: FloatArray | None, n_rounds: int, n_arms: int) -> FloatArray:
-    if propensities is None or choice.weights == "uniform":
-        return uniform_weights(n_rounds, n_arms)
-    if choice.decay is None:
-        return sqrt_weights(propensities)
-    return two_point_weights(propensities, choice.decay)
+def _sums(log: AdaptiveLog) -> FloatArray:
+    sums = np.bincount(log.arrays.action, weights=log.arrays.reward, minlength=log.n_arms)
+    return np.asarray(sums, dtype=np.float64)
 
 
-def _smallest(observed: FloatArray) -> FloatArray:
-    """Smallest propensity of each arm where it was chosen; NaN where it never was."""
-    largest = observed.max(axis=0)
-    return np.where(largest > 0, 1.0 / np.where(largest > 0, largest, 1.0), np.nan)
+def _fit_scores(log: AdaptiveLog, codes: IntArray, choice: Choice, outcome: Outcome | None) -> ArmFit:
+    model = None
+    if choice.estimator == "aipw":
+        model = Outcome.running_mean() if outcome is None else outcome
+    means = score_estimates(log, codes, choice, model)
+    never = np.where(means.pulls > 0, 0.0, np.nan)
+    return ArmFit(
+        choice=choice,
+        naive=False,
+        labels=_labels(log, codes),
+        estimate=means.estimate + never,
+        covariance=means.covariance + never[:, None] + never[None, :],
+        pulls=means.pulls,
+        successes=means.successes,
+        ess=means.ess,
+        min_propensity=means.min_propensity,
+        outcome=model,
+    )
 
 
-def check_test(subject: str, test: str, null: object) -> None:
-    """Refuse an unknown test or a null that is no finite number.
+def influence_rows(log: AdaptiveLog, codes: IntArray, fit: ArmFit) -> Mapping[str, FloatArray]:
+    """What each round contributes to the error of each arm's estimate.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    codes : ndarray of int64, shape (k,)
+        The arms.
+    fit : ArmFit
+        Their fit.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (T, k)
+        ``"influence"``, and for IPW and AIPW also ``"scores"`` and ``"weights"``.
+    """
+    arrays, choice = log.arrays, fit.choice
+    chosen = indicators(arrays.action, codes)
+    if choice.estimator in ("sample-mean", "alee"):
+        residual = chosen * (arrays.reward[:, None] - fit.estimate)
+        # The rows of an arm are scaled to its standard error, whichever of the possible ones it has.
+        size = np.sqrt(np.einsum("tk,tk->k", residual, residual))
+        return {"influence": residual * (fit.std_error / np.where(size > 0.0, size, np.nan))}
+    scores, weights = score_rows(log, codes, choice, fit.outcome)
+    return {
+        "scores": scores,
+        "weights": weights,
+        "influence": weighted_means(scores, weights).influence,
+    }
+
+
+def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
+    """Warn where an estimate divides by propensities below `TINY_PROPENSITY`.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    fit : ArmFit
+        The fit.
+
+    Warns
+    -----
+    AdaptinfWarning
+        With the smallest propensity and the effective sample size of each such arm.
+    """
+    tiny = np.flatnonzero(fit.min_propensity < TINY_PROPENSITY)
+    if len(tiny) == 0:
+        return
+    found = "; ".join(
+        f"{fit.labels[j]}: smallest propensity {fit.min_propensity[j]:.2g}, effective sample size "
+        f"{fit.ess[j]:.1f} of {fit.pulls[j]:.0f} rewards"
+        for j in tiny
+    )
+    consequence = "a few rewards carry the estimate, and its normal interval may be far too short"
+    warnings.warn(f"{subject}: {found}; {consequence}.", AdaptinfWarning, stacklevel=4)
+
+
+def check_test(subject: str, test: str, null: object, arm_error: object = "conservative") -> None:
+    """Refuse an unknown test or kind of standard error, or a null that is no finite number.
 
     Parameters
     ----------
@@ -179,6 +270,8 @@ def check_test(subject: str, test: str, null: object) -> None:
         Member of `TESTS`.
     null : float
         Value to test against.
+    arm_error : str
+        Member of `ARM_ERRORS`.
 
     Raises
     ------
@@ -186,6 +279,8 @@ def check_test(subject: str, test: str, null: object) -> None:
         Listing what is wrong.
     """
     problems = []
+    if arm_error not in ARM_ERRORS:
+        problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {arm_error!r}")
     if test not in TESTS:
         problems.append(f"test must be one of {', '.join(TESTS)}, got {test!r}")
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
@@ -194,43 +289,8 @@ def check_test(subject: str, test: str, null: object) -> None:
         raise ParameterError(subject, problems)
 
 
-def resolve_test(log: AdaptiveLog, choice: Choice, test: str, *, corrected: bool) -> str:
+def resolve_test(log: AdaptiveLog, fit: ArmFit, test: str, *, corrected: bool) -> str:
     """Which test is used.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    choice : Choice
-        How means are estimated.
-    test : str
-        What was asked for.
-    corrected : bool
-        Whether a correction is due.
-
-    Returns
-    -------
-    str
-        ``"normal"``, ``"t"`` or ``"exact"``.
-
-    Raises
-    ------
-    InvalidForLog
-        If exact tests were asked for where there are none.
-    """
-    means = choice.estimator == "sample-mean"
-    if test == "exact" and not (means and is_binary(log.arrays.reward)):
-        reason = "they are of sample means" if not means else "they need rewards that are all 0 or 1"
-        raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
-    if test != "auto":
-        return test
-    if not means:
-        return "normal"
-    return "exact" if corrected and is_binary(log.arrays.reward) else "t"
-
-
-def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> tuple[str, ...]:
-    """Assumptions and reasons under a table.
 
     Parameters
     ----------
@@ -239,79 +299,73 @@ def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction |
     fit : ArmFit
         The fit.
     test : str
-        What `resolve_test` said.
-    correction : Correction or None
-        The one that is due.
+        What was asked for.
+    corrected : bool
+        Whether a correction is due.
 
     Returns
     -------
-    tuple of str
-        One entry a note.
+    str
+        ``"normal"``, ``"t"`` or ``"exact"``; or ``"few"`` where sample means of a design that does not adapt
+        have an arm with few successes or few failures.
+
+    Raises
+    ------
+    InvalidForLog
+        If exact tests were asked for where there are none.
     """
-    notes = _sample_notes(log, fit, test, correction) if fit.sample is not None else _score_notes(log, fit)
-    return (*notes, *_gaps(fit, test))
+    means = fit.sample is not None
+    if test == "exact" and not (means and is_binary(log.arrays.reward)):
+        reason = "they are of sample means" if not means else "they need rewards that are all 0 or 1"
+        raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
+    if test != "auto":
+        return test
+    if not means:
+        return "normal"
+    if not (corrected or not fit.naive) or not is_binary(log.arrays.reward):
+        return "t"
+    if corrected:
+        return "exact"
+    events = np.minimum(fit.successes, fit.pulls - fit.successes)
+    return "few" if np.any((events < FEW_EVENTS) & (fit.pulls > 0)) else "t"
 
 
-def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
-    notes = []
-    if not fit.naive:
-        notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
-    elif correction is not None:
-        notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
-    else:
-        notes.append("Sample means: not valid under adaptivity; a naive baseline.")
-    if log.context:
-        notes.append(
-            "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "
-            "only if the context had no part in the choice."
-        )
-    if fit.naive and log.design is None:
-        notes.append("The log does not name its design, which is therefore taken to be adaptive.")
-    if fit.naive and correction is None and log.guarantee is not None:
-        notes.append(f"No corrected columns: {why_not(log)}.")
-    if test == "exact":
-        notes.append("Exact tests assume independent 0/1 rewards with one success rate an arm.")
-    return notes
+def mean_reference(fit: ArmFit, kind: str) -> Reference:
+    """Distribution of the means.
+
+    Parameters
+    ----------
+    fit : ArmFit
+        The fit.
+    kind : str
+        What `resolve_test` said.
+    """
+    if kind in ("exact", "few"):
+        return BinomialReference(fit.successes, fit.pulls)
+    if kind == "t":
+        return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
+    return NormalReference(fit.estimate, fit.std_error)
 
 
-def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
-    choice = fit.choice
-    notes = [
-        "Assumes propensities given the past, positive in every round, and arm means that stay the same."
-    ]
-    if choice.estimator == "aipw":
-        notes.append("Outcome model: the arm's mean over earlier rounds.")
-    if log.propensity_status == "estimated":
-        notes.append(
-            "Propensities were estimated: that they are right is an assumption, their error is ignored."
-        )
-    if log.arrays.propensities is None:
-        notes.append(
-            "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
-        )
-    if choice.weights == "uniform" and is_adaptive(log):
-        notes.append(
-            "Uniform weights: not normal in general when propensities move with the data; sqrt and two-point "
-            "weights guard against that and need every arm's propensity."
-        )
-    if choice.weights == "two-point":
-        notes.append(f"Two-point weights: propensity floor of decay {choice.decay:g}.")
-    return notes
+def difference_reference(fit: ArmFit, kind: str, difference: float, std_error: float, df: float) -> Reference:
+    """Distribution of the first arm's mean minus the second's.
 
-
-def _gaps(fit: ArmFit, test: str) -> list[str]:
-    notes = [
-        f"{arm}: never chosen, so nothing is estimated."
-        for arm, n in zip(fit.labels, fit.pulls, strict=True)
-        if n == 0
-    ]
-    if test == "exact":
-        return notes
-    for arm, n, size in zip(fit.labels, fit.pulls, fit.std_error, strict=True):
-        if n == 1 and math.isnan(size):
-            notes.append(f"{arm}: chosen once, so it has no standard error.")
-        if size == 0.0:
-            notes.append(
-                f"{arm}: its rewards do not vary: no test or interval (exact ones need sample means)."
-            )
-    return notes
+    Parameters
+    ----------
+    fit : ArmFit
+        The fit.
+    kind : str
+        What `resolve_test` said.
+    difference, std_error, df : float
+        What ``fit.difference(0, 1)`` said.
+    """
+    if kind == "exact":
+        means = fit.successes / np.maximum(fit.pulls, 1.0)
+        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
+    if kind == "few":
+        counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
+        return DifferenceReference(agresti_caffo(*counts))
+    estimate, size = np.array([difference]), np.array([std_error])
+    return (
+        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
+    )

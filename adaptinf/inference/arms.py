@@ -4,29 +4,38 @@ References
 ----------
 Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
 experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy"
-(corrected tests of sample means).
+(corrected tests of sample means). Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.inference.armfit import ArmFit, check_test, fit_arms, fit_notes, resolve_test
-from adaptinf.inference.choice import arm_codes, choose, default_estimator
-from adaptinf.inference.differences import BoundedDifferenceReference
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.inference.reference import (
-    BinomialReference,
-    NormalReference,
-    Reference,
-    StudentReference,
+from adaptinf.errors import ParameterError
+from adaptinf.inference.armfit import (
+    ArmFit,
+    check_test,
+    difference_reference,
+    fit_arms,
+    influence_rows,
+    mean_reference,
+    resolve_test,
+    warn_of_tiny_propensities,
 )
+from adaptinf.inference.armnotes import fit_notes
+from adaptinf.inference.batched import batched_fit, batched_notes, drifting_test, usable_batches
+from adaptinf.inference.choice import arm_codes, choose, default_estimator, is_adaptive
+from adaptinf.inference.efficiency import fit_efficiency
+from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.outcomes import outcome_model
 from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["ArmMeans", "Contrast", "default_estimator"]
@@ -95,24 +104,37 @@ class ArmMeans:
         test: str = "auto",
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        outcome: Any = None,
+        ridge: float | None = None,
+        arm_error: str = "conservative",
     ) -> Results:
         """Estimate the means.
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw"}, optional
+        estimator : {"sample-mean", "ipw", "aipw", "alee"}, optional
             By default what `default_estimator` says.
         weights : {"uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial where a correction is due and
-            all rewards are 0 or 1, otherwise t for sample means and normal for IPW and AIPW.
+            Distribution of p-values and intervals. ``"auto"``: exact binomial where all rewards are 0 or 1
+            and a correction is due, or the design does not adapt and an arm has few successes or failures;
+            otherwise t for sample means and normal for the other estimators.
         null : float
             Value that the means are tested against.
         keep_scores : bool
-            Whether the result keeps the scores and weights, arrays over the rounds.
+            Whether the result keeps what each round contributes, arrays over the rounds.
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+            Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
+            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
+            array, whose row t may depend on rounds before t and this round's context only.
+        ridge : float, optional
+            Penalty of the running ridge, fixed in advance; 1 by default.
+        arm_error : {"conservative", "self-normalised"}
+            Standard error of ALEE.
 
         Returns
         -------
@@ -126,11 +148,12 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        check_test("ArmMeans.fit", test, null)
-        choice = choose("ArmMeans.fit", self.log, self._codes, estimator, weights, decay)
-        fit = fit_arms(self.log, self._codes, choice)
+        check_test("ArmMeans.fit", test, null, arm_error)
+        asked = (estimator, weights, decay)
+        fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
-        kind = resolve_test(self.log, choice, test, corrected=correction is not None)
+        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
+        rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -138,15 +161,20 @@ class ArmMeans:
             estimate=fit.estimate,
             std_error=fit.std_error,
             covariance=fit.covariance,
-            reference=_mean_reference(fit, kind),
-            estimator=choice.estimator,
-            weights=choice.weights,
+            reference=mean_reference(fit, kind),
+            estimator=fit.choice.estimator,
+            weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
             null=null,
             correction=correction,
-            details={"pulls": fit.pulls, "ess": fit.ess, "min_propensity": fit.min_propensity},
+            details={
+                "pulls": fit.pulls,
+                "ess": fit.ess,
+                "min_propensity": fit.min_propensity,
+                **fit_efficiency(self.log, self._codes, fit, fit.std_error**2),
+            },
             notes=fit_notes(self.log, fit, kind, correction),
-            scores=fit.rows if keep_scores else None,
+            scores=rows,
         )
 
 
@@ -184,11 +212,11 @@ class Contrast:
     ... )
     >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
     >>> result = Contrast(log, treatment="b", control="a").fit()
-    >>> result.params.round(3)
-    b - a    0.4
+    >>> result.params.round(2)
+    b - a    0.42
     Name: estimate, dtype: float64
     >>> result.estimator
-    'sample-mean'
+    'alee'
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
@@ -205,23 +233,39 @@ class Contrast:
         test: str = "auto",
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        outcome: Any = None,
+        ridge: float | None = None,
+        arm_error: str = "conservative",
     ) -> Results:
         """Estimate the difference.
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw"}, optional
-            By default what `default_estimator` says.
+        estimator : {"sample-mean", "ipw", "aipw", "alee", "batched"}, optional
+            By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
+            batches in which both arms were chosen.
         weights : {"uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "exact"}
-            Distribution of the p-value and interval, as for `ArmMeans.fit`; t is Welch's for sample means.
+            Distribution of the p-value and interval. ``"auto"``: where all rewards are 0 or 1, the exact one
+            of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
+            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means and
+            normal for the other estimators.
         null : float
             Value that the difference is tested against.
         keep_scores : bool
-            Whether the result keeps the scores and weights, arrays over the rounds.
+            Whether the result keeps what each round contributes, arrays over the rounds.
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+            Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
+            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
+            array, whose row t may depend on rounds before t and this round's context only.
+        ridge : float, optional
+            Penalty of the running ridge, fixed in advance; 1 by default.
+        arm_error : {"conservative", "self-normalised"}
+            Standard error of ALEE.
 
         Returns
         -------
@@ -235,21 +279,26 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        check_test("Contrast.fit", test, null)
-        choice = choose("Contrast.fit", self.log, self._codes, estimator, weights, decay)
-        fit = fit_arms(self.log, self._codes, choice)
+        check_test("Contrast.fit", test, null, arm_error)
+        if estimator == "batched":
+            refused = {"weights": weights, "decay": decay, "outcome": outcome, "ridge": ridge}
+            return self._batched(test, null, [name for name, value in refused.items() if value is not None])
+        asked = (estimator, weights, decay)
+        fit = _fit("Contrast.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
         correction = correction_for(self.log) if fit.naive else None
-        kind = resolve_test(self.log, choice, test, corrected=correction is not None)
+        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         difference, std_error, df = fit.difference(0, 1)
+        rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
         return Results(
             model="Contrast",
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
             terms=(f"{self.treatment} - {self.control}",),
             estimate=np.array([difference]),
             std_error=np.array([std_error]),
-            reference=_difference_reference(fit, kind, difference, std_error, df),
-            estimator=choice.estimator,
-            weights=choice.weights,
+            covariance=np.array([[std_error**2]]),
+            reference=difference_reference(fit, kind, difference, std_error, df),
+            estimator=fit.choice.estimator,
+            weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
             null=null,
             correction=correction,
@@ -258,27 +307,93 @@ class Contrast:
                 "pulls_control": fit.pulls[1:],
                 "ess": fit.ess.min(keepdims=True),
                 "min_propensity": fit.min_propensity.min(keepdims=True),
+                **fit_efficiency(self.log, self._codes, fit, np.array([std_error**2])),
             },
             notes=fit_notes(self.log, fit, kind, correction),
-            scores=fit.rows if keep_scores else None,
+            scores=rows,
+        )
+
+    def batch_test(self, null: float = 0.0) -> WaldTest:
+        """Test that the difference is the null in every batch, when it may drift from batch to batch.
+
+        Parameters
+        ----------
+        null : float
+            Difference under the null.
+
+        Returns
+        -------
+        WaldTest
+            Sum of the squared statistics of the batches, against chi-squared.
+
+        Raises
+        ------
+        ParameterError
+            If null is no finite number.
+        InvalidForLog
+            If the log has no batches, or an adaptive log has batches without one of the arms.
+
+        References
+        ----------
+        Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+        """
+        check_test("Contrast.batch_test", "auto", null)
+        found, _ = usable_batches(self.log, self._codes, is_adaptive(self.log))
+        return drifting_test(found, null, f"{self.treatment} - {self.control}")
+
+    def _batched(self, test: str, null: float, refused: list[str]) -> Results:
+        problems = [f"{name} does not apply to batched least squares" for name in refused]
+        if test == "exact":
+            problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
+        if problems:
+            raise ParameterError("Contrast.fit", problems)
+        found, left_out = usable_batches(self.log, self._codes, is_adaptive(self.log))
+        estimate, std_error, reference = batched_fit(found, test)
+        notes = batched_notes(self.log, left_out, reference)
+        return Results(
+            model="Contrast",
+            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
+            terms=(f"{self.treatment} - {self.control}",),
+            estimate=np.array([estimate]),
+            std_error=np.array([std_error]),
+            covariance=np.array([[std_error**2]]),
+            reference=reference,
+            estimator="batched",
+            facts=LogFacts.of(self.log),
+            null=null,
+            details={
+                "pulls_treatment": found.treated.sum(keepdims=True),
+                "pulls_control": found.control.sum(keepdims=True),
+                "batches": np.array([float(len(found.difference))]),
+            },
+            notes=notes,
         )
 
 
-def _mean_reference(fit: ArmFit, kind: str) -> Reference:
-    if kind == "exact":
-        return BinomialReference(fit.successes, fit.pulls)
-    if kind == "t":
-        return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
-    return NormalReference(fit.estimate, fit.std_error)
+def _fit(
+    subject: str,
+    log: AdaptiveLog,
+    codes: IntArray,
+    asked: tuple[str | None, str | None, float | None],
+    test: str,
+    outcome: Any,
+    ridge: float | None,
+    arm_error: str,
+) -> ArmFit:
+    """Choice of estimator, weights and outcome model, and the fit; warns of tiny propensities."""
+    estimator, weights, decay = asked
+    augmented = outcome is not None or ridge is not None
+    if test == "exact" and not augmented and asked == (None, None, None):
+        estimator = "sample-mean"  # exact tests are of sample means
+    if augmented and estimator not in (None, "aipw"):
+        raise ParameterError(subject, [f"outcome and ridge belong to aipw, not to {estimator}"])
+    choice = choose(subject, log, codes, "aipw" if augmented else estimator, weights, decay)
+    model = outcome_model(subject, log, codes, outcome, ridge) if augmented else None
+    fit = fit_arms(log, codes, choice, model, arm_error)
+    warn_of_tiny_propensities(subject, fit)
+    return fit
 
 
-def _difference_reference(
-    fit: ArmFit, kind: str, difference: float, std_error: float, df: float
-) -> Reference:
-    if kind == "exact":
-        means = fit.successes / np.maximum(fit.pulls, 1.0)
-        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
-    estimate, size = np.array([difference]), np.array([std_error])
-    return (
-        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
-    )
+def _difference_rows(rows: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
+    influence = rows["influence"]
+    return {**rows, "influence": influence[:, :1] - influence[:, 1:]}

@@ -20,11 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.cate_checks import arm_pair, context_problems, group_term
+from adaptinf.inference.cate_groups import GroupResults
 from adaptinf.inference.cate_notes import (
     adjustment_notes,
     empty_interval_notes,
     estimated_propensities,
     gap_notes,
+    warn_of_tiny,
+    weight_notes,
 )
 from adaptinf.inference.cate_released import ReleasedEffects, released_effects
 from adaptinf.inference.cate_rounds import (
@@ -38,7 +42,7 @@ from adaptinf.inference.choice import is_binary
 from adaptinf.inference.group_effects import arm_moments, group_aipw, group_codes
 from adaptinf.inference.reference import Reference, StudentReference
 from adaptinf.inference.released import ReleasedReference, released_std_error
-from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.inference.results import Estimand, LogFacts
 from adaptinf.inference.small_samples import (
     DifferenceReference,
     agresti_caffo,
@@ -49,14 +53,13 @@ from adaptinf.inference.small_samples import (
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.cate_projection import CATEProjection
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["CATE"]
 
 _ESTIMATORS = ("difference-in-means", "aipw", "released")
 _WEIGHTS = ("uniform", "sqrt")
-_FEW_GROUPS = 20
-_ROUNDS_PER_GROUP = 4
 
 
 class CATE:
@@ -119,14 +122,47 @@ class CATE:
     ) -> None:
         self.log = log
         self.by = (by,) if isinstance(by, str) else tuple(by)
-        self.treatment, self.control, problems = _arms(log, treatment, control)
-        problems += _context_problems(log, self.by)
+        self.treatment, self.control, problems = arm_pair(log, treatment, control)
+        problems += context_problems(log, self.by)
         if problems:
             raise ParameterError("CATE", problems)
         self._marked = round_mask(log, rounds)
         self._pair = np.array([log.arms.index(self.control), log.arms.index(self.treatment)])
         self._group, self._labels = group_codes([log.column(name) for name in self.by])
-        self._terms = tuple(_term(self.by, label) for label in self._labels)
+        self._terms = tuple(group_term(self.by, label) for label in self._labels)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        log: AdaptiveLog,
+        *,
+        treatment: Any = None,
+        control: Any = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> CATEProjection:
+        """Effect as a linear function of covariates.
+
+        Parameters
+        ----------
+        formula : str
+            Covariates, such as ``"~ age + group"``, without a response: contexts of the log, by the user's or
+            the canonical names.
+        log, treatment, control, rounds
+            As for `CATE`.
+
+        Returns
+        -------
+        CATEProjection
+
+        Raises
+        ------
+        ParameterError
+            If the formula cannot be read or used, or other arguments do not fit the log.
+        """
+        from adaptinf.inference.cate_projection import CATEProjection
+
+        return CATEProjection(formula, log, treatment=treatment, control=control, rounds=rounds)
 
     def fit(
         self,
@@ -135,7 +171,7 @@ class CATE:
         pooled: bool = False,
         weights: str | None = None,
         null: float = 0.0,
-    ) -> Results:
+    ) -> GroupResults:
         """Estimate the effects.
 
         Parameters
@@ -149,15 +185,17 @@ class CATE:
             Difference in means over every round of the estimation phase, not only those marked as randomised;
             the propensities must be constant within each group.
         weights : {"sqrt", "uniform"}, optional
-            Weights of the AIPW scores, by default sqrt where both arms' propensities are known.
+            Weights of the AIPW scores. By default sqrt where both arms' propensities are known and the
+            groups tell all contexts apart, else uniform: sqrt weights are valid only if the propensities
+            within a group do not depend on other contexts.
         null : float
             Effect that is tested.
 
         Returns
         -------
-        Results
-            One term a group, such as ``"feature=0"``. Groups without enough data are NaN, with the reason in
-            the notes.
+        GroupResults
+            Results with methods ``interactions`` and ``heterogeneity``. One term a group, such as
+            ``"feature=0"``. Groups without enough data are NaN, with the reason in the notes.
 
         Raises
         ------
@@ -167,13 +205,33 @@ class CATE:
             If the log does not support the estimator; it names the reason and what is valid.
         """
         self._check_arguments(estimator, pooled, weights, null)
-        if estimator == "released":
-            return self._released(float(null))
-        if estimator == "aipw":
-            return self._aipw(weights, float(null))
-        return self._difference_in_means(pooled, float(null))
+        try:
+            return self._fit(estimator, pooled, weights, float(null))
+        except InvalidForLog as error:
+            ways = [way for way in error.alternatives if self._runs(way)]
+            raise InvalidForLog(error.method, error.reason, ways) from None
 
-    def _difference_in_means(self, pooled: bool, null: float) -> Results:
+    def _runs(self, way: str) -> bool:
+        """Whether what an error offers is advice on the data, or an estimator that the log supports."""
+        estimator, _, rest = way.partition(" with ")
+        if estimator not in _ESTIMATORS:
+            return True
+        try:
+            self._fit(
+                estimator, False, rest.removesuffix(" weights") if estimator == "aipw" and rest else None, 0.0
+            )
+        except (InvalidForLog, ParameterError):
+            return False
+        return True
+
+    def _fit(self, estimator: str, pooled: bool, weights: str | None, null: float) -> GroupResults:
+        if estimator == "released":
+            return self._released(null)
+        if estimator == "aipw":
+            return self._aipw(weights, null)
+        return self._difference_in_means(pooled, null)
+
+    def _difference_in_means(self, pooled: bool, null: float) -> GroupResults:
         log = self.log
         rounds = randomised_rounds(log, self._marked, self._pair, self._group, self._terms, pooled=pooled)
         rows = np.flatnonzero(rounds.keep & np.isin(log.arrays.action, self._pair))
@@ -198,7 +256,7 @@ class CATE:
             ),
         )
 
-    def _aipw(self, weights: str | None, null: float) -> Results:
+    def _aipw(self, weights: str | None, null: float) -> GroupResults:
         log = self.log
         rounds = weightable_rounds(log, self._marked, self._pair)
         both = arm_propensities(log, self._pair)
@@ -207,16 +265,19 @@ class CATE:
                 "they need both arms' propensities at every round, and the log has the chosen arm's alone"
             )
             raise InvalidForLog("aipw with sqrt weights", reason, ["aipw with uniform weights"])
-        weighted = both is not None and weights != "uniform"
+        others = self._other_contexts()
+        weighted = weights == "sqrt" or (weights is None and both is not None and not others)
         result = group_aipw(
             *self._weighting_arrays(rounds),
             len(self._terms),
             both[rounds.keep] if both is not None and weighted else None,
         )
+        warn_of_tiny("CATE.fit", self._terms, result.min_propensity, result.ess)
         notes = (
             *rounds.notes,
             "Outcome model: the arm's mean reward over the earlier rounds of its group among these. Student's"
             " t with the smaller arm's rewards minus 1 degrees of freedom.",
+            *weight_notes(others, weighted=weighted, asked=weights is not None or both is None),
             *estimated_propensities(log),
             *gap_notes(self._terms, result.count, result.std_error),
         )
@@ -237,6 +298,17 @@ class CATE:
             notes=notes,
         )
 
+    def _other_contexts(self) -> tuple[str, ...]:
+        """Contexts of the log that vary within a group."""
+        columns, contexts = self.log.columns, self.log.arrays.context
+        used = {name if name in contexts else columns[name] for name in self.by}
+        grouped = [contexts[name] for name in contexts if name in used]
+        return tuple(
+            name
+            for name, values in contexts.items()
+            if name not in used and len(group_codes([*grouped, values])[1]) > len(self._labels)
+        )
+
     def _weighting_arrays(self, rounds: Rounds) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Group, arm (0 control, 1 treatment, -1 another), reward and propensity of the rounds used."""
         arrays, keep = self.log.arrays, rounds.keep
@@ -245,7 +317,7 @@ class CATE:
         propensity = np.ones(self.log.n_rounds) if arrays.propensity is None else arrays.propensity
         return self._group[keep], role[arrays.action[keep]], arrays.reward[keep], propensity[keep]
 
-    def _released(self, null: float) -> Results:
+    def _released(self, null: float) -> GroupResults:
         if self._marked is not None:
             raise ParameterError("CATE.fit", ["rounds= does not apply to releases: leave it out"])
         effects = released_effects(self.log)
@@ -253,7 +325,7 @@ class CATE:
         if self.treatment == self.log.arms[0]:
             effect = replace(effects.effect, center=-effects.effect.center)
             effects = replace(effects, effect=effect, estimate=-effects.estimate)
-        terms = tuple(_term(self.by, (label,)) for label in effects.groups)
+        terms = tuple(group_term(self.by, (label,)) for label in effects.groups)
         reference = ReleasedReference(effects.effect)
         return self._results(
             "released",
@@ -293,10 +365,10 @@ class CATE:
         terms: tuple[str, ...] | None = None,
         groups: Sequence[Any] | None = None,
         private: bool = False,
-    ) -> Results:
+    ) -> GroupResults:
         if groups is None:
             groups = [label[0] if len(label) == 1 else label for label in self._labels]
-        return Results(
+        return GroupResults(
             model="CATE",
             estimands=tuple(
                 Estimand("cate", treatment=self.treatment, control=self.control, group=group)
@@ -305,6 +377,7 @@ class CATE:
             terms=self._terms if terms is None else terms,
             estimate=estimate,
             std_error=std_error,
+            covariance=None if private else np.diag(std_error**2),
             reference=reference,
             estimator=estimator,
             facts=LogFacts.of(self.log),
@@ -331,49 +404,3 @@ class CATE:
             problems.append(f"null must be a finite number, got {null!r}")
         if problems:
             raise ParameterError("CATE.fit", problems)
-
-
-def _arms(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
-    """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
-    known = ", ".join(map(repr, log.arms))
-    problems = [
-        f"there is no arm {arm!r}; the log has {known}"
-        for arm in (treatment, control)
-        if arm is not None and arm not in log.arms
-    ]
-    if problems:
-        return treatment, control, problems
-    if log.n_arms == 2:
-        first, second = log.arms
-        if treatment is None:
-            treatment = second if control is None or control == first else first
-        if control is None:
-            control = first if treatment == second else second
-    if treatment is None or control is None:
-        problems.append(f"name treatment= and control=: the log has {log.n_arms} arms, {known}")
-    elif treatment == control:
-        problems.append(f"treatment and control must be two arms, both are {treatment!r}")
-    return treatment, control, problems
-
-
-def _context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
-    if not log.context:
-        return ["the log has no context columns to group by: give context= when making the log"]
-    problems = [] if by else ["by must name at least one context column"]
-    if len(set(by)) < len(by):
-        problems.append("by names a column more than once")
-    columns = log.columns
-    unknown = [name for name in by if name not in log.context and columns.get(name) not in log.context]
-    known = ", ".join(log.context)
-    problems += [f"there is no context column {name!r}; the log has {known}" for name in unknown]
-    if not problems:
-        distinct = len(group_codes([log.column(name) for name in by])[1])
-        if distinct > max(_FEW_GROUPS, log.n_rounds // _ROUNDS_PER_GROUP):
-            problems.append(
-                f"by {', '.join(by)} makes {distinct} groups of {log.n_rounds} rounds: cut it into fewer"
-            )
-    return problems
-
-
-def _term(by: tuple[str, ...], label: tuple[Any, ...]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in zip(by, label, strict=True))

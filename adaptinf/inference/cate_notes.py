@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.armfit import TINY_PROPENSITY
 from adaptinf.inference.released import ReleasedReference
 from adaptinf.inference.small_samples import FEW_EVENTS, Difference
 from adaptinf.typing import FloatArray
@@ -14,7 +17,14 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["adjustment_notes", "empty_interval_notes", "estimated_propensities", "gap_notes"]
+__all__ = [
+    "adjustment_notes",
+    "empty_interval_notes",
+    "estimated_propensities",
+    "gap_notes",
+    "warn_of_tiny",
+    "weight_notes",
+]
 
 
 def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
@@ -42,6 +52,21 @@ def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -
     return notes
 
 
+def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
+    """What weights mean where contexts vary within the groups."""
+    if not others:
+        return []
+    names = ", ".join(others)
+    if weighted:
+        return [
+            f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
+            "either arm its own mix of contexts, and the difference of two mixes is no effect."
+        ]
+    if asked:
+        return []
+    return [f"Uniform weights, because {names} may move the propensities within a group."]
+
+
 def estimated_propensities(log: AdaptiveLog) -> list[str]:
     """That propensities are estimates, where they are."""
     if log.propensity_status != "estimated":
@@ -59,3 +84,30 @@ def empty_interval_notes(
         for term, flag in zip(terms, empty, strict=True)
         if flag
     ]
+
+
+def warn_of_tiny(subject: str, terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> None:
+    """Warn where an estimate divides by a tiny propensity.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    terms : sequence of str
+        Names of the k estimates.
+    lowest, ess : ndarray, shape (k,)
+        Smallest propensities and effective sample sizes.
+
+    Warns
+    -----
+    AdaptinfWarning
+        With both numbers of each such estimate.
+    """
+    found = [
+        f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
+        for term, low, size in zip(terms, lowest, ess, strict=True)
+        if low < TINY_PROPENSITY
+    ]
+    if found:
+        consequence = "a few rewards carry the estimate, and its interval may be far too short"
+        warnings.warn(f"{subject}: {'; '.join(found)}; {consequence}.", AdaptinfWarning, stacklevel=4)

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.inference.arm_rules import MIXED, arm_verdicts, first_valid, score_refusal, ways_out
+from adaptinf.inference.log_traits import (
+    decides_by_context,
+    floor_decay,
+    is_adaptive,
+    is_binary,
+    usable_decay,
+)
+from adaptinf.inference.snapshots import is_context_free
+from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -23,18 +31,18 @@ __all__ = [
     "Choice",
     "arm_codes",
     "choose",
+    "decay_problems",
     "default_estimator",
     "floor_decay",
     "is_adaptive",
     "is_binary",
+    "refuse_by_context",
 ]
 
-ESTIMATORS = ("sample-mean", "ipw", "aipw")
+ESTIMATORS = ("sample-mean", "ipw", "aipw", "alee")
 WEIGHTS = ("uniform", "sqrt", "two-point")
+_WEIGHTLESS = {"sample-mean": "sample means take", "alee": "ALEE takes"}
 TESTS = ("auto", "normal", "t", "exact")
-
-_BY_FINITE_CONTEXT = frozenset({"ConSE", "DPConSE"})
-_BY_CONTEXT_VECTOR = frozenset({"LinPriv", "LinUCB"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +51,10 @@ class Choice:
 
     Attributes
     ----------
-    estimator : {"sample-mean", "ipw", "aipw"}
-        Estimator.
+    estimator : {"sample-mean", "ipw", "aipw", "alee", "batched"}
+        Estimator; ``"batched"`` is for contrasts alone.
     weights : {"uniform", "sqrt", "two-point"} or None
-        Weights of the scores; None for sample means.
+        Weights of the scores of IPW and AIPW.
     decay : float or None
         Decay of the propensity floor, for two-point weights.
     """
@@ -89,48 +97,6 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
     return np.array([log.arms.index(arm) for arm in arms], dtype=np.int64)
 
 
-def floor_decay(log: AdaptiveLog) -> float | None:
-    """Decay of the design's propensity floor scale * t^-decay.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    float or None
-        None where the log's design does not state a floor.
-    """
-    floor = None if log.design is None else log.design.parameters.get("floor")
-    if not isinstance(floor, (tuple, list, np.ndarray)) or len(floor) != 2:
-        return None
-    return float(floor[1])
-
-
-def is_adaptive(log: AdaptiveLog) -> bool:
-    """Whether rewards may have changed later actions: unless the log says that none could.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    """
-    uniform = log.design is not None and log.design.name == "Uniform"
-    return not uniform and log.adaptive_rounds != 0
-
-
-def is_binary(reward: FloatArray) -> bool:
-    """Whether all rewards are 0 or 1.
-
-    Parameters
-    ----------
-    reward : ndarray, shape (T,)
-        Rewards.
-    """
-    return bool(np.all((reward == 0.0) | (reward == 1.0)))
-
-
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
     """Estimator of arm means that `ArmMeans` and `Contrast` take where none is asked for.
 
@@ -144,27 +110,34 @@ def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Ch
     Returns
     -------
     Choice
-        With every arm's propensity known and positive, AIPW with two-point weights where the design states
-        how its propensity floor decays, else with sqrt weights; with the chosen arm's propensity alone, AIPW
-        with uniform weights; otherwise sample means.
+        The first valid estimator of arm means by `recommend`. With every arm's propensity known and positive,
+        AIPW with two-point weights where the design states how its propensity floor decays, else with sqrt
+        weights, or with uniform ones where propensities may depend on contexts. Otherwise sample means where
+        the design does not adapt, or where their corrected columns serve; AIPW with uniform weights where the
+        log has contexts and the chosen arm's propensity; else ALEE.
 
     Raises
     ------
     ParameterError
         If an arm is unknown or repeated.
+    InvalidForLog
+        If no estimator of arm means is valid, because the design assigned arms by context.
 
     Examples
     --------
     >>> from adaptinf.log import AdaptiveLog, LogArrays
-    >>> action, reward, propensity = np.array([0, 1]), np.array([1.0, 0.0]), np.array([0.5, 0.2])
-    >>> arrays = LogArrays(action=action, reward=reward, propensity=propensity)
+    >>> arrays = LogArrays(action=np.array([0, 1]), reward=np.array([1.0, 0.0]))
     >>> default_estimator(AdaptiveLog.from_arrays(arrays, arms=("a", "b")))
-    Choice(estimator='aipw', weights='uniform', decay=None)
+    Choice(estimator='alee', weights=None, decay=None)
     """
     codes = arm_codes("default_estimator", log, log.arms if arms is None else arms)
-    if log.arrays.propensity is None or np.any(_impossible(log, codes)):
-        return Choice("sample-mean")
-    return Choice("aipw", *_default_weights(log))
+    first = first_valid(log, codes)
+    if first is None:
+        raise _by_context(log, "an estimator of arm means", codes)
+    weights = first.arguments.get("weights")
+    return Choice(
+        first.arguments["estimator"], weights, usable_decay(log) if weights == "two-point" else None
+    )
 
 
 def choose(
@@ -206,12 +179,9 @@ def choose(
         estimator = "aipw"
     _check_names(subject, estimator, weights, decay)
     if estimator is None:
-        chosen = default_estimator(log, [log.arms[code] for code in codes])
-        if chosen.estimator == "sample-mean":
-            _check_not_by_context(log)
-        return chosen
-    if estimator == "sample-mean":
-        _check_not_by_context(log)
+        return default_estimator(log, [log.arms[code] for code in codes])
+    if estimator in _WEIGHTLESS:
+        refuse_by_context(log, codes, estimator)
         return Choice(estimator)
     _check_propensities(log, codes, estimator)
     if decay is not None:
@@ -224,20 +194,47 @@ def choose(
         raise InvalidForLog(
             f"{estimator} with {weights} weights",
             "they need every arm's propensity at every round, and the log has the chosen arm's alone",
-            [f"{estimator} with uniform weights", _sample_mean_here(log)],
+            list(dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])),
         )
+    if decides_by_context(log):
+        ways = dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])
+        raise InvalidForLog(f"{estimator} with {weights} weights", MIXED, list(ways))
     if weights == "sqrt":
         return Choice(estimator, weights)
     return Choice(estimator, weights, _decay(subject, log, decay))
 
 
+def refuse_by_context(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
+    """Refuse estimators without propensities where the design assigned arms by context.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    codes : ndarray of int64, shape (k,)
+        The arms of interest.
+    estimator : str
+        What was asked for.
+
+    Raises
+    ------
+    InvalidForLog
+        Naming what takes its place.
+    """
+    if decides_by_context(log):
+        raise _by_context(log, estimator, codes)
+
+
+def _by_context(log: AdaptiveLog, estimator: str, codes: IntArray) -> InvalidForLog:
+    reason = next(verdict.reason for verdict in arm_verdicts(log, codes) if verdict.name == "alee")
+    return InvalidForLog(estimator, reason, ways_out(log, codes))
+
+
 def _default_weights(log: AdaptiveLog) -> tuple[str, float | None]:
-    if log.arrays.propensities is None:
+    if log.arrays.propensities is None or not is_context_free(log):
         return "uniform", None
-    decay = floor_decay(log)
-    if decay is not None and 0.0 <= decay < 1.0:
-        return "two-point", decay
-    return "sqrt", None
+    decay = usable_decay(log)
+    return ("sqrt", None) if decay is None else ("two-point", decay)
 
 
 def _decay(subject: str, log: AdaptiveLog, decay: float | None) -> float:
@@ -253,85 +250,42 @@ def _decay(subject: str, log: AdaptiveLog, decay: float | None) -> float:
 
 def _check_names(subject: str, estimator: str | None, weights: str | None, decay: object) -> None:
     problems = []
-    if estimator is not None and estimator not in ESTIMATORS:
+    if estimator == "batched":
+        problems.append("estimator 'batched' is for contrasts: use Contrast(log, treatment=, control=)")
+    elif estimator is not None and estimator not in ESTIMATORS:
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     if weights is not None and weights not in WEIGHTS:
         problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}")
-    if estimator == "sample-mean" and (weights is not None or decay is not None):
-        problems.append("sample means take no weights: leave weights and decay out, or ask for ipw or aipw")
+    if estimator in _WEIGHTLESS and (weights is not None or decay is not None):
+        problems.append(
+            f"{_WEIGHTLESS[estimator]} no weights: leave weights and decay out, or ask for ipw or aipw"
+        )
     if decay is not None:
         if weights in ("uniform", "sqrt"):
             problems.append(f"decay belongs to two-point weights, not to {weights}")
-        if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
-            problems.append(f"decay must be in [0, 1), got {decay!r}")
+        problems += decay_problems(decay)
     if problems:
         raise ParameterError(subject, problems)
 
 
-def _check_not_by_context(log: AdaptiveLog) -> None:
-    if _assigns_by_context(log):
-        raise InvalidForLog(
-            "sample-mean",
-            f"{' over '.join(_designs(log))} assigns arms by context, so that the arms' rounds are different "
-            "mixes of contexts, whose means cannot be compared",
-            [_by_context(log)],
-        )
+def decay_problems(decay: Any) -> list[str]:
+    """What is wrong with the decay of a propensity floor.
 
-
-def _designs(log: AdaptiveLog) -> tuple[str, ...]:
-    """Name of the log's design, and of the one that a mixture wraps."""
-    if log.design is None:
-        return ()
-    inner = log.design.parameters.get("design")
-    return (log.design.name,) if inner is None else (log.design.name, str(inner))
-
-
-def _assigns_by_context(log: AdaptiveLog) -> bool:
-    return not (_BY_FINITE_CONTEXT | _BY_CONTEXT_VECTOR).isdisjoint(_designs(log))
-
-
-def _by_context(log: AdaptiveLog) -> str:
-    if not _BY_CONTEXT_VECTOR.isdisjoint(_designs(log)):
-        return "a regression of an arm's rewards on its own context vectors"
-    return f"CATE by {', '.join(log.context) or 'the context'}"
+    Parameters
+    ----------
+    decay : float
+        As a user gave it.
+    """
+    if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
+        return [
+            f"decay must be in [0, 1), got {decay!r:.60}: the exponent of the propensity floor, fixed before "
+            "the data and never fitted on the log"
+        ]
+    return []
 
 
 def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
-    if log.arrays.propensity is None:
-        raise InvalidForLog(
-            estimator,
-            "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-            [_sample_mean_here(log)],
-        )
-    impossible = _impossible(log, codes)
-    if np.any(impossible):
-        worst = int(np.argmax(impossible))
-        raise InvalidForLog(
-            estimator,
-            f"arm {log.arms[codes[worst]]!r} has propensity 0 in {int(impossible[worst])} of {log.n_rounds} "
-            "rounds, where it could not have been chosen: there is nothing to weight",
-            [_sample_mean_here(log), "an analysis of the randomised rounds alone"],
-        )
-
-
-def _sample_mean_here(log: AdaptiveLog) -> str:
-    """What sample means are worth for this log."""
-    if _assigns_by_context(log):
-        return _by_context(log)
-    if not is_adaptive(log):
-        return "sample-mean"
-    if correction_for(log) is not None:
-        return "sample-mean with its corrected columns"
-    return "sample-mean as a naive baseline, not valid under adaptivity"
-
-
-def _impossible(log: AdaptiveLog, codes: IntArray) -> IntArray:
-    """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (k,)."""
-    arrays = log.arrays
-    if arrays.propensities is not None:
-        zero: BoolArray = arrays.propensities[:, codes] <= 0.0
-    elif arrays.propensity is not None:
-        zero = (arrays.propensity >= 1.0)[:, None] & (arrays.action[:, None] != codes[None, :])
-    else:
-        zero = np.zeros((log.n_rounds, len(codes)), dtype=np.bool_)
-    return np.asarray(zero.sum(axis=0), dtype=np.int64)
+    reason = score_refusal(log, codes)
+    if reason:
+        more = [] if log.arrays.propensity is None else ["an analysis of the randomised rounds alone"]
+        raise InvalidForLog(estimator, reason, [*ways_out(log, codes), *more])

@@ -16,7 +16,20 @@ import numpy as np
 from adaptinf.inference import small_samples
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["SampleMeans", "WeightedMeans", "effective_size", "sample_means", "weighted_means", "welch"]
+__all__ = [
+    "ROUNDING",
+    "SampleMeans",
+    "ScoreMeans",
+    "WeightedMeans",
+    "effective_size",
+    "sample_means",
+    "score_means",
+    "weighted_means",
+    "welch",
+]
+
+ROUNDING = 1e-14
+"""Standard errors below this share of the estimate are the rounding of scores that are all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,32 @@ class WeightedMeans:
         """Difference of two of the estimates, and its standard error."""
         change = self.influence[:, first] - self.influence[:, second]
         return float(self.estimate[first] - self.estimate[second]), float(np.sqrt(change @ change))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreMeans:
+    """Weighted means of scores, and what tables show of them.
+
+    Attributes
+    ----------
+    estimate : ndarray, shape (k,)
+        Sum of weight times score over the sum of weights; NaN where no weight is positive.
+    covariance : ndarray, shape (k, k)
+        Estimated covariance matrix of the estimates.
+    pulls, successes : ndarray, shape (k,)
+        Number and sum of the arm's rewards.
+    ess : ndarray, shape (k,)
+        Effective sample sizes of weight over propensity among the arm's rounds.
+    min_propensity : ndarray, shape (k,)
+        Smallest propensity of the arm where all are known, else where it was chosen; NaN where that is none.
+    """
+
+    estimate: FloatArray
+    covariance: FloatArray
+    pulls: FloatArray
+    successes: FloatArray
+    ess: FloatArray
+    min_propensity: FloatArray
 
 
 def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
@@ -161,3 +200,48 @@ def effective_size(weights: FloatArray) -> FloatArray:
     """
     squares = np.einsum("tk,tk->k", weights, weights)
     return np.asarray(weights.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0), dtype=np.float64)
+
+
+def score_means(
+    chosen: FloatArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    scores: FloatArray,
+    weights: FloatArray,
+) -> ScoreMeans:
+    """Weighted means of scores of arms, and what tables show of them.
+
+    Parameters
+    ----------
+    chosen : ndarray, shape (T, k)
+        Indicators of the arms.
+    reward, propensity : ndarray, shape (T,)
+        Rewards, and propensities of the chosen arms.
+    propensities : ndarray, shape (T, k), or None
+        Propensities of the arms.
+    scores, weights : ndarray, shape (T, k)
+        Scores, and weights of 0 or more.
+
+    Returns
+    -------
+    ScoreMeans
+    """
+    weighted = weighted_means(scores, weights)
+    covariance = weighted.covariance
+    constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(weighted.estimate)
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    observed = chosen / propensity[:, None]
+    if propensities is None:
+        largest = observed.max(axis=0)
+        smallest = np.where(largest > 0.0, 1.0 / np.where(largest > 0.0, largest, 1.0), np.nan)
+    else:
+        smallest = propensities.min(axis=0)
+    return ScoreMeans(
+        estimate=weighted.estimate,
+        covariance=covariance,
+        pulls=chosen.sum(axis=0),
+        successes=reward @ chosen,
+        ess=effective_size(weights * observed),
+        min_propensity=smallest,
+    )

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.adjustment import check_adjustment, log_adjusted
+from adaptinf.inference.joint import JointInference
 from adaptinf.inference.maxinfo import Correction
 from adaptinf.inference.reference import Reference
 from adaptinf.typing import FloatArray
@@ -30,12 +32,14 @@ class Estimand:
 
     Attributes
     ----------
-    kind : {"arm-mean", "contrast", "cate", "bin-mean"}
-        Mean reward of an arm, difference of two arms, that difference within a group, or mean reward of an
-        arm over a bin of contexts.
+    kind : str
+        ``"arm-mean"``, ``"contrast"``, ``"cate"``, ``"interaction"``, ``"projection"``, ``"policy-value"``,
+        ``"policy-contrast"`` or ``"bin-mean"``: mean reward of an arm; difference of two arms, that difference within a group, the difference of two
+        groups in it, or a coefficient of its projection on covariates; value of a policy, or difference of
+        two; mean of an arm over a bin of the contexts.
     arm, treatment, control, group : label or None
-        The arm of a mean, the arms of a difference (treatment minus control) and its group; of a bin, its
-        edges as pairs (low, high).
+        The arm of a mean, the arms of a difference (treatment minus control) and its group; for policies,
+        their names; the group of a bin is its ranges, ((low, high), ...).
     """
 
     kind: str
@@ -74,7 +78,7 @@ class LogFacts:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Results:
+class Results(JointInference):
     """Estimates with tests and intervals that come from one distribution.
 
     Parameters
@@ -96,7 +100,7 @@ class Results:
     weights : str, optional
         Such as ``"sqrt"``; None where the estimator has none.
     covariance : ndarray, optional
-        Shape (k, k); by default diagonal.
+        Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
     null : float
         Value that the tests are against.
     correction : Correction, optional
@@ -310,27 +314,47 @@ class Results:
             columns["conf_high_corrected"] = corrected["high"].to_numpy()
         return pd.DataFrame(columns)
 
-    def summary(self, alpha: float = 0.05) -> ResultSummary:
+    def adjust(self, method: str = "holm", corrected: bool = True) -> pd.Series[float]:
+        """P-values adjusted for the number of terms.
+
+        Parameters
+        ----------
+        method : {"holm", "bh"}
+            Holm, or Benjamini and Hochberg.
+        corrected : bool
+            Whether to adjust the corrected p-values, where a correction is due.
+
+        Raises
+        ------
+        ParameterError
+            If the method is unknown.
+        """
+        check_adjustment("adjust", method)
+        return self._by_term(np.exp(log_adjusted(self, method, corrected)), f"p_value_{method}")
+
+    def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.
 
         Parameters
         ----------
         alpha : float
             One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"holm", "bh"}, optional
+            Also show p-values adjusted for the number of terms, after any correction.
 
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_latex()`` and ``as_html()`` give the other forms.
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
 
         Raises
         ------
         ParameterError
-            If alpha is not between 0 and 0.5.
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
         """
         from adaptinf.inference.summary import summarise
 
-        return summarise(self, alpha)
+        return summarise(self, alpha, adjust)
 
     def __str__(self) -> str:
         return self.summary().as_text()

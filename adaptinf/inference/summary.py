@@ -11,14 +11,24 @@ import io
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from statsmodels.iolib.summary import Summary
-from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
-from statsmodels.iolib.tableformatting import fmt_base
+from statsmodels.iolib.table import SimpleTable
 
+from adaptinf.inference.adjustment import ADJUSTMENTS, adjustment_note, check_adjustment, log_adjusted
+from adaptinf.inference.efficiency import efficiency_note
 from adaptinf.inference.results import check_alpha
+from adaptinf.inference.tables import (
+    cell_widths,
+    escape_latex,
+    escape_markdown,
+    is_rule,
+    markdown_table,
+    text_table,
+    total_width,
+)
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
@@ -27,60 +37,10 @@ if TYPE_CHECKING:
     from adaptinf.inference.results import Results
     from adaptinf.typing import FloatArray
 
-__all__ = ["ResultSummary", "escape_latex", "footer", "format_pvalue", "summarise"]
+__all__ = ["ResultSummary", "escape_latex", "footer", "format_number", "format_pvalue", "summarise"]
 
 _MIN_WIDTH = 78
 _FACT_GAP = "   "
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
-_LATEX_TABLE = str.maketrans(_LATEX)
-
-
-def escape_latex(text: str) -> str:
-    r"""Text with every character that LaTeX would interpret made literal.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The same text for LaTeX.
-
-    Examples
-    --------
-    >>> print(escape_latex("50% of arm_1 & arm_2"))
-    50\% of arm\_1 \& arm\_2
-    """
-    return text.translate(_LATEX_TABLE)
-
-
-class _EscapedCell(Cell):  # type: ignore[misc]
-    """A cell whose text is literal in every output format."""
-
-    def format(self, width: int, output_format: str = "txt", **fmt_dict: Any) -> str:
-        text = " ".join(str(self.data).split())
-        if output_format in ("latex", "ltx"):
-            text = escape_latex(text)
-        elif output_format in ("html", "htm"):
-            text = html.escape(text)
-        literal = Cell(text, datatype=self._datatype, row=self.row, **self._fmt)
-        return str(literal.format(width, output_format=output_format, **fmt_dict))
 
 
 class ResultSummary(Summary):  # type: ignore[misc]
@@ -113,7 +73,9 @@ class ResultSummary(Summary):  # type: ignore[misc]
         """Summary as plain text, its notes wrapped to the width of the tables."""
         lines = "\n".join(table.as_text() for table in self.tables).split("\n")
         # Where one table ends and the next begins two rules meet: one is enough.
-        kept = [x for x, after in zip(lines, [*lines[1:], ""], strict=True) if not (_rule(x) and x == after)]
+        kept = [
+            x for x, after in zip(lines, [*lines[1:], ""], strict=True) if not (is_rule(x) and x == after)
+        ]
         width = max(len(line) for line in kept)
         text = [self.title.center(width).rstrip(), *(line.rstrip() for line in kept)]
         if self.notes:
@@ -150,6 +112,14 @@ class ResultSummary(Summary):  # type: ignore[misc]
             parts.append(f"<p>Notes:</p>\n<ol>\n{items}\n</ol>")
         return "\n".join(parts)
 
+    def as_markdown(self) -> str:
+        """Summary as Markdown tables, the notes as a numbered list."""
+        parts = [f"**{escape_markdown(self.title)}**", *map(markdown_table, self.tables)]
+        if self.notes:
+            items = [f"{n}. {escape_markdown(note)}" for n, note in enumerate(self.notes, start=1)]
+            parts.append("\n".join(items))
+        return "\n\n".join(parts)
+
     def as_csv(self) -> str:
         """Summary as comma-separated text; ``Results.to_frame`` gives full precision."""
         stream = io.StringIO()
@@ -161,7 +131,7 @@ class ResultSummary(Summary):  # type: ignore[misc]
         return stream.getvalue()
 
 
-def summarise(results: Results, alpha: float) -> ResultSummary:
+def summarise(results: Results, alpha: float, adjust: str | None = None) -> ResultSummary:
     """Summary of a result.
 
     Parameters
@@ -170,6 +140,8 @@ def summarise(results: Results, alpha: float) -> ResultSummary:
         Any result.
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.
+    adjust : {"holm", "bh"}, optional
+        Also show p-values adjusted for the number of terms.
 
     Returns
     -------
@@ -182,17 +154,21 @@ def summarise(results: Results, alpha: float) -> ResultSummary:
         If alpha is not between 0 and 0.5.
     """
     check_alpha("summary", alpha)
-    header, rows = _coefficients(results, alpha)
+    if adjust is not None:
+        check_adjustment("summary", adjust)
+    header, rows = _coefficients(results, alpha, adjust)
     facts = _facts(results)
     # The narrower of the two tables is padded, so that they end at the same column.
-    coefficient_widths = _widths([header[0], header[1], *rows], minimum=8)
-    fact_widths = _widths(facts, minimum=0)
-    width = max(_MIN_WIDTH, _total(coefficient_widths, " "), _total(fact_widths, _FACT_GAP))
-    coefficient_widths[0] += width - _total(coefficient_widths, " ")
-    fact_widths[1] += width - _total(fact_widths, _FACT_GAP)
+    coefficient_widths = cell_widths([header[0], header[1], *rows], minimum=8)
+    fact_widths = cell_widths(facts, minimum=0)
+    width = max(_MIN_WIDTH, total_width(coefficient_widths, " "), total_width(fact_widths, _FACT_GAP))
+    coefficient_widths[0] += width - total_width(coefficient_widths, " ")
+    fact_widths[1] += width - total_width(fact_widths, _FACT_GAP)
     tables = [
-        _table([row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr", _FACT_GAP),
-        _table(
+        text_table(
+            [row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr", _FACT_GAP
+        ),
+        text_table(
             [row[1:] for row in rows],
             [f"{top}\n{bottom}" if any(header[0]) else bottom for top, bottom in zip(*header, strict=True)][
                 1:
@@ -202,7 +178,10 @@ def summarise(results: Results, alpha: float) -> ResultSummary:
             "l" + "r" * (len(header[0]) - 1),
         ),
     ]
-    return ResultSummary(f"{results.model} Results", tables, footer(results, alpha))
+    notes = footer(results, alpha)
+    if adjust is not None:
+        notes = (*notes, adjustment_note(results, adjust))
+    return ResultSummary(f"{results.model} Results", tables, notes)
 
 
 def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
@@ -225,6 +204,8 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
     notes += results.notes
+    lost = efficiency_note(results.details["efficiency"]) if "efficiency" in results.details else ""
+    notes += [lost] if lost else []
     facts = results.facts
     if facts.guarantee is not None:
         notes.append(_privacy_note(facts.guarantee, results.private))
@@ -253,7 +234,7 @@ def format_pvalue(log_p: float) -> str:
     """
     if math.isnan(log_p):
         return "nan"
-    if math.isinf(log_p):
+    if log_p < -1e12:  # beyond that the digits of the mantissa are lost
         return "0"
     if log_p >= math.log(0.001):
         return f"{math.exp(log_p):.3f}"
@@ -264,15 +245,17 @@ def format_pvalue(log_p: float) -> str:
     return f"{mantissa}e{exponent:03d}"
 
 
-def _coefficients(results: Results, alpha: float) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
+def _coefficients(
+    results: Results, alpha: float, adjust: str | None
+) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
     letter = "t" if "t" in results.reference.name.split() else "z"
     test = "P exact" if results.reference.exact else f"P>|{letter}|"
     limits = [f"[{_level(alpha / 2)}", f"{_level(1 - alpha / 2)}]"]
     bottom = ["", "coef", "std err", letter, test, *limits]
     top = [""] * len(bottom)
     columns = [
-        [_number(x) for x in results.estimate],
-        [_number(x) for x in results.std_error],
+        [format_number(x) for x in results.estimate],
+        [format_number(x) for x in results.std_error],
         [_statistic(x) for x in results.tvalues],
         [format_pvalue(x) for x in results.log_pvalues],
         *_limit_columns(results.conf_int(alpha).to_numpy()),
@@ -284,6 +267,10 @@ def _coefficients(results: Results, alpha: float) -> tuple[tuple[list[str], list
             [format_pvalue(x) for x in results.log_pvalues_corrected],
             *_limit_columns(results.conf_int_corrected(alpha).to_numpy()),
         ]
+    if adjust is not None:
+        top.append(ADJUSTMENTS[adjust][0])
+        bottom.append("P")
+        columns.append([format_pvalue(x) for x in log_adjusted(results, adjust)])
     rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
     return (top, bottom), rows
 
@@ -303,7 +290,7 @@ def _facts(results: Results) -> list[list[str]]:
         ("Effective sample (min):", f"{np.nanmin(ess):.1f}" if np.any(np.isfinite(ess)) else "unknown"),
         (
             "Smallest propensity:",
-            _number(results.min_propensity) if results.min_propensity > 0 else "not used",
+            format_number(results.min_propensity) if results.min_propensity > 0 else "not used",
         ),
         ("Noise backend:", facts.noise or ("none" if facts.guarantee is None else "unknown")),
         ("Null:", f"{results.null:g}"),
@@ -339,7 +326,8 @@ def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:
     return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {guarantee.unit}"
 
 
-def _number(x: float) -> str:
+def format_number(x: float) -> str:
+    """Number for a table: four decimals, or an exponent where they would mislead."""
     if not math.isfinite(x):
         return str(float(x))
     size = abs(x)
@@ -357,39 +345,4 @@ def _level(x: float) -> str:
 
 
 def _limit_columns(limits: FloatArray) -> tuple[list[str], list[str]]:
-    return [_number(x) for x in limits[:, 0]], [_number(x) for x in limits[:, 1]]
-
-
-def _widths(rows: Sequence[Sequence[str]], minimum: int) -> list[int]:
-    return [max(minimum, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
-
-
-def _total(widths: Sequence[int], gap: str) -> int:
-    return sum(widths) + len(gap) * (len(widths) - 1)
-
-
-def _rule(line: str) -> bool:
-    return set(line) == {"="}
-
-
-def _table(
-    rows: Sequence[Sequence[str]],
-    headers: Sequence[str] | None,
-    stubs: Sequence[str],
-    widths: Sequence[int],
-    aligns: str,
-    gap: str = " ",
-) -> SimpleTable:
-    text = {
-        **fmt_base,
-        "colwidths": list(widths),
-        "colsep": gap,
-        "data_aligns": aligns[1:],
-        "data_fmts": ["%s"],
-    }
-    latex = {**default_latex_fmt, "replacements": {}, "data_aligns": aligns[1:], "data_fmts": ["%s"]}
-    latex["header_align"] = "r"  # a header aligned unlike its column would split the tabular in two
-    return SimpleTable(
-        rows, headers, list(stubs), txt_fmt=text, ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
-        celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
-    )  # fmt: skip
+    return [format_number(x) for x in limits[:, 0]], [format_number(x) for x in limits[:, 1]]

@@ -34,6 +34,7 @@ _UNDERFLOW = 1e-280
 _TINY = 1e-300
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
+_NEAR, _FAR = math.log(0.3), -230.0
 _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -114,6 +115,20 @@ def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
+    """Ordinary tails by SciPy, all others by the incomplete beta function in logs.
+
+    With many degrees of freedom the latter's argument is so near to 1 that it has few digits left.
+    """
+    result = np.empty(t.shape)
+    with np.errstate(divide="ignore"):
+        result[...] = np.log(special.stdtr(df, -t))
+    rest = ~((df >= 1.0) & (result < _NEAR) & (result > _FAR))
+    if np.any(rest):
+        result[rest] = _log_student_betainc(t[rest], df[rest])
+    return result
+
+
+def _log_student_betainc(t: FloatArray, df: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         log_ratio = 2.0 * (np.log(t) - 0.5 * np.log(df))
     log_x = -np.logaddexp(0.0, log_ratio)
@@ -151,9 +166,21 @@ def student_quantile(log_tail: float, df: ArrayLike) -> FloatArray:
         return quantile
     normal = np.isposinf(freedom)
     quantile[normal] = start
-    rest = valid & ~normal
-    quantile[rest] = _student_newton(log_tail, freedom[rest], start)
+    ordinary = valid & ~normal & (freedom >= 1.0) & (_FAR < log_tail < _NEAR)
+    quantile[ordinary] = _student_ordinary(log_tail, freedom[ordinary])
+    rest = valid & ~normal & ~ordinary
+    if np.any(rest):
+        quantile[rest] = _student_newton(log_tail, freedom[rest], start)
     return quantile
+
+
+def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
+    """SciPy's quantile, and one Newton step on log t: its releases differ in how many digits they give."""
+    t = -special.stdtrit(df, math.exp(log_tail))
+    tail = np.log(special.stdtr(df, -t))
+    log_t = np.log(t)
+    slope = np.exp(_log_student_density(log_t, df) + log_t - tail)
+    return np.asarray(t * np.exp((tail - log_tail) / slope), dtype=np.float64)
 
 
 def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
-__all__ = ["sqrt_weights", "two_point_weights", "uniform_weights"]
+__all__ = ["sqrt_weights", "two_point_shares", "two_point_weights", "uniform_weights"]
 
 
 def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
@@ -80,15 +80,43 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
     >>> two_point_weights(np.array([[0.5], [0.5]]), decay=0.5).ravel().round(4)
     array([0.5116, 0.4881])
     """
-    if not 0.0 <= decay < 1.0:
-        raise ParameterError("two-point weights", [f"decay must be in [0, 1), got {decay!r}"])
-    horizon = len(propensities)
-    t = np.arange(1.0, horizon + 1.0)
-    floored = (1.0 - decay) / ((1.0 - decay) + horizon * (t / horizon) ** decay - t)
-    always = 1.0 / (1.0 + horizon - t)
+    floored, always = two_point_shares(len(propensities), decay)
     share = (1.0 - propensities) * floored[:, None] + propensities * always[:, None]
     share = np.clip(share, 0.0, 1.0)
     # What is left of the budget is the product of the shares that earlier rounds left: no cancellation.
     left = np.ones(share.shape)
     np.cumprod(1.0 - share[:-1], axis=0, out=left[1:])
     return np.asarray(np.sqrt(share * left * propensities), dtype=np.float64)
+
+
+def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArray]:
+    """Shares of the remaining variance budget in the two futures of two-point allocation.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Horizon T.
+    decay : float
+        Exponent a in [0, 1) of the propensity floor.
+
+    Returns
+    -------
+    floored, always : ndarray, shape (T,)
+        The share of round t if the arm will be drawn as often as the floor demands, and if always.
+
+    Raises
+    ------
+    ParameterError
+        If decay is not in [0, 1).
+
+    Examples
+    --------
+    >>> floored, always = two_point_shares(2, decay=0.5)
+    >>> floored.round(4), always
+    (array([0.5469, 1.    ]), array([0.5, 1. ]))
+    """
+    if not 0.0 <= decay < 1.0:
+        raise ParameterError("two-point weights", [f"decay must be in [0, 1), got {decay!r}"])
+    t = np.arange(1.0, n_rounds + 1.0)
+    floored = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t / n_rounds) ** decay - t)
+    return floored, 1.0 / (1.0 + n_rounds - t)

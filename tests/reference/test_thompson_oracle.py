@@ -13,6 +13,7 @@ from adaptinf.designs import Thompson
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, UniformArms
+from adaptinf.simulation.replicate import block_stream
 
 
 def lift(probabilities: np.ndarray, floor: float) -> np.ndarray:
@@ -154,6 +155,32 @@ def test_frequencies_of_three_normal_posteriors() -> None:
             deviations += log.arrays.propensities[t] - exact
             variances += exact * (1 - exact) / 50
     assert (np.abs(deviations) < 4.5 * np.sqrt(variances)).all()
+
+
+def test_three_normal_arms_number_for_number() -> None:
+    """The same stream read literally: for each draw one normal an arm, then the choice, then the reward."""
+    noise, draws, horizon = 0.7, 25, 80
+    design = Thompson(
+        prior="normal", prior_parameters=(0.2, 2.0), noise_scale=noise, draws=draws, batch_size=3
+    )
+    locations = np.array([0.0, 0.1, 0.2])
+    log = design.run(NormalArms(locations, scale=1.3), horizon=horizon, rng=11)
+    stream = block_stream(np.random.SeedSequence(11), 0)
+    counts, sums = np.zeros(3), np.zeros(3)
+    p = np.zeros(3)
+    for t in range(horizon):
+        if t % 3 == 0:
+            precision = 1.0 / 2.0 + counts / noise**2
+            mean = (0.2 / 2.0 + sums / noise**2) / precision
+            p = np.zeros(3)
+            for _ in range(draws):
+                p[np.argmax(mean + np.sqrt(1.0 / precision) * stream.standard_normal(3))] += 1.0 / draws
+        np.testing.assert_array_equal(log.arrays.propensities[t], p)
+        arm = int(np.argmax(np.cumsum(p) > stream.random()))
+        reward = locations[arm] + 1.3 * stream.standard_normal()
+        assert (log.arrays.action[t], log.arrays.reward[t]) == (arm, reward)
+        counts[arm] += 1.0
+        sums[arm] += reward
 
 
 @pytest.mark.parametrize("floor", [0.2, (0.3, 0.5)])

@@ -76,14 +76,17 @@ class TestDefault:
         assert default_estimator(log) == Choice("aipw", "sqrt", None)
 
     def test_the_chosen_arms_propensity(self) -> None:
-        assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("aipw", "uniform", None)
+        assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("alee", None, None)
+        fixed = make_log("chosen", adaptive_rounds=0)
+        assert default_estimator(fixed) == Choice("aipw", "uniform", None)
 
     def test_no_propensity(self) -> None:
-        assert default_estimator(make_log("none")) == Choice("sample-mean", None, None)
+        assert default_estimator(make_log("none")) == Choice("alee", None, None)
+        assert default_estimator(make_log("none", adaptive_rounds=0)) == Choice("sample-mean", None, None)
 
     def test_a_zero_propensity_counts_for_its_own_arm_only(self) -> None:
         log = make_log(zero=1)
-        assert default_estimator(log).estimator == "sample-mean"
+        assert default_estimator(log).estimator == "alee"
         assert default_estimator(log, ["a", "c"]).estimator == "aipw"
 
     def test_fit_takes_it(self) -> None:
@@ -105,13 +108,18 @@ class TestRefusals:
     def test_no_propensities(self, estimator: str) -> None:
         with pytest.raises(InvalidForLog, match="the log has none") as caught:
             ArmMeans(make_log("none")).fit(estimator)
-        assert caught.value.alternatives == (NAIVE,)
+        assert caught.value.alternatives == ("alee", NAIVE)
 
     @pytest.mark.parametrize("weights", ["sqrt", "two-point"])
     def test_stabilised_weights_need_every_propensity(self, weights: str) -> None:
         with pytest.raises(InvalidForLog, match="every arm's propensity at every round") as caught:
             ArmMeans(make_log("chosen", design=FLOOR)).fit("aipw", weights)
-        assert caught.value.alternatives == ("aipw with uniform weights", NAIVE)
+        assert caught.value.alternatives == (
+            "aipw with uniform weights",
+            "alee",
+            "ipw with uniform weights",
+            NAIVE,
+        )
 
     @pytest.mark.parametrize("design", [ConSE(), DPConSE(epsilon=1.0)])
     @pytest.mark.parametrize("estimator", [None, "sample-mean"])
@@ -145,7 +153,7 @@ class TestRefusals:
         log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         with pytest.raises(InvalidForLog, match="has propensity 0 in 1 of 4 rounds"):
             ArmMeans(log).fit("ipw")
-        assert default_estimator(log).estimator == "sample-mean"
+        assert default_estimator(log).estimator == "alee"
 
     def test_two_point_needs_a_decay(self) -> None:
         with pytest.raises(ParameterError, match="two-point weights need decay="):
@@ -154,7 +162,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "problem"),
         [
-            ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, got 'ols'"),
+            ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, alee, got 'ols'"),
             ({"weights": "best"}, "weights must be one of uniform, sqrt, two-point, got 'best'"),
             ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
             ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
@@ -229,7 +237,7 @@ class TestCorrection:
         assert "No corrected columns: delta = 1e-06 is positive" in notes(result)
 
     def test_without_a_guarantee_sample_means_are_naive(self) -> None:
-        result = Contrast(make_log("none"), treatment="b", control="a").fit()
+        result = Contrast(make_log("none"), treatment="b", control="a").fit("sample-mean")
         assert result.correction is None
         assert "not valid under adaptivity; a naive baseline" in notes(result)
         assert "does not name its design" in notes(result)
@@ -248,6 +256,26 @@ class TestReferences:
         assert isinstance(ArmMeans(continuous).fit("sample-mean").reference, StudentReference)
         public = Contrast(make_log(), treatment="b", control="a").fit("sample-mean").reference
         assert isinstance(public, StudentReference)
+
+    def test_few_events_of_a_design_that_does_not_adapt(self) -> None:
+        """One arm 0 of 20, the other 6 of 20: Clopper-Pearson for means, Agresti-Caffo for the difference."""
+        reward = np.concatenate([np.zeros(20), np.ones(6), np.zeros(14)])
+        arrays = LogArrays(action=np.repeat([0, 1], 20), reward=reward)
+        fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=DesignRecord("Uniform"))
+        means = ArmMeans(fixed).fit()
+        assert means.reference.name == "binomial (exact)"
+        assert means.conf_int().loc["a"].tolist() == pytest.approx([0.0, 1 - 0.025 ** (1 / 20)])
+        contrast = Contrast(fixed, treatment="b", control="a").fit()
+        assert contrast.reference.name == "Agresti-Caffo"
+        p, q = 7 / 22, 1 / 22
+        half = 1.959964 * np.sqrt((p * (1 - p) + q * (1 - q)) / 22)
+        assert contrast.conf_int().to_numpy()[0] == pytest.approx([p - q - half, p - q + half], rel=1e-6)
+        assert "fewer than 10 successes or failures" in notes(contrast)
+        adaptive = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+        assert Contrast(adaptive, treatment="b", control="a").fit("sample-mean").reference.name == "t"
+        many = LogArrays(action=np.tile([0, 1], 40), reward=np.tile([0.0, 0.0, 1.0, 1.0], 20))
+        plenty = AdaptiveLog.from_arrays(many, arms=("a", "b"), design=DesignRecord("Uniform"))
+        assert ArmMeans(plenty).fit().reference.name == "t"
 
     def test_on_request(self) -> None:
         model = ArmMeans(make_log(guarantee=self.guarantee))
@@ -352,14 +380,16 @@ class TestResults:
         assert (facts.guarantee, facts.noise) == (guarantee, "simulation")
 
     def test_estimated_propensities_are_an_assumption(self) -> None:
-        assert "Propensities were estimated" in notes(ArmMeans(make_log(propensity_status="estimated")).fit())
+        estimated = ArmMeans(make_log(propensity_status="estimated"))
+        assert "Propensities were estimated" in notes(estimated.fit("aipw"))
+        assert estimated.fit().estimator == "alee"
         assert "estimated:" not in notes(ArmMeans(make_log()).fit())
 
     def test_uniform_weights_carry_a_warning_unless_the_design_is_uniform(self) -> None:
         assert "Uniform weights: not normal" in notes(ArmMeans(make_log()).fit("aipw", "uniform"))
         fixed = make_log(design=DesignRecord("Uniform"))
         assert "not normal" not in notes(ArmMeans(fixed).fit("aipw", "uniform"))
-        assert "chosen arm's propensity alone" in notes(ArmMeans(make_log("chosen")).fit())
+        assert "chosen arm's propensity alone" in notes(ArmMeans(make_log("chosen")).fit("aipw"))
         assert "decay 0.7" in notes(ArmMeans(make_log(design=FLOOR)).fit())
 
 

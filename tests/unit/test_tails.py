@@ -40,6 +40,27 @@ def test_student_tail(t: float, df: float) -> None:
     assert float(log_student_tail(-t, df)) == float(log_student_tail(t, df))
 
 
+@pytest.mark.parametrize("df", [1.0, 2.0, 10.0, 998.3, 1e6, 1e9])
+@pytest.mark.parametrize("tail", [0.2999, 0.25, 0.025, 1e-4, 1e-10, 1e-90])
+def test_student_quantile_keeps_its_digits(tail: float, df: float) -> None:
+    log_tail = float(np.log(tail))
+    t = float(student_quantile(log_tail, df)[0])
+    with mpmath.workdps(250):
+        half, square = mpmath.mpf(df) / 2, mpmath.mpf(t) ** 2
+        exact = (1 - mpmath.betainc(0.5, half, 0, square / (df + square), regularized=True)) / 2
+        density = mpmath.power(1 + square / df, -half - 0.5) / (mpmath.sqrt(df) * mpmath.beta(half, 0.5))
+        error = (mpmath.log(exact) - mpmath.mpf(log_tail)) * exact / (density * t)
+    assert abs(float(error)) < 1e-13
+    assert float(log_student_tail(t, df)) == pytest.approx(log_tail, rel=2e-13)
+
+
+@pytest.mark.parametrize("edge", [np.log(0.3), -230.0])
+def test_student_quantile_is_continuous_where_its_methods_meet(edge: float) -> None:
+    df = np.array([1.0, 2.5, 40.0, 1e4])
+    below, above = student_quantile(edge * (1 + 1e-13), df), student_quantile(edge * (1 - 1e-13), df)
+    np.testing.assert_allclose(below, above, rtol=1e-10)
+
+
 def test_student_tail_where_the_square_overflows() -> None:
     # The Cauchy tail is 1 / (pi t) far out.
     assert float(log_student_tail(1e200, 1.0)) == pytest.approx(-np.log(np.pi) - 200 * np.log(10), rel=1e-14)

@@ -1,0 +1,199 @@
+"""What is kept of a block of simulated trials: sums by analysis and term, merged in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.typing import FloatArray
+
+__all__ = ["PARTS", "SHOWN", "BlockSums", "Key", "add_runs", "merged", "table_rows"]
+
+PARTS = (
+    "runs",
+    "covered",
+    "below",
+    "above",
+    "rejected",
+    "error",
+    "spread",
+    "width",
+    "std_error",
+    "std_errors",
+    "missing",
+)
+"""What a row of sums holds: `error` is the sum of the errors, `spread` their squares about their mean."""
+SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
+"""Numbers that a printed table has room for."""
+
+_RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, _MISSING = range(len(PARTS))
+
+
+class Key(NamedTuple):
+    """What a row of sums is about; `null` is None where nothing is tested."""
+
+    analysis: str
+    term: str
+    truth: float
+    null: float | None
+
+
+@dataclass(slots=True)
+class BlockSums:
+    """Sums over the runs of a block.
+
+    Attributes
+    ----------
+    parts : dict of Key to ndarray of shape (11,)
+        By `PARTS`.
+    invalid : dict of str to (int, str)
+        By analysis: runs whose log does not support it, and the first reason.
+    """
+
+    parts: dict[Key, FloatArray] = field(default_factory=dict)
+    invalid: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def merge(self, later: BlockSums) -> None:
+        """Add the sums of later runs."""
+        for key, parts in later.parts.items():
+            self.parts[key] = merged(self.parts[key], parts) if key in self.parts else parts
+        for analysis, (runs, reason) in later.invalid.items():
+            known, first = self.invalid.get(analysis, (0, reason))
+            self.invalid[analysis] = (known + runs, first)
+
+
+def merged(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Sums over two sets of runs; the squares stay centred (Chan, Golub and LeVeque, 1983)."""
+    total = first + second
+    runs, more = first[_RUNS], second[_RUNS]
+    if runs > 0 and more > 0:
+        gap = second[_ERROR] / more - first[_ERROR] / runs
+        total[_SPREAD] += gap * gap * (runs * more / (runs + more))
+    return total
+
+
+def add_runs(
+    sums: BlockSums,
+    keys: Iterable[Key],
+    estimate: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    std_error: FloatArray | None = None,
+) -> None:
+    """Add consecutive runs of some terms.
+
+    Parameters
+    ----------
+    sums : BlockSums
+        What they are added to.
+    keys : iterable of Key
+        The terms.
+    estimate, low, high, std_error : ndarray of shape (runs, terms)
+        Numbers of each run; NaN where there is none.
+    """
+    for column, key in enumerate(keys):
+        errors = None if std_error is None else std_error[:, column]
+        parts = _parts(key, estimate[:, column], low[:, column], high[:, column], errors)
+        sums.parts[key] = merged(sums.parts[key], parts) if key in sums.parts else parts
+
+
+def _parts(
+    key: Key, estimate: FloatArray, low: FloatArray, high: FloatArray, std_error: FloatArray | None
+) -> FloatArray:
+    known = np.isfinite(estimate) & ~np.isnan(low) & ~np.isnan(high)
+    estimate, low, high = estimate[known], low[known], high[known]
+    error = estimate - key.truth
+    parts = np.zeros(len(PARTS))
+    parts[_RUNS] = error.size
+    parts[_MISSING] = known.size - error.size
+    if error.size == 0:
+        return parts
+    parts[_COVERED] = ((low <= key.truth) & (key.truth <= high)).sum()
+    parts[_BELOW] = (high < key.truth).sum()
+    parts[_ABOVE] = (low > key.truth).sum()
+    if key.null is not None:
+        parts[_REJECTED] = ((high < key.null) | (low > key.null)).sum()
+    parts[_ERROR] = error.sum()
+    parts[_SPREAD] = np.square(error - parts[_ERROR] / error.size).sum()
+    parts[_WIDTH] = (high - low).sum()
+    if std_error is not None:
+        sizes = std_error[known]
+        sizes = sizes[np.isfinite(sizes)]
+        parts[_SE], parts[_SES] = sizes.sum(), sizes.size
+    return parts
+
+
+def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The rows of a table, in the order in which terms first came.
+
+    Parameters
+    ----------
+    sums : BlockSums
+        Over all runs.
+    analyses : sequence of str
+        Their order; that in which they first came where it is empty.
+
+    Returns
+    -------
+    list of dict
+        By column; NaN where no run had an interval, or nothing was tested. An analysis that no run's log
+        supported has one row, that says why.
+    """
+    rows = [_row(key, parts, sums.invalid) for key, parts in sums.parts.items()]
+    seen = {_base(key.analysis) for key in sums.parts}
+    rows += [_invalid_row(name, *found) for name, found in sums.invalid.items() if name not in seen]
+    if not analyses:
+        return rows
+    return sorted(rows, key=lambda row: analyses.index(_base(row["analysis"])))
+
+
+def _base(analysis: str) -> str:
+    """The name of an analysis without those of its results."""
+    return analysis.partition(": ")[0].removesuffix(", corrected")
+
+
+def _row(key: Key, parts: FloatArray, invalid: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    runs = parts[_RUNS] if parts[_RUNS] > 0 else math.nan
+    bias = parts[_ERROR] / runs
+    sd = math.sqrt(parts[_SPREAD] / runs) if parts[_RUNS] > 0 else math.nan
+    rejected = parts[_REJECTED] / runs if key.null is not None else math.nan
+    known = parts[_RUNS] + parts[_MISSING]
+    mean_error = parts[_SE] / parts[_SES] if parts[_SES] > 0 else math.nan
+    failed, reason = invalid.get(_base(key.analysis), (0, ""))
+    return {
+        "analysis": key.analysis,
+        "term": key.term,
+        "truth": key.truth,
+        "null": math.nan if key.null is None else key.null,
+        "runs": int(parts[_RUNS]),
+        "missing": int(parts[_MISSING]),
+        "missing_share": parts[_MISSING] / known if known > 0 else math.nan,
+        "coverage": parts[_COVERED] / runs,
+        "coverage_se": _binomial_error(parts[_COVERED] / runs, runs),
+        "below": parts[_BELOW] / runs,
+        "above": parts[_ABOVE] / runs,
+        "rejected": rejected,
+        "rejected_se": _binomial_error(rejected, runs),
+        "bias": bias,
+        "bias_se": sd / math.sqrt(runs),
+        "sd": sd,
+        "rmse": math.hypot(bias, sd),
+        "width": parts[_WIDTH] / runs,
+        "std_error": mean_error,
+        "std_error_ratio": mean_error / sd if sd > 0 else math.nan,
+        "invalid": failed,
+        "note": f"not valid in {failed:,} runs: {reason}" if failed else "",
+    }
+
+
+def _invalid_row(analysis: str, runs: int, reason: str) -> dict[str, Any]:
+    row = _row(Key(analysis, "", math.nan, None), np.zeros(len(PARTS)), {})
+    return {**row, "invalid": runs, "note": f"not valid: {reason}"}
+
+
+def _binomial_error(share: float, runs: float) -> float:
+    return math.sqrt(share * (1.0 - share) / runs)

@@ -1,0 +1,7 @@
+"""Logs in other people's formats: Open Bandit Dataset folders, VW's dsjson, CDISC ADaM data sets."""
+
+from adaptinf.formats.adam import read_adam
+from adaptinf.formats.dsjson import read_dsjson
+from adaptinf.formats.obd import read_open_bandit
+
+__all__ = ["read_adam", "read_dsjson", "read_open_bandit"]

@@ -1,0 +1,283 @@
+"""Trials as CDISC ADaM data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.log import AdaptiveLog
+from adaptinf.validation.findings import Findings
+
+__all__ = ["read_adam"]
+
+_SUBJECT = "USUBJID"
+_PERIOD = ("TRT01P", "TRT01A")
+_SHOWN = 5
+_IBM_ZERO = 16.0**-65
+
+
+def read_adam(
+    adsl: str | PathLike[str] | pd.DataFrame,
+    analysis: str | PathLike[str] | pd.DataFrame,
+    *,
+    parameter: str,
+    order: str | Sequence[str],
+    propensity: str | Mapping[Any, float] | pd.DataFrame | None = None,
+    treatment: str = "planned",
+    planned: str = _PERIOD[0],
+    actual: str = _PERIOD[1],
+    records: Mapping[str, Any] | None = None,
+    population: str | None = "ITTFL",
+    value: str = "AVAL",
+    covariates: Sequence[str] = (),
+    batch: str | None = None,
+    **options: Any,
+) -> AdaptiveLog:
+    """Read a trial from its subject-level data set (ADSL) and one analysis data set.
+
+    Parameters
+    ----------
+    adsl : path or DataFrame
+        One row a subject. A path ends in ``.xpt`` (SAS transport), ``.csv`` or ``.parquet``.
+    analysis : path or DataFrame
+        Of the basic data structure (``PARAMCD``, ``AVAL``): one row a subject once filtered.
+    parameter : str
+        The outcome's ``PARAMCD``.
+    order : str or sequence of str
+        Columns of ADSL that put subjects in the order of their assignment, such as ``["RANDDT", "RANDNUM"]``.
+    propensity : str, mapping of arm to float, or DataFrame, optional
+        ADaM has no variable for assignment probabilities. Either the name of a column of ADSL with the
+        probability of the planned arm; or one probability an arm, the same for all; or a table with one
+        column named after each arm and, beside them, columns of ADSL by which its rows are found, such as a
+        stage or stratum.
+    treatment : {"planned", "actual"}
+        Which treatment is the action. Propensities belong to the planned one alone.
+    planned, actual : str
+        Their columns in ADSL.
+    records : mapping of str to value, optional
+        Which records of the analysis data set are meant, such as ``{"AVISITN": 8, "ANL01FL": "Y"}``.
+    population : str, optional
+        Flag of ADSL that is ``"Y"`` for the subjects to take; None takes all.
+    value : str
+        Column of the outcome.
+    covariates : sequence of str
+        Baseline columns of ADSL to keep as contexts.
+    batch : str, optional
+        Column of ADSL with the stage of the trial; the stages must follow each other in `order`.
+    **options
+        As for `AdaptiveLog`: ``reward_range``, ``design``, ``guarantee``, ``arms``, ...
+
+    Returns
+    -------
+    AdaptiveLog
+        One round a subject, ``unit`` being ``USUBJID``.
+
+    Raises
+    ------
+    ParameterError
+        If files, columns or arguments make no sense.
+    LogValidationError
+        With everything that is wrong with the subjects, rows being counted in the order of assignment: no
+        outcome, several outcomes, no place in the order of its own, no row in the table of propensities; then
+        what `AdaptiveLog` finds.
+
+    Warns
+    -----
+    AdaptinfWarning
+        How many subjects got another treatment than planned.
+
+    Notes
+    -----
+    Nobody is dropped: a subject of the population without an outcome is an error, as leaving such subjects
+    out would no longer compare like with like.
+
+    References
+    ----------
+    CDISC, "Analysis Data Model Implementation Guide", version 1.3.
+
+    Examples
+    --------
+    >>> adsl = pd.DataFrame(
+    ...     {
+    ...         "USUBJID": ["01-1", "01-2", "01-3"],
+    ...         "ITTFL": ["Y", "Y", "Y"],
+    ...         "TRT01P": ["Placebo", "Drug", "Drug"],
+    ...         "TRT01A": ["Placebo", "Drug", "Drug"],
+    ...         "RANDNUM": [1, 2, 3],
+    ...         "STAGE": [1, 1, 2],
+    ...     }
+    ... )
+    >>> adeff = pd.DataFrame({"USUBJID": ["01-1", "01-2", "01-3"], "PARAMCD": "RESP", "AVAL": [0, 1, 1]})
+    >>> stages = pd.DataFrame({"STAGE": [1, 2], "Placebo": [0.5, 0.3], "Drug": [0.5, 0.7]})
+    >>> log = read_adam(adsl, adeff, parameter="RESP", order="RANDNUM", propensity=stages, batch="STAGE")
+    >>> log.frame[["action", "reward", "propensity", "batch"]]
+        action  reward  propensity  batch
+    0  Placebo     0.0         0.5      0
+    1     Drug     1.0         0.5      0
+    2     Drug     1.0         0.7      1
+    """
+    subjects, outcomes = _frame(adsl, "adsl"), _frame(analysis, "analysis")
+    keys = [order] if isinstance(order, str) else list(order)
+    chosen = planned if treatment == "planned" else actual
+    problems = [f"treatment must be planned or actual, got {treatment!r}"] * (
+        treatment not in ("planned", "actual")
+    )
+    if treatment == "actual" and propensity is not None:
+        problems.append("propensities are those of the planned treatment: leave them out, or take it")
+    needed = [_SUBJECT, planned, actual, *keys, *covariates, *[x for x in (population, batch) if x]]
+    needed += [propensity] if isinstance(propensity, str) else []
+    problems += _missing("ADSL", subjects, needed)
+    problems += _missing("the analysis data set", outcomes, [_SUBJECT, "PARAMCD", value, *(records or {})])
+    problems += [] if keys else ["order must name at least one column of ADSL"]
+    if problems:
+        raise ParameterError("read_adam", problems)
+    if population is not None:
+        subjects = subjects[subjects[population] == "Y"]
+    outcomes = _selected(outcomes, {"PARAMCD": parameter, **(records or {})})
+    problems = [f"ADSL has no subject with {population} = Y"] if subjects.empty else []
+    problems += ["the analysis data set has no such records"] if outcomes.empty else []
+    if problems:
+        raise ParameterError("read_adam", problems)
+    subjects = subjects.sort_values(keys, kind="stable", ignore_index=True)
+    _check_subjects(subjects, outcomes, keys)
+    _tell_deviations(subjects, planned, actual)
+    rewards = outcomes.set_index(_SUBJECT)[value]
+    kept = list(dict.fromkeys([_SUBJECT, *covariates, *([batch] if batch else [])]))
+    rounds = subjects[kept].assign(
+        treatment=subjects[chosen], outcome=rewards.loc[subjects[_SUBJECT]].to_numpy()
+    )
+    probabilities, columns = _propensities(subjects, chosen, propensity)
+    return AdaptiveLog(
+        pd.concat([rounds, probabilities], axis=1),
+        action="treatment",
+        reward="outcome",
+        unit=_SUBJECT,
+        context=list(covariates),
+        batch=batch,
+        **columns,
+        **options,
+    )
+
+
+def _frame(source: str | PathLike[str] | pd.DataFrame, name: str) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame):
+        return source
+    path = Path(source)
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".xpt": _read_transport,
+        ".csv": pd.read_csv,
+        ".parquet": pd.read_parquet,
+    }
+    if path.suffix.lower() not in readers:
+        raise ParameterError("read_adam", [f"{name} must end in {', '.join(readers)}, got {path}"])
+    try:
+        return readers[path.suffix.lower()](path)
+    except (OSError, ValueError) as error:
+        raise ParameterError("read_adam", [f"{name}: {path} cannot be read: {error}"]) from error
+
+
+def _read_transport(path: Path) -> pd.DataFrame:
+    frame = pd.DataFrame(pd.read_sas(path, format="xport", encoding="utf-8"))
+    # pandas reads the zero of IBM's floating point as the smallest number of that format.
+    return frame.replace(_IBM_ZERO, 0.0)
+
+
+def _missing(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    absent = [column for column in dict.fromkeys(columns) if column not in frame]
+    return [f"{name} has no column {', '.join(absent)}"] if absent else []
+
+
+def _selected(outcomes: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
+    keep = np.ones(len(outcomes), dtype=np.bool_)
+    for column, value in wanted.items():
+        keep &= (outcomes[column] == value).to_numpy(dtype=np.bool_)
+    return outcomes[keep]
+
+
+def _check_subjects(subjects: pd.DataFrame, outcomes: pd.DataFrame, keys: list[str]) -> None:
+    findings = Findings()
+    names = subjects[_SUBJECT]
+    repeated = names.duplicated(keep=False).to_numpy()
+    findings.add_rows("repeated-subject", "ADSL has a subject more than once", repeated)
+    counts = outcomes[_SUBJECT].value_counts()
+    records = counts.reindex(names.drop_duplicates()).fillna(0).reindex(names).to_numpy()
+    findings.add_rows("no-outcome", f"no record for {_examples(names[records == 0])}", records == 0)
+    findings.add_rows(
+        "several-outcomes",
+        f"several records for {_examples(names[records > 1])}: say which with records=",
+        records > 1,
+    )
+    unordered = subjects[keys].isna().any(axis=1).to_numpy()
+    findings.add_rows("no-order", f"no value of {', '.join(keys)}", unordered)
+    tied = subjects.duplicated(keys, keep=False).to_numpy() & ~unordered
+    findings.add_rows(
+        "tied-order",
+        f"subjects share their place in the order ({', '.join(keys)}): add a column that tells them apart",
+        tied,
+    )
+    findings.raise_if_any()
+
+
+def _examples(names: pd.Series[Any]) -> str:
+    shown = ", ".join(map(str, names[:_SHOWN]))
+    return f"{shown}, ..." if len(names) > _SHOWN else shown
+
+
+def _tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
+    other = (subjects[planned] != subjects[actual]).to_numpy()
+    if other.any():
+        warn(
+            f"{int(other.sum())} of {len(subjects)} subjects got another treatment than planned "
+            f"({_examples(subjects[_SUBJECT][other])}): {actual} differs from {planned}",
+            AdaptinfWarning,
+            stacklevel=3,
+        )
+
+
+def _propensities(
+    subjects: pd.DataFrame, planned: str, propensity: str | Mapping[Any, float] | pd.DataFrame | None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Columns with probabilities, and what `AdaptiveLog` has to be told of them."""
+    if propensity is None:
+        return pd.DataFrame(index=subjects.index), {}
+    if isinstance(propensity, str):
+        return subjects[[propensity]].set_axis(["probability"], axis=1), {"propensity": "probability"}
+    if isinstance(propensity, Mapping):
+        table = pd.DataFrame([dict(propensity)] * len(subjects), index=subjects.index)
+        arms = list(propensity)
+    else:
+        arms = [column for column in propensity if column not in subjects]
+        table = _looked_up(subjects, propensity, arms)
+    unknown = sorted(set(subjects[planned]) - set(arms), key=str)
+    if unknown:
+        raise ParameterError("read_adam", [f"propensity has no column for {', '.join(map(str, unknown))}"])
+    table = table.set_axis([f"probability of {arm}" for arm in arms], axis=1)
+    return table, {"propensities": {arm: f"probability of {arm}" for arm in arms}}
+
+
+def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> pd.DataFrame:
+    keys = [column for column in table if column in subjects]
+    problems = [] if keys else ["the table of propensities shares no column with ADSL to find its rows by"]
+    problems += [] if arms else ["the table of propensities has no columns named after arms"]
+    if keys and table.duplicated(keys).any():
+        problems.append(
+            f"the table of propensities has several rows for the same {', '.join(map(str, keys))}"
+        )
+    if problems:
+        raise ParameterError("read_adam", problems)
+    found = subjects[keys].merge(table, on=keys, how="left", indicator=True, validate="many_to_one")
+    findings = Findings()
+    findings.add_rows(
+        "no-propensity",
+        f"the table of propensities has no row for the subject's {', '.join(map(str, keys))}",
+        (found["_merge"] == "left_only").to_numpy(),
+    )
+    findings.raise_if_any()
+    return found[arms]

@@ -1,0 +1,213 @@
+"""Adaptive linear estimating equations for arm means: weights that need no propensities.
+
+References
+----------
+Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["ARM_ERRORS", "AleeMeans", "alee_means", "alee_offset", "alee_weights", "allocation"]
+
+ARM_ERRORS = ("self-normalised", "conservative")
+"""Standard errors: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
+
+_EXPONENT = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AleeMeans:
+    """Solutions of adaptive linear estimating equations, one an arm.
+
+    Attributes
+    ----------
+    count : ndarray, shape (k,)
+        Rewards of each arm.
+    estimate : ndarray, shape (k,)
+        Sum of weight times reward over the sum of weights; NaN without rewards.
+    scale : ndarray, shape (k,)
+        Standard deviation of the arm's rewards around their sample mean; NaN with fewer than two.
+    total, squares : ndarray, shape (k,)
+        Sum of the weights, and of their squares, which is below 1.
+    """
+
+    count: FloatArray
+    estimate: FloatArray
+    scale: FloatArray
+    total: FloatArray
+    squares: FloatArray
+
+    def std_error(self, kind: str = "conservative") -> FloatArray:
+        """Standard errors, shape (k,).
+
+        Parameters
+        ----------
+        kind : {"conservative", "self-normalised"}
+            Whether the sum of squared weights counts as its limit 1, which it never exceeds, or as it is.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            conservative = self.scale / self.total
+        shrunk = conservative * np.sqrt(self.squares) if kind == "self-normalised" else conservative
+        return np.asarray(shrunk, dtype=np.float64)
+
+    @property
+    def ess(self) -> FloatArray:
+        """Effective sample sizes (sum w)^2 / sum w^2, shape (k,); 0 without rewards."""
+        return self.total**2 / np.where(self.squares > 0.0, self.squares, 1.0)
+
+
+def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
+    """Weight function f(x) = sqrt(b log(2)^b / (x log(2x)^(1 + b))).
+
+    Parameters
+    ----------
+    x : array_like
+        At least 1.
+    exponent : float
+        The positive number b.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of x.
+
+    Notes
+    -----
+    With u = log 2x the integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, so f^2 has mass 1 on
+    [1, infinity), and f falls.
+
+    Examples
+    --------
+    >>> float(allocation(1.0).round(4))
+    1.2011
+    """
+    ratio = np.asarray(x, dtype=np.float64)
+    squared = exponent * math.log(2.0) ** exponent / (ratio * np.log(2.0 * ratio) ** (1.0 + exponent))
+    return np.asarray(np.sqrt(squared), dtype=np.float64)
+
+
+def alee_offset(n_rounds: int) -> float:
+    """The offset s0 = e^2 log T of the pull counts, at least e^2 log 2.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Rounds T of the experiment, planned before it began.
+
+    Examples
+    --------
+    >>> round(alee_offset(1000), 2)
+    51.04
+    """
+    return math.exp(2.0) * math.log(max(n_rounds, 2))
+
+
+def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> FloatArray:
+    """Weights of an arm's rewards in the order in which they came.
+
+    Parameters
+    ----------
+    n_pulls : int
+        Rewards n of the arm.
+    offset : float
+        The positive number s0.
+    exponent : float
+        The positive number b of `allocation`.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        The j-th is f((s0 + j) / s0) / sqrt(s0).
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The count includes the pull that the weight belongs to. It is known before that pull's reward, so the
+    weights are predictable; and because f falls, the sum of squares is a lower Riemann sum,
+
+        sum w^2 <= integral of f^2 from 1 to 1 + n/s0 = 1 - (log 2 / log(2 + 2n/s0))^b < 1,
+
+    for every n. Counting only earlier pulls would be predictable too, but could push the sum above 1.
+
+    Examples
+    --------
+    >>> weights = alee_weights(1000, alee_offset(1000))
+    >>> float(np.sum(weights**2).round(3))
+    0.8
+    """
+    problems = []
+    if n_pulls < 0:
+        problems.append(f"n_pulls must be at least 0, got {n_pulls}")
+    if not (math.isfinite(offset) and offset > 0.0):
+        problems.append(f"offset must be positive, got {offset!r}")
+    if not (math.isfinite(exponent) and exponent > 0.0):
+        problems.append(f"exponent must be positive, got {exponent!r}")
+    if problems:
+        raise ParameterError("ALEE weights", problems)
+    return allocation(1.0 + np.arange(1.0, n_pulls + 1.0) / offset, exponent) / math.sqrt(offset)
+
+
+def alee_means(
+    action: IntArray, reward: FloatArray, codes: IntArray, offset: float | None = None
+) -> AleeMeans:
+    """Estimate arm means by adaptive linear estimating equations.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes in time order.
+    reward : ndarray, shape (T,)
+        Rewards.
+    codes : ndarray of int64, shape (k,)
+        The arms of interest.
+    offset : float, optional
+        The number s0; e^2 log T by default.
+
+    Returns
+    -------
+    AleeMeans
+
+    Notes
+    -----
+    The weighted errors of an arm are martingale differences whose conditional variances add up to sigma^2
+    sum w^2. That sum tends to 1 as the arm's pulls outgrow s0, if slowly (it is .76 after 500 of 1,000
+    rounds), which makes (estimate - mean) sum w / sigma asymptotically normal however the arms were chosen.
+    No round pulls two arms, so the errors of two arms are uncorrelated.
+
+    References
+    ----------
+    Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
+
+    Examples
+    --------
+    >>> action = np.array([0, 1, 0, 0])
+    >>> alee_means(action, np.array([1.0, 9.0, 2.0, 3.0]), np.array([0, 1])).estimate.round(3)
+    array([1.91, 9.  ])
+    """
+    start = alee_offset(len(action)) if offset is None else offset
+    moments = np.full((5, len(codes)), np.nan)
+    for column, code in enumerate(codes):
+        own = reward[action == code]
+        weights = alee_weights(len(own), start)
+        total = float(weights.sum())
+        moments[0, column] = len(own)
+        if len(own) > 0:
+            # Differences from one reward: constant rewards have no error, whatever their level.
+            moments[1, column] = own[0] + float(weights @ (own - own[0])) / total
+        if len(own) > 1:
+            moments[2, column] = np.std(own - own[0], ddof=1)
+        moments[3:, column] = total, float(weights @ weights)
+    return AleeMeans(*moments)

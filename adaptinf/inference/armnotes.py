@@ -1,0 +1,139 @@
+"""Assumptions, adjustments and reasons under the tables of arm means and contrasts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.armfit import TINY_PROPENSITY, ArmFit
+from adaptinf.inference.choice import is_adaptive
+from adaptinf.inference.maxinfo import Correction, why_not
+from adaptinf.inference.small_samples import FEW_EVENTS
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["fit_notes"]
+
+
+def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> tuple[str, ...]:
+    """Assumptions and reasons under a table.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    fit : ArmFit
+        The fit.
+    test : str
+        What `resolve_test` said.
+    correction : Correction or None
+        The one that is due.
+
+    Returns
+    -------
+    tuple of str
+        One entry a note.
+    """
+    if fit.sample is not None:
+        notes = _sample_notes(log, fit, test, correction)
+    elif fit.arm_error is not None:
+        notes = _equation_notes(log, fit)
+    else:
+        notes = _score_notes(log, fit)
+    return (*notes, *_gaps(fit, test))
+
+
+def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
+    notes = [
+        "ALEE: assumes that an arm's mean and variance stay the same whenever it is chosen; needs no "
+        "propensities. Its weights were fixed before the data, by pull count and the horizon."
+    ]
+    if fit.arm_error == "conservative":
+        notes.append("Standard errors sigma / sum w: conservative, as the sum of squared weights is below 1.")
+    else:
+        notes.append(
+            "Standard errors sigma sqrt(sum w^2) / sum w: shorter than the conservative ones; at moderate "
+            "horizons their intervals cover less than they promise."
+        )
+    if log.context:
+        notes.append("The log has contexts: the estimate is of the arm's mean only if they had no part.")
+    return notes
+
+
+def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
+    notes = []
+    if not fit.naive:
+        notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
+    elif correction is not None:
+        notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
+    else:
+        notes.append("Sample means: not valid under adaptivity; a naive baseline.")
+    if log.context:
+        notes.append(
+            "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "
+            "only if the context had no part in the choice."
+        )
+    if fit.naive and log.design is None:
+        notes.append("The log does not name its design, which is therefore taken to be adaptive.")
+    if fit.naive and correction is None and log.guarantee is not None:
+        notes.append(f"No corrected columns: {why_not(log)}.")
+    if test == "few":
+        notes.append(
+            f"An arm has fewer than {FEW_EVENTS} successes or failures: exact binomial tests of means, and "
+            "the Agresti-Caffo adjustment of differences."
+        )
+    if test == "exact":
+        notes.append("Exact tests assume independent 0/1 rewards with one success rate an arm.")
+    return notes
+
+
+def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
+    choice = fit.choice
+    notes = [
+        "Assumes propensities given the past, positive in every round, and arm means that stay the same."
+    ]
+    if fit.outcome is not None:
+        notes.append(fit.outcome.note)
+    if log.propensity_status == "estimated":
+        notes.append(
+            "Propensities were estimated: that they are right is an assumption, their error is ignored."
+        )
+    if log.arrays.propensities is None:
+        notes.append(
+            "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
+        )
+    if choice.weights == "uniform" and is_adaptive(log):
+        notes.append(
+            "Uniform weights: not normal in general when propensities move with the data; sqrt and two-point "
+            "weights guard against that and need every arm's propensity."
+        )
+    if choice.weights == "two-point":
+        notes.append(f"Two-point weights: propensity floor of decay {choice.decay:g}.")
+    tiny = fit.min_propensity < TINY_PROPENSITY
+    if np.any(tiny):
+        notes.append(
+            f"Propensities down to {np.min(fit.min_propensity[tiny]):.2g}: a few rewards carry the estimate "
+            f"(effective sample size {np.min(fit.ess[tiny]):.1f}); normal intervals may be far too short."
+        )
+    return notes
+
+
+def _gaps(fit: ArmFit, test: str) -> list[str]:
+    notes = [
+        f"{arm}: never chosen, so nothing is estimated."
+        for arm, n in zip(fit.labels, fit.pulls, strict=True)
+        if n == 0
+    ]
+    if test in ("exact", "few"):
+        return notes
+    for arm, n, size in zip(fit.labels, fit.pulls, fit.std_error, strict=True):
+        if n == 1 and math.isnan(size):
+            notes.append(f"{arm}: chosen once, so it has no standard error.")
+        if size == 0.0:
+            notes.append(
+                f"{arm}: its rewards do not vary: no test or interval (exact ones need sample means)."
+            )
+    return notes

@@ -1,0 +1,144 @@
+"""The law of a sum of independent Student variables over the root of their number.
+
+References
+----------
+Gil-Pelaez (1951), "Note on the inversion theorem". Olver (1974), "Asymptotics and special functions"
+(Debye's expansion of Bessel functions of large order).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from scipy import optimize, special
+
+from adaptinf.typing import FloatArray
+
+__all__ = ["NORMAL", "SMALLEST_TAIL", "MeanStudent"]
+
+NORMAL = 1e6
+"""Above so many degrees of freedom Student's law counts as normal."""
+SMALLEST_TAIL = 1e-10
+"""Smaller tail probabilities are not resolved."""
+
+_MANY = 200.0
+_LOG_TINY = math.log(1e-15)
+_NODES = 40
+_PHASE = 40.0
+_MOST_PANELS = 8192
+_LOG_2 = math.log(2.0)
+
+
+class MeanStudent:
+    """Distribution of a sum of independent Student variables over the root of their number.
+
+    Parameters
+    ----------
+    df : ndarray, shape (B,)
+        Their degrees of freedom, at least 1.
+
+    Notes
+    -----
+    Tail probabilities come from the product of the characteristic functions by numerical inversion; their
+    absolute error is below 1e-12 (1e-9 with batches of more than 200 degrees of freedom). Beyond the point
+    that the quadrature can resolve, the tail at that point is given, which is too large.
+
+    Examples
+    --------
+    >>> law = MeanStudent(np.array([6.0, 6.0, 6.0]))
+    >>> round(law.quantile(0.025), 4)
+    2.4294
+    """
+
+    def __init__(self, df: FloatArray) -> None:
+        values, repeats = np.unique(np.asarray(df, dtype=np.float64), return_counts=True)
+        self._key = (tuple(values.tolist()), tuple(repeats.tolist()))
+        self._top = _reach(*self._key)
+
+    def tail(self, x: float) -> float:
+        """Probability of more than x."""
+        panels = 64
+        while panels < _MOST_PANELS and abs(x) * self._top > _PHASE * panels:
+            panels *= 2
+        nodes, weights = _inversion(*self._key, self._top, panels)
+        point = min(abs(x), _PHASE * panels / self._top)
+        upper = max(0.5 - float(weights @ (np.sin(nodes * point) / nodes)) / math.pi, 0.0)
+        return upper if x >= 0.0 else 1.0 - upper
+
+    def quantile(self, probability: float) -> float:
+        """Point that is exceeded with a probability in (0, 0.5]; NaN where that is below what is resolved."""
+        if probability < SMALLEST_TAIL:
+            return math.nan
+        high = 2.0
+        while self.tail(high) > probability:
+            if high * self._top > _PHASE * _MOST_PANELS:
+                return math.nan
+            high *= 2.0
+        return float(optimize.brentq(lambda x: self.tail(x) - probability, 0.0, high, xtol=1e-13))
+
+
+def _log_student_transform(u: FloatArray, df: float) -> FloatArray:
+    """Log of the characteristic function of Student's t at positive u."""
+    if df > NORMAL:
+        return np.asarray(-0.5 * u**2)
+    order, x = 0.5 * df, math.sqrt(df) * u
+    if df > _MANY:
+        log_bessel = _log_bessel(order, x)
+        return np.asarray(log_bessel + order * np.log(x) - special.gammaln(order) - (order - 1.0) * _LOG_2)
+    bessel = special.kve(order, x)
+    # Where the Bessel function overflows, its argument is so small that two terms of the series are exact.
+    small = ~np.isfinite(bessel)
+    square = 0.25 * np.where(small, x, 0.0) ** 2
+    series = np.log1p(-square / (order - 1.0) * (1.0 - 0.5 * square / (order - 2.0))) if small.any() else 0.0
+    bessel = np.where(small, 1.0, bessel)
+    full = np.log(bessel) - x + order * np.log(x) - special.gammaln(order) - (order - 1.0) * _LOG_2
+    return np.asarray(np.where(small, series, full), dtype=np.float64)
+
+
+def _log_bessel(order: float, x: FloatArray) -> FloatArray:
+    """Log of the Bessel function K of a large order, by Debye's expansion."""
+    z = x / order
+    root = np.sqrt(1.0 + z * z)
+    p = 1.0 / root
+    first = (3.0 * p - 5.0 * p**3) / 24.0
+    second = (81.0 * p**2 - 462.0 * p**4 + 385.0 * p**6) / 1152.0
+    third = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
+    series = np.log1p(-first / order + second / order**2 - third / order**3)
+    exponent = root + np.log(z / (1.0 + root))
+    return np.asarray(0.5 * np.log(0.5 * math.pi * p / order) - order * exponent + series)
+
+
+def _log_transform(u: FloatArray, df: tuple[float, ...], repeats: tuple[int, ...]) -> FloatArray:
+    root = math.sqrt(sum(repeats))
+    parts = [
+        times * _log_student_transform(u / root, freedom) for freedom, times in zip(df, repeats, strict=True)
+    ]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+@functools.lru_cache(maxsize=256)
+def _reach(df: tuple[float, ...], repeats: tuple[int, ...]) -> float:
+    """Where the characteristic function has become negligible."""
+    top = 8.0
+    while float(_log_transform(np.array([top]), df, repeats)[0]) > _LOG_TINY:
+        top *= 1.25
+    return top
+
+
+@functools.lru_cache(maxsize=64)
+def _inversion(
+    df: tuple[float, ...], repeats: tuple[int, ...], top: float, panels: int
+) -> tuple[FloatArray, FloatArray]:
+    """Nodes u, and quadrature weights times the characteristic function of the mean at u."""
+    # Panels that shrink towards 0, where a transform with few degrees of freedom is not smooth.
+    step = top / panels
+    edges = np.concatenate(([0.0], step * 2.0 ** np.arange(-40.0, 0.0), np.linspace(step, top, panels)))
+    points, shares = np.polynomial.legendre.leggauss(_NODES)
+    half = 0.5 * np.diff(edges)[:, None]
+    nodes = (edges[:-1, None] + half * (1.0 + points)).ravel()
+    weights = (half * shares).ravel() * np.exp(_log_transform(nodes, df, repeats))
+    nodes.setflags(write=False)
+    weights.setflags(write=False)
+    return nodes, weights

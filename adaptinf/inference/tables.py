@@ -1,0 +1,179 @@
+"""Tables of text cells whose every character is literal, as text, LaTeX, HTML and Markdown."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
+from statsmodels.iolib.tableformatting import fmt_base
+
+__all__ = [
+    "cell_widths",
+    "escape_latex",
+    "escape_markdown",
+    "is_rule",
+    "markdown_table",
+    "plain_table",
+    "text_table",
+    "total_width",
+]
+
+_MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+_LATEX_TABLE = str.maketrans(_LATEX)
+
+
+def escape_latex(text: str) -> str:
+    r"""Text with every character that LaTeX would interpret made literal.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The same text for LaTeX.
+
+    Examples
+    --------
+    >>> print(escape_latex("50% of arm_1 & arm_2"))
+    50\% of arm\_1 \& arm\_2
+    """
+    return text.translate(_LATEX_TABLE)
+
+
+class _EscapedCell(Cell):  # type: ignore[misc]
+    """A cell whose text is literal in every output format."""
+
+    def format(self, width: int, output_format: str = "txt", **fmt_dict: Any) -> str:
+        text = " ".join(str(self.data).split())
+        if output_format in ("latex", "ltx"):
+            text = escape_latex(text)
+        elif output_format in ("html", "htm"):
+            text = html.escape(text)
+        literal = Cell(text, datatype=self._datatype, row=self.row, **self._fmt)
+        return str(literal.format(width, output_format=output_format, **fmt_dict))
+
+
+def cell_widths(rows: Sequence[Sequence[str]], minimum: int) -> list[int]:
+    """Widths of the columns of a table, each at least `minimum`."""
+    return [max(minimum, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
+
+
+def total_width(widths: Sequence[int], gap: str) -> int:
+    """Width of a table with these columns."""
+    return sum(widths) + len(gap) * (len(widths) - 1)
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line of text is a rule between tables."""
+    return set(line) == {"="}
+
+
+def text_table(
+    rows: Sequence[Sequence[str]],
+    headers: Sequence[str] | None,
+    stubs: Sequence[str],
+    widths: Sequence[int],
+    aligns: str,
+    gap: str = " ",
+) -> SimpleTable:
+    """Table of literal cells.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        Cells right of the stubs.
+    headers : sequence of str, optional
+        Over those cells.
+    stubs : sequence of str
+        First column.
+    widths : sequence of int
+        Of all columns, in text.
+    aligns : str
+        "l" or "r" for each column.
+    gap : str
+        Between columns, in text.
+    """
+    text = {
+        **fmt_base,
+        "colwidths": list(widths),
+        "colsep": gap,
+        "data_aligns": aligns[1:],
+        "data_fmts": ["%s"],
+    }
+    latex = {**default_latex_fmt, "replacements": {}, "data_aligns": aligns[1:], "data_fmts": ["%s"]}
+    latex["header_align"] = "r"  # a header aligned unlike its column would split the tabular in two
+    return SimpleTable(
+        rows, headers, list(stubs), txt_fmt=text, ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
+        celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
+    )  # fmt: skip
+
+
+def plain_table(rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str) -> SimpleTable:
+    """Table of literal cells, as wide as they are.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        All cells.
+    headers : sequence of str, optional
+        One a column; the first one is not shown.
+    aligns : str
+        "l" or "r" for each column.
+    """
+    seen = [*rows, headers] if headers is not None else rows
+    widths = cell_widths(seen, minimum=1)
+    top = None if headers is None else list(headers[1:])
+    return text_table([row[1:] for row in rows], top, [row[0] for row in rows], widths, aligns, "   ")
+
+
+def escape_markdown(text: str) -> str:
+    r"""Text with every character that Markdown would interpret made literal.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Examples
+    --------
+    >>> print(escape_markdown("a|b_1"))
+    a\|b\_1
+    """
+    return " ".join(text.split()).translate(_MARKDOWN)
+
+
+def markdown_table(table: SimpleTable) -> str:
+    """A table in Markdown; the first row is its header, empty where the table has none.
+
+    Parameters
+    ----------
+    table : SimpleTable
+        Of text cells.
+    """
+    rows = [[str(cell) for cell in row] for row in table.data]
+    width = max(len(row) for row in rows)
+    if not any(cell.datatype == "header" for cell in table[0]):
+        rows.insert(0, [""] * width)
+    lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
+    lines.insert(1, "|" + " --- |" * width)
+    return "\n".join(lines)

@@ -1,0 +1,307 @@
+"""Coverage, type I errors, bias and widths of the inference suite under adaptive designs.
+
+Makes docs/evidence/inference.md. The studies are kept in a folder, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from inference_passes import ALPHA, WEALTH, Battery, check
+
+from adaptinf.audit import Study, coverage_from_tallies, study
+from adaptinf.designs import (
+    UCB,
+    DPConSE,
+    EpsilonGreedy,
+    LDPBandit,
+    Mixture,
+    PrivateUCB,
+    Thompson,
+)
+from adaptinf.designs.base import Design
+from adaptinf.designs.replications import Replications
+from adaptinf.errors import ParameterError
+from adaptinf.inference.arms import Contrast
+from adaptinf.inference.cate import CATE
+from adaptinf.inference.differences import BoundedDifferenceReference
+from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.reference import BinomialReference
+from adaptinf.inference.released import released_intervals
+from adaptinf.inference.small_samples import difference_intervals
+from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, SmoothArms
+
+SEED = 2026
+HORIZONS = (1_000, 10_000)
+EPSILON = 0.1
+MEANS = {"no signal": (0.5, 0.5), "low signal": (0.5, 0.55), "high signal": (0.5, 0.7)}
+EFFECTS = {"no signal": 0.0, "low signal": 0.05, "high signal": 0.2}
+BEGINS = {"no signal": 0.5, "low signal": 0.46, "high signal": 0.0}
+WEIGHTS = ("uniform", "sqrt", "two-point")
+CONSE = DPConSE(epsilon=1.0, alpha=0.2)
+EXACT = ("corrected exact",)
+ANYTIME = ("normal mixture", "empirical Bernstein", "betting", "empirical Bernstein, ipw")
+NAIVE = ("sample mean",)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A design over a horizon, with what is fitted.
+
+    Attributes
+    ----------
+    design : Design
+        What gathers the data.
+    weights : tuple of str
+        Of AIPW; empty where propensities are not known.
+    decay : float
+        For two-point weights.
+    kind : {"arms", "smooth"}
+        Rewards of two arms, or two arms whose rewards depend on a context.
+    small : bool
+        Whether propensities fall below .05.
+    """
+
+    design: Design
+    weights: tuple[str, ...] = ()
+    decay: float = 0.0
+    kind: str = "arms"
+    small: bool = False
+
+
+def settings(horizon: int) -> dict[str, Setting]:
+    """The grid; nothing in it was changed after figures were seen."""
+    posterior: dict[str, Any] = {"prior": "normal", "noise_scale": 0.5}
+    private = PrivateUCB(epsilon=EPSILON)
+    return {
+        "Thompson": Setting(
+            Thompson(**posterior, floor=(0.5, 0.7), initial_pulls=5), WEIGHTS, 0.7, small=True
+        ),
+        "EpsilonGreedy": Setting(EpsilonGreedy(exploration=0.2), WEIGHTS),
+        "UCB": Setting(UCB()),
+        "batched Thompson": Setting(Thompson(**posterior, floor=0.1, batch_size=horizon // 10), WEIGHTS),
+        "PrivateUCB": Setting(private),
+        "Mixture(PrivateUCB)": Setting(Mixture(private, exploration=0.2), WEIGHTS),
+        "LDPBandit": Setting(LDPBandit(epsilon=4.0, check_every=10), ("uniform",), kind="smooth"),
+        "Mixture(LDPBandit)": Setting(
+            Mixture(LDPBandit(epsilon=4.0, check_every=10), exploration=0.2), ("uniform",), kind="smooth"
+        ),
+    }
+
+
+def environment(kind: str, signal: str) -> Environment:
+    """Where data are gathered."""
+    if kind == "arms":
+        return BernoulliArms(MEANS[signal])
+    if kind == "groups":
+        effect = EFFECTS[signal]
+        return FiniteContext([0.6, 0.4], [[0.4, 0.4 + effect], [0.6, 0.6 + effect]])
+    # Bumps at 1/2 and 1: their averages over [1/2, 1] are the same.
+    rows = np.linspace(BEGINS[signal], 1.0, 1_001)[:, None]
+    return SmoothArms(n_arms=2, dimension=1, contexts=rows, order="resampled")
+
+
+def batched(log: Any) -> Any:
+    """Batched least squares."""
+    return Contrast(log, treatment=1, control=0).fit("batched")
+
+
+def aipw_groups(log: Any) -> Any:
+    """AIPW of the effects by group."""
+    return CATE(log, by="feature", treatment=1, control=0).fit("aipw")
+
+
+def battery_of(setting: Setting, env: Environment) -> Battery:
+    """Analyses of the logs of a setting."""
+    mean0, mean1 = env.arm_means()
+    own = setting.kind == "arms"
+    return Battery((float(mean0), float(mean1)), setting.weights, setting.decay, own)
+
+
+def part(name: str, signal: str, horizon: int, runs: int, folder: Path) -> Study:
+    """One cell of the grid as a study of its own."""
+    if name == "DPConSE":
+        design, env = CONSE, environment("groups", signal)
+        analyses: dict[str, Any] = {"aipw": aipw_groups}
+        truth: dict[str, Any] = {}
+    else:
+        setting = settings(horizon)[name]
+        design, env = setting.design, environment(setting.kind, signal)
+        battery = battery_of(setting, env)
+        analyses, truth = {"all": battery}, {"all": battery.target}
+        if name == "batched Thompson":
+            analyses["batched"] = batched
+    path = folder / f"{name.replace('(', '-').replace(')', '')}-{signal.replace(' ', '-')}-{horizon}-{runs}"
+    return study(
+        {name: design},
+        {signal: env},
+        analyses,
+        [horizon],
+        runs,
+        SEED,
+        path,
+        truth=truth,
+        progress=False,
+    )
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Corrected exact tests of sample means, for many runs at once; 0/1 rewards."""
+
+    log_level: float
+
+    def __call__(self, sims: Replications) -> Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        pulls, sums = sims.pulls, sims.sums
+        means = sims.means
+        pair = (means[:, 1], pulls[:, 1], means[:, 0], pulls[:, 0])
+        limits = [BoundedDifferenceReference(*pair).interval(self.log_level)]
+        limits += [BinomialReference(sums[:, arm], pulls[:, arm]).interval(self.log_level) for arm in (0, 1)]
+        estimate = np.column_stack((means[:, 1] - means[:, 0], means))
+        low, high = (np.column_stack([limit[:, side] for limit in limits]) for side in (0, 1))
+        return {"corrected exact": (estimate, low, high)}
+
+
+def by_group(sims: Replications) -> Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Effects under DPConSE from sums, and from the private releases alone."""
+    tallies = sims.phase_tallies("estimation", randomised=True)
+    released = sims.released
+    return {
+        "difference in means": difference_intervals(*(tallies[..., k] for k in range(3)), binary=True),
+        "released": released_intervals(
+            released["contrast_sum"],
+            released["arrivals"],
+            epsilon_sum=CONSE.contrast_share * CONSE.epsilon,
+            epsilon_count=(1.0 - CONSE.contrast_share) * CONSE.epsilon,
+            minimum=released["t_min"] / 4.0,
+        ),
+    }
+
+
+def sums(name: str, signal: str, horizon: int, runs: int, folder: Path) -> pd.DataFrame:
+    """Analyses that need sums only, of the same design, in a file."""
+    path = (
+        folder
+        / f"sums-{name.replace('(', '-').replace(')', '')}-{signal.replace(' ', '-')}-{horizon}-{runs}.csv"
+    )
+    if not path.exists():
+        if name == "DPConSE":
+            design, env = CONSE, environment("groups", signal)
+            fit: Any = by_group
+            truth, terms = env.effects(), ["feature=0", "feature=1"]
+        else:
+            design, env = settings(horizon)[name].design, environment("arms", signal)
+            correction = correction_for(design.run(env, horizon, rng=0))
+            assert correction is not None
+            fit = Corrected(correction.level(math.log(ALPHA)))
+            mean0, mean1 = env.arm_means()
+            truth, terms = np.array([mean1 - mean0, mean0, mean1]), ["contrast", "arm 0", "arm 1"]
+        frame = coverage_from_tallies(design, env, fit, truth, horizon, runs, SEED).frame
+        frame["term"] = [terms[int(term)] for term in frame["term"]]
+        folder.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(path, index=False)
+    return pd.read_csv(path)
+
+
+def label_of(design: str, method: str) -> str:
+    """What the suite says a method is worth for logs of a design."""
+    if method in EXACT:
+        return "exact"
+    if method in ANYTIME:
+        return "anytime"
+    if method == WEALTH:
+        return "wealth"
+    return "naive" if method in NAIVE and design != "UCB" else "asymptotic"
+
+
+def tidy(frame: pd.DataFrame, name: str, signal: str, horizon: int) -> pd.DataFrame:
+    """Columns for design, signal, horizon, method, quantity and label."""
+    split = [str(term).rpartition(" | ") for term in frame["term"]]
+    methods = [first or row for (first, _, _), row in zip(split, frame["analysis"], strict=True)]
+    quantities = [last if first or " - " not in last else "contrast" for first, _, last in split]
+    return frame.assign(
+        design=name,
+        signal=signal,
+        horizon=horizon,
+        method=methods,
+        quantity=quantities,
+        label=[label_of(name, method) for method in methods],
+    )
+
+
+def grid(horizons: tuple[int, ...] = HORIZONS) -> Iterator[tuple[str, str, int]]:
+    for horizon in horizons:
+        for name in ("DPConSE", *settings(horizon)):
+            for signal in MEANS:
+                yield name, signal, horizon
+
+
+def collect(runs: int, folder: Path, *, compute: bool) -> pd.DataFrame:
+    """Figures of every cell; of those that are there, where nothing is to be computed."""
+    frames = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, signal, horizon in grid():
+        began = time.process_time()
+        if not compute and not _done(name, signal, horizon, runs, folder):
+            continue
+        found = [part(name, signal, horizon, runs, folder).frame]
+        if name in ("DPConSE", "PrivateUCB", "Mixture(PrivateUCB)"):
+            found.append(sums(name, signal, horizon, runs, folder))
+        frames += [tidy(frame, name, signal, horizon) for frame in found]
+        if compute:
+            spent = time.process_time() - began
+            print(
+                f"{name}, {signal}, T = {horizon}: {spent:.0f} s, {1e3 * spent / runs:.2f} ms a run",
+                flush=True,
+            )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _done(name: str, signal: str, horizon: int, runs: int, folder: Path) -> bool:
+    path = folder / f"{name.replace('(', '-').replace(')', '')}-{signal.replace(' ', '-')}-{horizon}-{runs}"
+    if not path.exists():
+        return False
+    try:
+        Study.load(path)
+    except ParameterError:
+        return False
+    return True
+
+
+def check_passes(logs: int = 50) -> None:
+    """Compare the passes over arrays with the classes, on logs of every design."""
+    for name, setting in settings(1_000).items():
+        for signal in ("low signal", "high signal"):
+            env = environment(setting.kind, signal)
+            battery = battery_of(setting, env)
+            for log in setting.design.logs(env, 1_000, logs // 2, SEED + 1):
+                check(battery, log)
+        print(f"{name}: the passes agree with the classes on {logs} logs", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the committed page; otherwise a quick look")
+    parser.add_argument("--check", action="store_true", help="only compare the passes with the classes")
+    parser.add_argument("--page", action="store_true", help="only write the page, of what is there")
+    parser.add_argument("--folder", type=Path, default=Path("build/inference"))
+    parser.add_argument("--output", type=Path, default=Path("build/inference.md"))
+    options = parser.parse_args()
+    if options.check:
+        check_passes()
+        return
+    runs = 20_032 if options.full else 256
+    frame = collect(runs, options.folder, compute=not options.page)
+    frame.to_csv(options.folder / "all.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()

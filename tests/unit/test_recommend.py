@@ -1,0 +1,454 @@
+"""Every row of `recommend` over a zoo of logs: what is valid runs, what is not is refused, and why."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf import designs
+from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arm_rules import BASELINE, arm_verdicts
+from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.cate import CATE
+from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.mean_rules import length_ratio
+from adaptinf.inference.policy import PolicyValue
+from adaptinf.inference.recommend import Recommendation, recommend
+from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.inference.stable_designs import STABILITY, stability_of
+from adaptinf.inference.verdicts import LABELS
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.simulation.environments import (
+    BernoulliArms,
+    FiniteContext,
+    LinearArms,
+    NormalArms,
+)
+
+ARMS = BernoulliArms([0.4, 0.6, 0.5])
+TWO = BernoulliArms([0.4, 0.6])
+GROUPS = FiniteContext([0.5, 0.5], [[0.3, 0.6], [0.7, 0.4]])
+VECTORS = LinearArms(np.array([[0.3, 0.2], [0.1, 0.4]]))
+ROUNDS = 800
+PRIVATE = PrivacyGuarantee(epsilon=0.1)
+
+DESIGNED: dict[str, tuple[designs.Design, Any]] = {
+    "uniform": (designs.Uniform(), ARMS),
+    "uniform in groups": (designs.Uniform(), GROUPS),
+    "epsilon-greedy": (designs.EpsilonGreedy(exploration=0.2, batch_size=50), ARMS),
+    "thompson": (designs.Thompson(floor=(1 / 3, 0.7), batch_size=20), ARMS),
+    "thompson in groups": (designs.Thompson(floor=0.05, batch_size=20), GROUPS),
+    "ucb": (designs.UCB(), ARMS),
+    "ucb, normal rewards": (designs.UCB(), NormalArms([0.0, 1.0])),
+    "private ucb": (designs.PrivateUCB(epsilon=0.1), ARMS),
+    "private ucb, large epsilon": (designs.PrivateUCB(epsilon=5.0), ARMS),
+    "mixture": (designs.Mixture(designs.PrivateUCB(epsilon=0.5), 0.2), ARMS),
+    "elimination": (designs.SuccessiveElimination(), ARMS),
+    "private elimination": (designs.PrivateSuccessiveElimination(epsilon=1.0, beta=0.9), TWO),
+    "conse": (designs.ConSE(alpha=0.3), GROUPS),
+    "dp-conse": (designs.DPConSE(epsilon=1.0, alpha=0.3), GROUPS),
+    "linucb": (designs.LinUCB(noise_scale=0.5), VECTORS),
+    "linpriv": (designs.LinPriv(epsilon=1.0, dimension=2), VECTORS),
+}
+
+
+def user_log(
+    known: str = "all",
+    *,
+    rounds: int = 200,
+    arms: int = 2,
+    context: bool = False,
+    binary: bool = True,
+    batches: int | None = None,
+    **metadata: Any,
+) -> AdaptiveLog:
+    rng = np.random.default_rng(rounds + arms)
+    share = rng.dirichlet(np.full(arms, 5.0), size=rounds)
+    action = np.array([rng.choice(arms, p=row) for row in share])
+    reward = rng.binomial(1, 0.4 + 0.1 * action).astype(float) if binary else rng.normal(action, 1.0)
+    arrays = LogArrays(
+        action=action,
+        reward=reward,
+        propensity=None if known == "none" else share[np.arange(rounds), action],
+        propensities=share if known == "all" else None,
+        batch=None if batches is None else np.arange(rounds) * batches // rounds,
+        context={"site": rng.integers(0, 2, rounds), "age": rng.normal(size=rounds)} if context else {},
+    )
+    return AdaptiveLog.from_arrays(arrays, arms=tuple("abcdef"[:arms]), **metadata)
+
+
+GIVEN: dict[str, Callable[[], AdaptiveLog]] = {
+    "every propensity": lambda: user_log(),
+    "every propensity, bounded": lambda: user_log(reward_range=(0.0, 1.0)),
+    "chosen arm's": lambda: user_log("chosen", reward_range=(0.0, 1.0)),
+    "chosen arm's, contexts": lambda: user_log("chosen", context=True),
+    "no propensities": lambda: user_log("none", reward_range=(0.0, 1.0)),
+    "no propensities, contexts": lambda: user_log("none", context=True),
+    "no propensities, fixed": lambda: user_log("none", adaptive_rounds=0),
+    "estimated": lambda: user_log(propensity_status="estimated"),
+    "estimated, contexts": lambda: user_log(propensity_status="estimated", context=True),
+    "batches": lambda: user_log(batches=4, binary=False),
+    "batches without an arm": lambda: user_log("none", rounds=60, batches=30),
+    "guarantee": lambda: user_log("none", reward_guarantee=PRIVATE, guarantee=PRIVATE),
+    "guarantee, normal": lambda: user_log("none", binary=False, guarantee=PRIVATE, reward_guarantee=PRIVATE),
+    "one arm": lambda: user_log("none", arms=1),
+    "one round": lambda: user_log("none", rounds=1),
+    "one round with propensities": lambda: user_log(rounds=1, reward_range=(0.0, 1.0)),
+    "contexts": lambda: user_log(context=True, reward_range=(0.0, 1.0)),
+}
+ZOO = [*DESIGNED, *GIVEN]
+
+
+@cache
+def log_of(name: str) -> AdaptiveLog:
+    if name in GIVEN:
+        return GIVEN[name]()
+    design, environment = DESIGNED[name]
+    return design.run(environment, 4000 if "conse" in name else ROUNDS, rng=1)
+
+
+def tables(log: AdaptiveLog) -> Iterator[tuple[str, Recommendation]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptinfWarning)
+        yield "arm-means", recommend(log)
+        if log.n_arms > 1:
+            pair = {"treatment": log.arms[1], "control": log.arms[0]}
+            yield "contrast", recommend(log, "contrast", **pair)
+            by = [name for name in log.context if name in ("site", "feature")]
+            if by:
+                yield "cate", recommend(log, "cate", by=by[0], **pair)
+                yield "cate", recommend(log, "cate", formula=f"~ C({by[0]})", **pair)
+        yield "policy-value", recommend(log, "policy-value", policy=log.arms[0])
+
+
+def quietly(call: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptinfWarning)
+        return call()
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_valid_rows_run_and_the_others_are_refused(name: str) -> None:
+    log = log_of(name)
+    for _, table in tables(log):
+        order = [one.verdict.valid for one in table.methods]
+        assert order == sorted(order, reverse=True)
+        for one in table.methods:
+            verdict, fit = one.verdict, table.fit
+            assert verdict.label in LABELS
+            assert verdict.reason
+            if verdict.valid:
+                assert verdict.assumes
+                result = quietly(partial(fit, verdict.name))
+                assert np.isfinite(result.estimate).any() or result.notes
+                continue
+            assert not verdict.assumes
+            with pytest.raises(InvalidForLog):
+                table.fit(verdict.name)
+            if verdict.baseline:
+                assert "not valid" in " ".join(quietly(one.run).notes)
+            elif "corrected" in verdict.name:
+                with pytest.raises(InvalidForLog):
+                    quietly(one.run).conf_int_corrected()
+            else:
+                with pytest.raises((InvalidForLog, ParameterError)) as caught:
+                    one.run()
+                assert isinstance(caught.value, InvalidForLog) or "decay=" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_calls_are_what_is_run(name: str) -> None:
+    """The text of a call, evaluated, gives the numbers of `fit`."""
+    log = log_of(name)
+    names = {"log": log, "ArmMeans": ArmMeans, "Contrast": Contrast, "CATE": CATE}
+    names |= {"PolicyValue": PolicyValue, "ConfidenceSequence": ConfidenceSequence}
+    for _, table in tables(log):
+        for one in [one for one in table.methods if one.verdict.valid][:2]:
+            text = one.call.replace("from_formula(log, ", "from_formula(log=log, ")
+            written = quietly(lambda text=text: eval(text, names))
+            np.testing.assert_array_equal(written.estimate, quietly(one.run).estimate)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_fit_takes_the_first_of_its_class(name: str) -> None:
+    log = log_of(name)
+    for target, table in tables(log):
+        own = {"arm-means": "ArmMeans(", "contrast": "Contrast(", "policy-value": "PolicyValue("}.get(target)
+        first = [one for one in table.methods if own and one.verdict.valid and one.call.startswith(own)]
+        if own is None or (target == "policy-value" and not first):
+            continue
+        pair = {} if target != "contrast" else {"treatment": log.arms[1], "control": log.arms[0]}
+        pair = pair if target != "policy-value" else {"policy": log.arms[0]}
+        kinds = {"arm-means": ArmMeans, "contrast": Contrast, "policy-value": PolicyValue}
+        model = kinds[target](log, **pair)
+        if not first:
+            with pytest.raises(InvalidForLog, match="assigns arms by context"):
+                model.fit()
+            continue
+        default = quietly(model.fit)
+        chosen = quietly(first[0].run)
+        np.testing.assert_array_equal(default.estimate, chosen.estimate)
+        assert (default.estimator, default.weights) == (chosen.estimator, chosen.weights)
+
+
+ADVICE = (
+    "rounds= with a column",
+    "CATE(log, by=...).fit() with rounds=",
+    "an analysis of the randomised rounds alone",
+    "a regression of an arm's rewards",
+    "a comparison of arms among the rounds of one bin",
+    "AdaptiveLog(..., reward_range=)",
+    "a log whose reward_range holds",
+    "a log without one, and method='asymptotic'",
+    "floor=, a smallest propensity",
+    "context= of the log",
+    "snapshots=PolicySnapshots",
+    "snapshots='context-free' if",
+    "a policy that keeps to the arms",
+    "recommend with another target=",
+    "other rounds=",
+    "other arms",
+)
+
+
+def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[], Any] | None:
+    """The call that an alternative names; None where it is advice on the data."""
+    if way.startswith(ADVICE):
+        return None
+    pair = {"treatment": log.arms[1], "control": log.arms[0]} if log.n_arms > 1 else {}
+    if target == "policy-value" and "and the log has none" in one.verdict.reason:
+        target = "arm-means"
+    arms = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
+    if way == BASELINE:
+        return lambda: arms.fit("sample-mean")
+    if way.startswith("test="):
+        return lambda: arms.fit("sample-mean", **eval(f"dict({way})"))
+    if way.startswith("CATE by "):
+        return lambda: CATE(log, by=way.removeprefix("CATE by "), **pair).fit()
+    if one.call.startswith("ConfidenceSequence"):
+        base = {"target": target}
+        base |= pair if target == "contrast" else {}
+        base |= {"policy": log.arms[0]} if target == "policy-value" else {}
+        sequence = ConfidenceSequence(log, **base)
+        if "sigma=" in way:
+            return lambda: sequence.fit("normal-mixture", estimator="sample-mean", sigma=1.0)
+        arguments = {"method": one.verdict.arguments["method"], **eval(f"dict({way})")}
+        return lambda: sequence.fit(**arguments)
+    if target == "cate":
+        model = CATE(log, by="feature" if "feature" in log.context else "site", **pair)
+        calls = {
+            "difference-in-means": {"estimator": "difference-in-means"},
+            "difference-in-means with pooled=False": {"estimator": "difference-in-means"},
+            "aipw": {"estimator": "aipw"},
+            "aipw with uniform weights": {"estimator": "aipw", "weights": "uniform"},
+            "released": {"estimator": "released"},
+        }
+        if way == "uniform weights":
+            return lambda: CATE.from_formula("~ 1", log, **pair).fit("uniform")
+        return lambda: model.fit(**calls[way])
+    if target == "policy-value" and way.startswith("weights='uniform'"):
+        return lambda: PolicyValue(log, log.arms[0]).fit(weights="uniform")
+    codes = np.arange(log.n_arms) if target == "arm-means" else np.array([1, 0])
+    named = {verdict.name: verdict for verdict in arm_verdicts(log, codes, contrast=target == "contrast")}
+    return lambda: arms.fit(**named[way].arguments)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_alternative_that_a_refusal_names_works(name: str) -> None:
+    log = log_of(name)
+    for target, table in tables(log):
+        for one in table.methods:
+            if one.verdict.valid or one.verdict.baseline:
+                continue
+            try:
+                one.run()
+            except InvalidForLog as error:
+                for way in error.alternatives:
+                    call = alternative(log, target, one, way)
+                    if call is not None:
+                        quietly(call)
+            except ParameterError:
+                pass
+
+
+class TestOrder:
+    def test_known_propensities_come_first(self) -> None:
+        assert recommend(log_of("thompson")).best.verdict.name == "aipw with two-point weights"
+        assert recommend(log_of("every propensity")).best.verdict.name == "aipw with sqrt weights"
+        given = recommend(log_of("every propensity"), decay=0.7).best
+        assert given.call == "ArmMeans(log).fit(estimator='aipw', weights='two-point', decay=0.7)"
+
+    def test_without_them_alee(self) -> None:
+        for name in ("ucb", "no propensities", "chosen arm's", "estimated"):
+            assert recommend(log_of(name)).best.verdict.name == "alee", name
+        contexts = recommend(log_of("chosen arm's, contexts")).best.verdict
+        assert contexts.name == "aipw with uniform weights"
+        assert "not normal in general" in contexts.warning
+        assert recommend(log_of("estimated, contexts")).best.verdict.name == "aipw with uniform weights"
+
+    def test_contexts_that_may_move_propensities(self) -> None:
+        """Weights made from propensities that follow contexts would reweight the contexts."""
+        table = {one.verdict.name: one.verdict for one in recommend(log_of("contexts")).methods}
+        assert recommend(log_of("contexts")).best.verdict.name == "aipw with uniform weights"
+        assert "do not depend on contexts" in table["aipw with sqrt weights"].assumes
+        assert recommend(log_of("thompson in groups")).best.verdict.name == "aipw with sqrt weights"
+
+    def test_a_design_that_does_not_adapt(self) -> None:
+        assert recommend(log_of("no propensities, fixed")).best.verdict.name == "sample-mean"
+        assert recommend(log_of("no propensities, fixed")).fit().correction is None
+
+    @pytest.mark.parametrize(
+        ("epsilon", "place", "word"),
+        [(0.01, "first", "times as long"), (0.3, "later", "put first"), (5.0, "last", "vacuous")],
+    )
+    def test_max_information_is_weighed_against_alee(self, epsilon: float, place: str, word: str) -> None:
+        guarantee = PrivacyGuarantee(epsilon=epsilon)
+        log = user_log("none", rounds=1000, guarantee=guarantee, reward_guarantee=guarantee)
+        methods = [one for one in recommend(log).methods if one.verdict.valid]
+        names = [one.verdict.name for one in methods]
+        where = names.index("sample-mean with its corrected columns")
+        assert (where == 0) == (place == "first")
+        assert (where == len(names) - 1) == (place == "last")
+        assert word in methods[where].verdict.reason
+        assert default_estimator(log).estimator == ("sample-mean" if place == "first" else "alee")
+
+    def test_the_ratio_is_that_of_the_intervals(self) -> None:
+        """For normal intervals of one standard deviation, up to that of ALEE being its own arm's."""
+        log = log_of("guarantee")
+        correction = correction_for(log)
+        assert correction is not None
+        means = ArmMeans(log).fit("sample-mean", test="normal")
+        alee = ArmMeans(log).fit("alee")
+        corrected = means.conf_int_corrected().to_numpy() @ [-1.0, 1.0]
+        lengths = corrected / (alee.conf_int().to_numpy() @ [-1.0, 1.0])
+        assert length_ratio(log, np.array([0, 1]), correction) == pytest.approx(lengths.max(), rel=1e-6)
+
+    def test_stopping_that_the_data_chose(self) -> None:
+        table = recommend(log_of("thompson"), stopping="data-chosen")
+        assert table.best.verdict.name == "betting sequence on sample means"
+        assert all("sequence" in one.verdict.name for one in table.methods if one.verdict.valid)
+        with pytest.raises(InvalidForLog, match="the data chose it; possible here: betting sequence"):
+            table.fit("aipw with sqrt weights")
+
+    def test_small_propensities_are_a_caution(self) -> None:
+        assert "cover about 90% at 1,000" in recommend(log_of("thompson")).best.verdict.warning
+        assert recommend(log_of("uniform")).best.verdict.warning == ""
+
+    def test_nothing_is_valid(self) -> None:
+        table = recommend(log_of("linucb"))
+        with pytest.raises(InvalidForLog, match=r"any method for arm-means.*assigns arms by context"):
+            table.fit()
+        assert "none is valid" in repr(table)
+        assert "none is valid" in str(table)
+
+
+class TestStability:
+    def test_the_registry(self) -> None:
+        assert {name for name, entry in STABILITY.items() if entry.stable} == {
+            "UCB",
+            "LinUCB",
+            "Variance-inflated Thompson",
+        }
+        assert all(entry.source and entry.condition for entry in STABILITY.values())
+        assert stability_of(log_of("linucb")) is None
+        assert stability_of(log_of("mixture")) is None
+
+    @pytest.mark.parametrize(
+        ("name", "label"),
+        [("ucb", "asymptotic"), ("thompson", "not valid"), ("no propensities", "not valid")],
+    )
+    def test_sample_means(self, name: str, label: str) -> None:
+        found = {one.verdict.name: one.verdict for one in recommend(log_of(name)).methods}
+        assert found["sample-mean"].label == label
+
+    @pytest.mark.parametrize(("variation", "best"), [(0.02, "sample-mean"), (0.4, "alee")])
+    def test_re_simulated_counts_decide(self, variation: float, best: str) -> None:
+        table = recommend(log_of("ucb"), stability=variation)
+        assert table.best.verdict.name == best
+        assert (
+            f"vary by {variation:.0%}"
+            in {x.verdict.name: x for x in table.methods}["sample-mean"].verdict.reason
+        )
+        assert "Arm counts" in str(table)
+
+
+class TestPrinting:
+    def test_every_form(self) -> None:
+        table = recommend(log_of("private ucb"))
+        text, frame = str(table), table.frame
+        assert list(frame) == ["method", "label", "call", "reason", "assumes", "warning"]
+        assert len(frame) == len(table.methods)
+        for name in frame["method"]:
+            assert name in text
+        assert "First choice   ArmMeans(log).fit(estimator=" in text
+        assert "epsilon = 0.1" in text
+        summary = table.summary()
+        assert summary.as_markdown().count("\n| ") == len(frame) + len(table.facts) + 5
+        assert "<td>" in table._repr_html_()
+        assert r"\begin{tabular}" in summary.as_latex()
+
+    def test_notes_are_shared(self) -> None:
+        table = recommend(log_of("ucb"))
+        assert len(table.summary().notes) < len(table.methods) / 2
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "message"),
+    [
+        ("means", {}, "target must be one of arm-means"),
+        ("arm-means", {"policy": "a"}, "policy does not belong to target='arm-means'"),
+        ("policy-value", {}, "needs policy="),
+        ("cate", {}, "needs by="),
+        ("cate", {"by": "site", "formula": "~ site"}, "one of them"),
+        ("arm-means", {"stopping": "maybe"}, "stopping must be one of fixed, data-chosen"),
+        ("arm-means", {"stability": "yes"}, "what audit.stability returns"),
+        ("arm-means", {"stability": math.nan}, "stability"),
+        ("arm-means", {"decay": "fit"}, "fixed before the data"),
+        ("arm-means", {"arms": ["z"]}, "there is no arm 'z'"),
+        ("contrast", {"treatment": "z", "control": "a"}, "there is no arm 'z'"),
+    ],
+)
+def test_wrong_arguments(target: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        recommend(log_of("contexts"), target, **arguments)
+
+
+def test_an_unknown_method() -> None:
+    with pytest.raises(ParameterError, match="there is no method 'wald'; there are"):
+        recommend(log_of("uniform")).fit("wald")
+
+
+def test_the_records_of_mixtures_name_both_designs() -> None:
+    record = DesignRecord("Mixture", {"design": "LinUCB"})
+    log = user_log("all", design=record)
+    verdicts = {one.verdict.name: one.verdict for one in recommend(log).methods}
+    assert verdicts["alee"].reason.startswith("Mixture over LinUCB assigns arms by context")
+    assert verdicts["aipw with uniform weights"].valid
+    assert "another mix of contexts" in verdicts["aipw with sqrt weights"].reason
+    with pytest.raises(InvalidForLog, match=r"another mix of contexts; possible here: aipw with uniform"):
+        ArmMeans(log).fit(weights="sqrt")
+
+
+def test_weights_by_propensities_that_follow_contexts_are_biased() -> None:
+    """Two contexts, one arm drawn with .9 or .1: the mean is 1/2, the sqrt-weighted limit 3/4."""
+    rng = np.random.default_rng(5)
+    site = rng.integers(0, 2, 20_000)
+    share = np.where(site == 1, 0.9, 0.1)
+    action = (rng.random(20_000) < share).astype(np.int64)
+    arrays = LogArrays(
+        action=action,
+        reward=site.astype(float),
+        propensity=np.where(action == 1, share, 1 - share),
+        propensities=np.column_stack([1 - share, share]),
+        context={"site": site},
+    )
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    assert ArmMeans(log, ["b"]).fit().estimate[0] == pytest.approx(0.5, abs=0.02)
+    assert ArmMeans(log, ["b"]).fit("aipw", "sqrt").estimate[0] == pytest.approx(0.75, abs=0.02)

@@ -1,0 +1,207 @@
+"""Adjusted p-values, comparisons, Markdown, and the efficiency line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adaptinf import designs
+from adaptinf.errors import ParameterError
+from adaptinf.inference.adjustment import adjusted_pvalues
+from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.compare import compare, label_of
+from adaptinf.inference.efficiency import arm_bounds
+from adaptinf.inference.results import Results
+from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.simulation.environments import BernoulliArms, NormalArms
+
+ARMS = BernoulliArms([0.4, 0.6, 0.5])
+
+
+def private() -> AdaptiveLog:
+    return designs.PrivateUCB(epsilon=0.05).run(ARMS, 2000, rng=0)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    order, adjusted, running = np.argsort(p), np.empty(len(p)), 0.0
+    for place, i in enumerate(order):
+        running = max(running, min(1.0, (len(p) - place) * p[i]))
+        adjusted[i] = running
+    return adjusted
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    order, adjusted, running = np.argsort(p)[::-1], np.empty(len(p)), 1.0
+    for place, i in enumerate(order):
+        running = min(running, p[i] * len(p) / (len(p) - place))
+        adjusted[i] = running
+    return adjusted
+
+
+@pytest.mark.parametrize(("method", "literal"), [("holm", holm), ("bh", benjamini_hochberg)])
+def test_adjustments_against_their_definitions(method: str, literal: Any) -> None:
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 7, 30):
+        p = rng.random(size) ** 4
+        np.testing.assert_allclose(adjusted_pvalues(p, method), literal(p), rtol=1e-12)
+    with_gap = np.array([0.01, np.nan, 0.02])
+    expected = [literal(np.array([0.01, 0.02]))[0], np.nan, literal(np.array([0.01, 0.02]))[1]]
+    np.testing.assert_allclose(adjusted_pvalues(with_gap, method), expected, rtol=1e-12)
+    assert np.isnan(adjusted_pvalues(np.array([np.nan]), method)).all()
+
+
+def test_adjustment_comes_after_the_correction() -> None:
+    result = ArmMeans(private()).fit("sample-mean", null=0.5)
+    expected = holm(result.pvalues_corrected.to_numpy())
+    np.testing.assert_allclose(result.adjust("holm"), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        result.adjust("holm", corrected=False), holm(result.pvalues.to_numpy()), rtol=1e-9
+    )
+    assert result.adjust("bh").name == "p_value_bh"
+    valid = ArmMeans(private()).fit("alee", null=0.5)
+    np.testing.assert_allclose(valid.adjust("bh"), benjamini_hochberg(valid.pvalues.to_numpy()), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("method", "word"), [("holm", "Holm"), ("bh", "BH")])
+def test_the_summary_shows_it(method: str, word: str) -> None:
+    result = ArmMeans(private()).fit("sample-mean", null=0.5)
+    text = result.summary(adjust=method).as_text()
+    assert f"{word}: the corrected p-values of 3 terms" in " ".join(text.split())
+    assert text.count(word) == 2
+    assert "Holm" not in result.summary().as_text()
+
+
+def test_sequences_are_adjusted_too() -> None:
+    result = ConfidenceSequence(private()).fit("betting", null=0.5)
+    np.testing.assert_allclose(result.adjust("holm"), holm(result.pvalues.to_numpy()), rtol=1e-9)
+    assert "Holm: the p-values of 3 terms" in " ".join(result.summary(adjust="holm").as_text().split())
+
+
+def test_unknown_adjustments() -> None:
+    result = ArmMeans(private()).fit("alee")
+    for call in (lambda: result.adjust("sidak"), lambda: result.summary(adjust="fdr")):
+        with pytest.raises(ParameterError, match="'holm' or 'bh'"):
+            call()
+
+
+class TestCompare:
+    def table(self) -> Any:
+        log = private()
+        means = ArmMeans(log)
+        fixed = ArmMeans(designs.Uniform().run(ARMS, 200, rng=0)).fit("sample-mean", test="exact")
+        sequence = ConfidenceSequence(log).fit("betting")
+        results = {"naive": means.fit("sample-mean"), "alee": means.fit("alee"), "betting": sequence}
+        return compare({**results, "fixed": fixed}, alpha=0.1)
+
+    def test_the_frame(self) -> None:
+        table = self.table()
+        frame = table.to_frame()
+        assert frame["term"].tolist() == [term for term in "012" for _ in range(4)]
+        labels = ["not valid", "asymptotic", "anytime", "exact"]
+        assert frame["label"].tolist() == labels * 3
+        assert frame["label_corrected"].tolist() == ["exact", "", "", ""] * 3
+        naive = frame[frame["method"] == "naive"].reset_index(drop=True)
+        expected = table.results["naive"].to_frame(0.1)
+        pd.testing.assert_frame_equal(naive[list(expected)], expected)
+        assert frame.loc[frame["method"] == "alee", "p_value_corrected"].isna().all()
+
+    def test_every_form(self) -> None:
+        table = self.table()
+        summary = table.summary()
+        for text in (str(table), summary.as_markdown(), summary.as_latex(), table._repr_html_()):
+            assert "not valid" in text
+            assert "betting" in text
+        assert "nan" not in str(table)
+        assert "Not valid under adaptivity, as baselines: naive." in summary.notes
+        assert summary.as_markdown().count("\n| ") == 14
+
+    def test_without_corrections(self) -> None:
+        log = designs.Uniform().run(ARMS, 200, rng=0)
+        frame = compare(
+            {"aipw": ArmMeans(log).fit(), "contrast": Contrast(log, treatment=1, control=0).fit()}
+        )
+        assert "label_corrected" not in frame.to_frame()
+        assert len(frame.to_frame()) == 4
+        assert "corrected" not in str(frame)
+
+    def test_labels(self) -> None:
+        log = private()
+        assert label_of(ArmMeans(log).fit("alee")) == "asymptotic"
+        assert label_of(ConfidenceSequence(log).fit("asymptotic")) == "asymptotic"
+        assert label_of(ConfidenceSequence(log).fit("betting")) == "anytime"
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [({}, "give results by name"), ({"a": 1}, "'a' is no result"), (["x"], "give results by name")],
+    )
+    def test_wrong_uses(self, given: Any, message: str) -> None:
+        with pytest.raises(ParameterError, match=message):
+            compare(given)
+
+
+def test_markdown_is_literal_and_complete() -> None:
+    log = AdaptiveLog.from_arrays(
+        LogArrays(action=np.arange(40) % 2, reward=np.arange(40) % 3 / 2.0), arms=("a|b", "c_1")
+    )
+    text = ArmMeans(log).fit("sample-mean").summary().as_markdown()
+    lines = [line for line in text.split("\n") if line.startswith("|")]
+    assert "a\\|b" in text
+    assert "c\\_1" in text
+    assert len(lines) == 2 + 5 + 2 + 2
+    assert {line.replace("\\|", "").count("|") for line in lines[7:]} == {8}
+    assert "\n1. " in text
+
+
+class TestEfficiency:
+    def log(self, mean: float, share: float, rounds: int = 200_000) -> AdaptiveLog:
+        rng = np.random.default_rng(8)
+        action = (rng.random(rounds) < share).astype(np.int64)
+        both = np.broadcast_to([1 - share, share], (rounds, 2))
+        arrays = LogArrays(
+            action=action,
+            reward=rng.normal(mean, 1.0, rounds),
+            propensity=both[np.arange(rounds), action],
+            propensities=both.copy(),
+        )
+        return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), adaptive_rounds=0)
+
+    def ratios(self, result: Results) -> np.ndarray:
+        return np.asarray(result.details["efficiency"])
+
+    def test_aipw_attains_the_bound_where_nothing_adapts(self) -> None:
+        log = self.log(2.0, 0.2)
+        assert self.ratios(ArmMeans(log).fit("aipw", "uniform")) == pytest.approx([1, 1], abs=0.02)
+        contrast = Contrast(log, treatment="b", control="a").fit("aipw", "uniform")
+        assert self.ratios(contrast) == pytest.approx([1], abs=0.02)
+
+    def test_ipw_loses_the_square_of_the_mean(self) -> None:
+        """Variance (s^2 + m^2)/e - m^2 against s^2/e: 1 + m^2 (1 - e) / s^2."""
+        found = self.ratios(ArmMeans(self.log(2.0, 0.2)).fit("ipw", "uniform"))
+        assert found == pytest.approx([1 + 4 * 0.2, 1 + 4 * 0.8], rel=0.02)
+
+    def test_the_bound(self) -> None:
+        log = self.log(0.0, 0.2)
+        variance = [log.arrays.reward[log.arrays.action == arm].var(ddof=1) for arm in (0, 1)]
+        expected = np.array(variance) / (200_000 * np.array([0.8, 0.2]))
+        np.testing.assert_allclose(arm_bounds(log, np.array([0, 1])), expected, rtol=1e-10)
+
+    def test_the_footer(self) -> None:
+        log = designs.Thompson(floor=(0.5, 0.7)).run(NormalArms([0.0, 1.0]), 500, rng=0)
+        result = ArmMeans(log).fit()
+        low, high = self.ratios(result).min(), self.ratios(result).max()
+        text = " ".join(str(result).split())
+        assert f"Efficiency: variances are {low:.2f} to {high:.2f} times the least possible" in text
+        assert "efficiency" in result.diagnostics()
+        naive = ArmMeans(log).fit("sample-mean")
+        assert "efficiency" not in naive.details
+        assert "Efficiency" not in str(naive)
+
+    def test_one_round(self) -> None:
+        arrays = LogArrays(action=np.array([0]), reward=np.array([1.0]))
+        result = ArmMeans(AdaptiveLog.from_arrays(arrays, arms=("a", "b"))).fit("alee")
+        assert np.isnan(self.ratios(result)).all()
+        assert "Efficiency" not in str(result)

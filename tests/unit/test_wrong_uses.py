@@ -1,0 +1,320 @@
+"""Wrong uses over the whole suite: each ends in an error that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adaptinf import designs
+from adaptinf.audit.stability import stability
+from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.cate import CATE
+from adaptinf.inference.compare import compare
+from adaptinf.inference.policy import PolicyContrast, PolicyValue
+from adaptinf.inference.recommend import recommend
+from adaptinf.inference.results import Results
+from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.simulation.environments import BernoulliArms
+
+ROUNDS = 120
+PRIVATE = PrivacyGuarantee(epsilon=0.5, delta=1e-6)
+
+
+def make_log(known: str = "all", **metadata: Any) -> AdaptiveLog:
+    rng = np.random.default_rng(4)
+    share = rng.dirichlet([5.0, 5.0], size=ROUNDS)
+    action = np.array([rng.choice(2, p=row) for row in share])
+    arrays = LogArrays(
+        action=action,
+        reward=rng.normal(action, 1.0),
+        propensity=None if known == "none" else share[np.arange(ROUNDS), action],
+        propensities=share if known == "all" else None,
+        context={"age": rng.normal(size=ROUNDS), "site": np.arange(ROUNDS) % 2},
+    )
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), **metadata)
+
+
+LOG, CHOSEN, BARE = make_log(), make_log("chosen"), make_log("none")
+RESULT = ArmMeans(LOG).fit()
+REWARD, ACTION, SHARE = LOG.arrays.reward, LOG.arrays.action, LOG.arrays.propensities
+assert SHARE is not None
+BELOW_ALL = np.column_stack([np.full(ROUNDS, REWARD[arm == ACTION].mean()) for arm in (0, 1)])
+
+
+def contrast(log: AdaptiveLog = LOG, **options: Any) -> Results:
+    return Contrast(log, treatment="b", control="a").fit(**options)
+
+
+def sequence(log: AdaptiveLog = LOG, *, arms: Any = None, **options: Any) -> Results:
+    return ConfidenceSequence(log, arms=arms).fit(**options)
+
+
+def value(policy: Any = "a", log: AdaptiveLog = LOG, **options: Any) -> Results:
+    return PolicyValue(log, policy).fit(**options)
+
+
+WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
+    ("a level", lambda: RESULT.conf_int(0.95), ParameterError, "0.05 gives 95% intervals"),
+    ("a level in percent", lambda: RESULT.summary(95), ParameterError, "0.05 gives 95% intervals"),
+    (
+        "a level for a sequence",
+        lambda: sequence(method="asymptotic", alpha=0.95),
+        ParameterError,
+        "0.05 gives",
+    ),
+    ("a level for a joint interval", lambda: RESULT.conf_int_simultaneous(0.9), ParameterError, "0.05 gives"),
+    ("an unknown arm", lambda: ArmMeans(LOG, ["c"]), ParameterError, "no arm 'c'; the log has 'a', 'b'"),
+    (
+        "an arm against itself",
+        lambda: Contrast(LOG, treatment="a", control="a"),
+        ParameterError,
+        "named more than once",
+    ),
+    ("a decay from the log", lambda: contrast(decay=LOG), ParameterError, "never fitted on the log"),
+    (
+        "a decay to be fitted",
+        lambda: ArmMeans(LOG).fit(weights="two-point", decay="fit"),  # type: ignore[arg-type]
+        ParameterError,
+        "fixed before the data and never fitted",
+    ),
+    (
+        "a decay a round",
+        lambda: ArmMeans(LOG).fit(decay=-np.log(SHARE.min(axis=1))),  # type: ignore[union-attr]
+        ParameterError,
+        "never fitted on the log",
+    ),
+    (
+        "two-point weights alone",
+        lambda: ArmMeans(LOG).fit(weights="two-point"),
+        ParameterError,
+        "need decay=, the exponent",
+    ),
+    (
+        "an outcome model that knows the rewards",
+        lambda: ArmMeans(LOG).fit(outcome=np.column_stack([REWARD, REWARD])),
+        InvalidForLog,
+        "Row t may use rounds before t.*possible here: outcome='running-mean'",
+    ),
+    (
+        "an outcome model fitted on the whole log",
+        lambda: ArmMeans(LOG).fit(outcome=BELOW_ALL),
+        InvalidForLog,
+        "mean over the whole log.*possible here: outcome='running-mean'",
+    ),
+    (
+        "an outcome model for ipw",
+        lambda: ArmMeans(LOG).fit("ipw", outcome="running-mean"),
+        ParameterError,
+        "belong to aipw",
+    ),
+    (
+        "weights without propensities",
+        lambda: ArmMeans(BARE).fit(weights="sqrt"),
+        InvalidForLog,
+        "give propensity= or propensities= if known.*possible here: alee",
+    ),
+    (
+        "weights from the chosen arm's propensity",
+        lambda: ArmMeans(CHOSEN).fit(weights="sqrt"),
+        InvalidForLog,
+        "every arm's propensity at every round.*possible here: aipw with uniform weights",
+    ),
+    (
+        "weights of sample means",
+        lambda: ArmMeans(LOG).fit("sample-mean", "sqrt"),
+        ParameterError,
+        "leave weights and decay out, or ask for ipw or aipw",
+    ),
+    (
+        "snapshots that disagree",
+        lambda: value(snapshots=PolicySnapshots([0], [np.array([0.5, 0.5])])),
+        ParameterError,
+        "check the rows at which batches start, and the order of the arms",
+    ),
+    (
+        "cadr without snapshots",
+        lambda: value(estimator="cadr"),
+        InvalidForLog,
+        "another round's context; possible here: snapshots=PolicySnapshots",
+    ),
+    (
+        "weights for cadr",
+        lambda: value(estimator="cadr", weights="uniform"),
+        ParameterError,
+        "weights of its own: leave weights and contextual out",
+    ),
+    (
+        "betting on rewards without bounds",
+        lambda: sequence(method="betting"),
+        InvalidForLog,
+        "needs rewards with known bounds.*reward_range=.*method='asymptotic'",
+    ),
+    (
+        "a noise scale fitted for betting",
+        lambda: sequence(method="betting", sigma=float(REWARD.std())),
+        ParameterError,
+        "sigma belongs to the normal mixture",
+    ),
+    (
+        "a floor fitted on the log",
+        lambda: sequence(method="asymptotic", estimator="aipw", floor=float(SHARE.min())),  # type: ignore[union-attr]
+        ParameterError,
+        "fitted on the log bounds nothing. Give the one that the design guaranteed",
+    ),
+    (
+        "a floor above the propensities",
+        lambda: sequence(method="asymptotic", estimator="aipw", floor=0.9),
+        ParameterError,
+        "floor must hold in every round",
+    ),
+    (
+        "batches that are not there",
+        lambda: contrast(estimator="batched"),
+        InvalidForLog,
+        "give batch=.*possible here: aipw with uniform weights",
+    ),
+    (
+        "batched arm means",
+        lambda: ArmMeans(LOG).fit("batched"),
+        ParameterError,
+        "is for contrasts: use Contrast",
+    ),
+    ("rows above one", lambda: value(np.array([0.5, 0.6])), ParameterError, "do not sum to 1"),
+    ("negative rows", lambda: value(np.array([1.5, -0.5])), ParameterError, "negative probabilities"),
+    (
+        "a policy of no arm",
+        lambda: PolicyContrast(LOG, "z", baseline="a"),
+        ParameterError,
+        "no arm of the log.*a policy is an arm",
+    ),
+    (
+        "an unknown covariate",
+        lambda: CATE.from_formula("~ height", LOG),
+        ParameterError,
+        "no covariate 'height'; the log's contexts are age, site",
+    ),
+    (
+        "a formula with a response",
+        lambda: CATE.from_formula("reward ~ age", LOG),
+        ParameterError,
+        "give the covariates alone",
+    ),
+    ("groups by an unknown column", lambda: CATE(LOG, by="sex"), ParameterError, "the log has age, site"),
+    ("groups of single rounds", lambda: CATE(LOG, by="age"), ParameterError, "cut it into fewer"),
+    (
+        "group means although propensities move",
+        lambda: CATE(LOG, by="site").fit(),
+        InvalidForLog,
+        "plain means are biased.*possible here: aipw",
+    ),
+    (
+        "releases that are not there",
+        lambda: CATE(LOG, by="site").fit("released"),
+        InvalidForLog,
+        "possible here: aipw",
+    ),
+    (
+        "exact tests of scores",
+        lambda: ArmMeans(LOG).fit("aipw", test="exact"),
+        InvalidForLog,
+        "they are of sample means; possible here: test='t'",
+    ),
+    (
+        "a correction that is not due",
+        lambda: RESULT.conf_int_corrected(),
+        InvalidForLog,
+        "none is due for this estimator.*possible here: pvalues",
+    ),
+    (
+        "a correction by a guarantee with a delta",
+        lambda: ArmMeans(make_log("none", guarantee=PRIVATE)).fit("sample-mean").conf_int_corrected(),
+        InvalidForLog,
+        "the log's guarantee allows none",
+    ),
+    (
+        "a bootstrap without rows",
+        lambda: RESULT.conf_int_simultaneous(method="bootstrap"),
+        InvalidForLog,
+        "fit with keep_scores=True",
+    ),
+    (
+        "a hypothesis about an unknown term",
+        lambda: RESULT.wald_test("a - c = 0"),
+        ParameterError,
+        "unknown term 'c'; the terms are 'a', 'b'",
+    ),
+    ("results without names", lambda: compare([RESULT]), ParameterError, "give results by name"),
+    ("an unknown adjustment", lambda: RESULT.adjust("tukey"), ParameterError, "must be 'holm' or 'bh'"),
+    (
+        "a method that is not valid",
+        lambda: recommend(LOG).fit("sample-mean"),
+        InvalidForLog,
+        "biased by adaptivity; possible here: aipw with uniform weights",
+    ),
+    (
+        "a sequence for a stopped log that has no bounds",
+        lambda: recommend(LOG, stopping="data-chosen").fit("aipw with sqrt weights"),
+        InvalidForLog,
+        "the data chose it; possible here: asymptotic sequence",
+    ),
+    (
+        "no horizon to simulate",
+        lambda: stability(designs.UCB(), BernoulliArms([0.5, 0.5])),
+        ParameterError,
+        "give horizon=",
+    ),
+    (
+        "a horizon of no rounds",
+        lambda: designs.UCB().run(BernoulliArms([0.5, 0.5]), horizon=0),
+        ParameterError,
+        "horizon must be a whole number of at least 1",
+    ),
+    (
+        "propensities in percent",
+        lambda: AdaptiveLog(
+            pd.DataFrame({"arm": ["a", "b"], "y": [0.0, 1.0], "p": [50.0, 50.0]}),
+            action="arm",
+            reward="y",
+            propensity="p",
+        ),
+        LogValidationError,
+        "propensit.*1",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("use", "kind", "message"), [one[1:] for one in WRONG], ids=[one[0] for one in WRONG]
+)
+def test_a_wrong_use_says_what_to_do(use: Callable[[], Any], kind: type[AdaptinfError], message: str) -> None:
+    with pytest.raises(kind, match=f"(?s){message}"):
+        use()
+
+
+def test_there_are_enough() -> None:
+    assert len({name for name, *_ in WRONG}) == len(WRONG) >= 20
+
+
+def test_floors_that_the_design_guaranteed() -> None:
+    """Reached often, reached in the last round, or a little below the smallest propensity."""
+    share = np.full((ROUNDS, 2), 0.5)
+    share[:, 1] = np.where(np.arange(ROUNDS) % 3 == 0, 0.1, 0.6)
+    share[:, 0] = 1.0 - share[:, 1]
+    for rows, floor in ((share, 0.1), (np.vstack([share[1:3], share[:1]]), 0.1), (share[1:], 0.09)):
+        action = np.arange(len(rows)) % 2
+        arrays = LogArrays(
+            action=action,
+            reward=np.arange(len(rows)) % 5 / 4.0,
+            propensity=rows[np.arange(len(rows)), action],
+            propensities=rows,
+        )
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(0.0, 1.0))
+        assert np.isfinite(sequence(log, method="betting", estimator="aipw", floor=floor).estimate).all()
