@@ -34,9 +34,9 @@ class Estimand:
     ----------
     kind : str
         ``"arm-mean"``, ``"contrast"``, ``"cate"``, ``"interaction"``, ``"projection"``, ``"policy-value"``,
-        ``"policy-contrast"`` or ``"bin-mean"``: mean reward of an arm; difference of two arms, that difference within a group, the difference of two
-        groups in it, or a coefficient of its projection on covariates; value of a policy, or difference of
-        two; mean of an arm over a bin of the contexts.
+        ``"policy-contrast"`` or ``"bin-mean"``: mean reward of an arm; difference of two arms, that
+        difference within a group, the difference of two groups in it, or a coefficient of its projection on
+        covariates; value of a policy, or difference of two; mean of an arm over a bin of the contexts.
     arm, treatment, control, group : label or None
         The arm of a mean, the arms of a difference (treatment minus control) and its group; for policies,
         their names; the group of a bin is its ranges, ((low, high), ...).
