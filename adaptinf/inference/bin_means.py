@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.bin_means_sums import BinReports, read_reports
 from adaptinf.inference.bin_means_tests import AnytimeTest, BudgetTest, InvertedTest, coins
 from adaptinf.inference.results import Estimand, LogFacts, Results
@@ -40,8 +41,10 @@ class BinMeans:
 
     Raises
     ------
+    ParameterError
+        If it is not a log.
     InvalidForLog
-        If the log does not have the releases.
+        If the log does not have the releases, or two of its arms read the same.
 
     Notes
     -----
@@ -61,10 +64,12 @@ class BinMeans:
     * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. No coin; wider
       intervals, with coverage above the nominal one, for arms that stayed.
 
-    Where the other arms of a bin tell that the count must drown in its noise (less than three of its standard
-    deviations), there is no estimate, and "budget" has no interval.
+    Every term has an interval. Where counts drown in noise it is nearly all of [0, 1] or, now and then, a
+    point that misses. There is no estimate where the other arms of the bin tell that the count would be less
+    than three standard deviations of its noise: this describes a ratio, and selects no intervals.
 
-    Coverage is of each term that there is, and not of terms chosen because of their estimates.
+    Coverage is of each term that there is, and not of terms chosen because of their estimates, of having
+    one, or of how long they were reported on.
 
     The coin is made of `rng` and of all digits of the releases. It is the same in each analysis of a log,
     and an analyst who tries several `rng` must not choose among them.
@@ -91,6 +96,7 @@ class BinMeans:
     """
 
     def __init__(self, log: AdaptiveLog) -> None:
+        require_log("BinMeans", log)
         self.log = log
         self._reports = read_reports(log)
 
@@ -126,7 +132,7 @@ class BinMeans:
         known = self._reports
         spent = known.spent.sum(axis=1)
         if method == "budget":
-            test = BudgetTest(known, coins(known, rng), known.clear())
+            test = BudgetTest(known, coins(known, rng))
             reference = InvertedTest(test, "normal, budget filled by a coin", exact=False)
         else:
             reference = InvertedTest(AnytimeTest(known), "anytime-valid mixture", exact=True)
@@ -160,7 +166,7 @@ def _box(low: FloatArray, high: FloatArray) -> tuple[tuple[float, float], ...]:
 
 
 def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
-    """Ratio of the sums within [0, 1] and its standard error; NaN where counts drown in noise."""
+    """Ratio of the sums within [0, 1] and its standard error; NaN where counts may drown in noise."""
     noise = 2.0 * known.scale**2 * known.participants
     count = np.maximum(known.count, np.sqrt(noise))
     estimate = np.clip(known.total / count, 0.0, 1.0)
@@ -193,7 +199,7 @@ def _term_notes(terms: tuple[str, ...], estimate: FloatArray, reference: Inverte
     points = [term for term, (low, high) in zip(terms, limits, strict=True) if low == high]
     absent = [term for term, value in zip(terms, estimate, strict=True) if np.isnan(value)]
     told = (
-        (absent, "no estimate, counts in the bin drown in their noise"),
+        (absent, "no estimate, counts in the bin may drown in their noise; the interval stands"),
         (whole, "the 95% interval is all of [0, 1]: the reports say nothing"),
         (points, "no mean in [0, 1] is accepted at 5%, the interval is the one that fits best"),
     )

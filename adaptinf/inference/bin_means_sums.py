@@ -66,8 +66,10 @@ class BinReports:
     def clear(self) -> BoolArray:
         """Whether a count is expected to be more than three standard deviations of its noise.
 
-        What is expected follows from the other arms of the bin, whose noise is not that of the arm's own
-        sums: dropping the others does not select among intervals. An arm that is alone answers for itself.
+        What is expected follows from the other arms of the bin; an arm that is alone answers for itself.
+        This describes where a ratio of the sums means something. It licenses no inference: it depends on how
+        long this arm and the others were reported on, which their own sums decided, and intervals of pairs
+        chosen by it miss more often than they should.
         """
         bins = np.unique(self.bins, return_inverse=True)[1]
         others = np.bincount(bins, self.count)[bins] - self.count
@@ -92,7 +94,7 @@ def read_reports(log: AdaptiveLog) -> BinReports:
     Raises
     ------
     InvalidForLog
-        If there are no such releases, or some are missing.
+        If there are no such releases, some are missing, or two arms read the same.
     """
     releases = log.releases
     codes, names = pd.factorize(releases["name"])
@@ -105,6 +107,9 @@ def read_reports(log: AdaptiveLog) -> BinReports:
             "the log has sums of reports by bin, but none by stage, with weights (spent, weighted_count_...)"
         )
         raise InvalidForLog("BinMeans", reason, ["bin_sums, which gives the sums that there are"])
+    if len({str(arm) for arm in log.arms}) < log.n_arms:
+        reason = "two of its arms read the same, so that releases named after one are also the other's"
+        raise InvalidForLog("BinMeans", reason, ["a log whose arms have labels that differ when printed"])
     rows = _Rows(
         code=np.asarray(codes, dtype=np.int64),
         group=releases["group"].to_numpy().astype(np.int64),

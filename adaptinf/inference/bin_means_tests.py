@@ -46,7 +46,8 @@ class MeanTest(Protocol):
 def coins(reports: BinReports, seed: int) -> FloatArray:
     """Standard normal draws, shape (k,), from a seed and all digits of the released numbers.
 
-    The noise of the releases makes their digits as good as a fresh source, that nobody can choose.
+    The noise of the releases makes their digits as good as a fresh source; a seed must not be chosen for
+    what comes of it.
     """
     source = np.random.SeedSequence([int(seed), *reports.words])
     return np.random.default_rng(source).standard_normal(reports.count.size)
@@ -61,14 +62,11 @@ class BudgetTest:
     reports : BinReports
         Sums of k pairs.
     coin : ndarray, shape (k,)
-        Standard normal draws, independent of all else.
-    clear : ndarray of bool, shape (k,)
-        Whether the count can be expected to be clear of its noise; where not, p-values are NaN.
+        Standard normal draws, modelled as independent of all else.
     """
 
     reports: BinReports
     coin: FloatArray
-    clear: BoolArray
 
     @property
     def size(self) -> int:
@@ -104,7 +102,7 @@ class BudgetTest:
     def log_pvalues_at(self, value: FloatArray) -> FloatArray:
         """Logs of the p-values at candidate means, shape (k, m)."""
         tail = log_normal_tail(np.abs(self.statistic(value)))
-        return np.where(self.clear[:, None], np.minimum(0.0, _LOG_2 + tail), np.nan)
+        return np.minimum(0.0, _LOG_2 + tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,14 +198,14 @@ class InvertedTest:
             np.max(curve, axis=1, where=left[None], initial=-np.inf),
             np.max(curve, axis=1, where=right[None], initial=-np.inf),
         )
-        return np.where(np.isnan(own), np.nan, np.where(null == best, 0.0, np.maximum(own, outside)))
+        return np.where(null == best, 0.0, np.maximum(own, outside))
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
         kept = self._curve > log_alpha
         low = self._limit(kept, self._best, log_alpha)
         high = 1.0 - self._limit(kept[:, ::-1], 1.0 - self._best, log_alpha, mirrored=True)
-        return np.where(np.isnan(self._curve[:, :1]), np.nan, np.column_stack((low, high)))
+        return np.column_stack((low, high))
 
     def _limit(
         self, kept: BoolArray, best: FloatArray, log_alpha: float, *, mirrored: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environment import Environment, environment_tables, refuse
 from adaptinf.simulation.frames import (
     column_problems,
+    context_names,
     label_codes,
-    listed_rows,
-    missing_problems,
+    measurement_problems,
     numeric_columns,
 )
 from adaptinf.simulation.replicate import seed_sequence
@@ -26,8 +26,8 @@ from adaptinf.simulation.run import BERNOULLI, LINEAR_BERNOULLI, EnvironmentTabl
 from adaptinf.simulation.scaling import UnitCube
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER, RESAMPLED, SHUFFLED
 from adaptinf.typing import FloatArray, IntArray, RandomSource
-from adaptinf.validation.columns import Label, frame_kind
-from adaptinf.validation.roles import CANONICAL
+from adaptinf.validation.columns import Label
+from adaptinf.validation.roles import CANONICAL, is_hashable
 
 __all__ = ["Classification"]
 
@@ -44,7 +44,7 @@ class Classification(Environment):
         Of pandas or polars, one row a case.
     label : str
         Column of the right class.
-    context : str or sequence of str, optional
+    context : str or iterable of str, optional
         Columns of numbers or booleans that make the context vector, which all arms share. Without any the
         rows are a bandit without contexts.
     scaler : UnitCube, optional
@@ -71,12 +71,16 @@ class Classification(Environment):
     ------
     ParameterError
         Listing everything that does not fit: columns that are missing, are not of numbers, or have missing
-        values; labels that are not among `arms`; contexts outside the bounds of the `scaler`.
+        values; labels that are not among `arms`, that cannot be told apart (1 and "1"), or that are floats
+        and hardly repeat; contexts outside the bounds of the `scaler`.
 
     Notes
     -----
     `means` are the shares of the classes. Every row has an arm that pays 1, so the regret of a round is 1
     minus its reward. Every potential reward is known, which no trial would tell.
+
+    Rows that are drawn with replacement, as by ``order="resampled"``, stand for new people with these
+    contexts and answers, and privacy is counted for each of those: a real person can take part once.
 
     Examples
     --------
@@ -94,7 +98,7 @@ class Classification(Environment):
         self,
         frame: Any,
         label: str,
-        context: str | Sequence[str] | None = None,
+        context: str | Iterable[str] | None = None,
         *,
         scaler: UnitCube | None = None,
         order: str = "resampled",
@@ -102,7 +106,8 @@ class Classification(Environment):
     ) -> None:
         problems = choice_problem("order", order, tuple(_ORDERS))
         columns = _columns(label, context, scaler, problems)
-        refuse("Classification", problems + column_problems(frame, (label, *columns)))
+        named = (label, *columns) if is_hashable(label) else columns
+        refuse("Classification", problems + column_problems(frame, named))
         classes, labels = label_codes(frame, label, arms, problems)
         contexts = _contexts(frame, columns, scaler, problems)
         problems += _name_problems(columns, labels)
@@ -152,7 +157,7 @@ class Classification(Environment):
 
     def auxiliary(
         self,
-        rows: Any,
+        frame: Any,
         epsilon: float = 8.0,
         rng: RandomSource | None = None,
         *,
@@ -162,10 +167,10 @@ class Classification(Environment):
 
         Parameters
         ----------
-        rows : DataFrame or sequence of int
-            A frame with the same columns, from elsewhere; or positions of rows of this one, from 0. People
-            who are among the rows of the trial too report twice, and spend both epsilons: leave their rows
-            out of the environment's frame.
+        frame : DataFrame
+            Cases from elsewhere, one row a person, with the same columns. Someone who is also among the rows
+            of the trial, or here twice, reports more than once, and the epsilons add up: leave such rows out.
+            Rows that are drawn with replacement stand for new people with these answers.
         epsilon : float
             Privacy parameter under which these participants will report.
         rng : int, SeedSequence, Generator or None
@@ -187,7 +192,7 @@ class Classification(Environment):
         policy = _policy(behaviour, len(self.arms), problems)
         if not self.dimension:
             problems.append("there are no contexts: name their columns in context=")
-        contexts, classes = self._cases(rows, problems)
+        contexts, classes = self._cases(frame, problems)
         refuse("Classification.auxiliary", problems)
         draws = np.random.default_rng(seed_sequence(rng))
         action = draws.choice(len(self.arms), size=classes.size, p=policy)
@@ -209,44 +214,32 @@ class Classification(Environment):
         )
         return AuxiliaryLog(log, epsilon=epsilon)
 
-    def _cases(self, rows: Any, problems: list[str]) -> tuple[FloatArray, IntArray]:
-        """Contexts and classes of rows of this frame or of another one."""
-        if frame_kind(rows) is not None:
-            if wrong := column_problems(rows, (self._label, *self._columns)):
-                problems += wrong
-                return self.contexts[:0], self.classes[:0]
-            classes, _ = label_codes(rows, self._label, self.arms, problems)
-            return _contexts(rows, self._columns, self.scaler, problems), classes
-        positions = number_array(rows)
-        fits = positions is not None and positions.ndim == 1 and positions.size > 0
-        if positions is None or not fits or not np.isin(positions, np.arange(self.rows)).all():
-            problems.append(
-                f"rows must be a frame, or positions of rows from 0 to {self.rows - 1}, got {rows!r:.60}"
-            )
+    def _cases(self, frame: Any, problems: list[str]) -> tuple[FloatArray, IntArray]:
+        """Contexts and classes of the rows of another frame."""
+        if wrong := column_problems(frame, (self._label, *self._columns)):
+            problems += wrong
             return self.contexts[:0], self.classes[:0]
-        chosen = positions.astype(np.int64)
-        return self.contexts[chosen], self.classes[chosen]
+        classes, _ = label_codes(frame, self._label, self.arms, problems)
+        return _contexts(frame, self._columns, self.scaler, problems), classes
 
 
 def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list[Hashable]:
     """Names of the context columns; what does not fit joins the problems."""
-    names = [] if context is None else [context] if isinstance(context, str) else context
-    if not isinstance(names, (list, tuple)):
-        problems.append(f"context must be a column or a list of columns, got {context!r:.60}")
-        return []
-    for name in (label, *names):
-        if not isinstance(name, Hashable):
-            problems.append(f"a column must be named by a string, got {name!r:.60}")
-    if len(set(map(str, (label, *names)))) <= len(names):
+    known = len(problems)
+    names = context_names(context, problems)
+    listed = len(problems) == known
+    if not is_hashable(label):
+        problems.append(f"label must be the name of one column, got {label!r:.60}")
+    elif len(set(map(str, (label, *names)))) <= len(names):
         problems.append(f"label and context must be different columns, got {label!r:.60} and {names!r:.60}")
-    if scaler is None:
-        return list(names)
+    if scaler is None or not listed:
+        return names
     if not isinstance(scaler, UnitCube):
         problems.append(f"scaler must be a UnitCube, got {type(scaler).__name__}")
     elif scaler.dimension != len(names) or (scaler.names and list(scaler.names) != list(names)):
         of = ", ".join(scaler.names) or f"{scaler.dimension} coordinates"
         problems.append(f"the scaler is for {of}, the context is {', '.join(map(str, names)) or 'empty'}")
-    return list(names)
+    return names
 
 
 def _contexts(
@@ -264,10 +257,7 @@ def _contexts(
         except ParameterError as refused:
             problems += refused.problems
             return values
-    problems += missing_problems(values, [f"column {name!r}" for name in columns])
-    for name, column in zip(columns, values.T, strict=True):
-        if (infinite := np.flatnonzero(np.isinf(column))).size:
-            problems.append(f"column {name!r} has infinite values, in {listed_rows(infinite)}")
+    problems += measurement_problems(values, [f"column {name!r}" for name in columns])
     return values
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set, Sized
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from adaptinf.typing import FloatArray, IntArray
 from adaptinf.validation.columns import (
     Column,
     Label,
+    alike_labels,
     column_names,
     frame_kind,
     label_key,
@@ -19,11 +20,49 @@ from adaptinf.validation.columns import (
     read_column,
     read_labels,
 )
+from adaptinf.validation.roles import is_hashable
 
-__all__ = ["column_problems", "label_codes", "listed_rows", "missing_problems", "numeric_columns"]
+__all__ = [
+    "arm_problems",
+    "column_problems",
+    "context_names",
+    "label_codes",
+    "listed_rows",
+    "measurement_problems",
+    "numeric_columns",
+]
 
 _SHOWN = 5
 _BAD = "values that cannot be labels (strings, whole numbers, booleans, finite floats)"
+
+
+def arm_problems(labels: Iterable[Label]) -> list[str]:
+    """Which arms have labels that the columns of logs, releases and files could not tell apart."""
+    return [
+        f"arms that read the same or are equal cannot be told apart in releases and files: "
+        f"{', '.join(map(repr, alike))}; give arms labels of one type"
+        for alike in alike_labels(labels)
+    ]
+
+
+def context_names(context: Any, problems: list[str]) -> list[Any]:
+    """Names of the context columns, in the user's order, from a name or anything that lists names."""
+    if context is None or isinstance(context, str):
+        return [] if context is None else [context]
+    try:
+        if isinstance(context, (bytes, Mapping, Set)):
+            raise TypeError
+        listed = list(context)
+    except TypeError:
+        problems.append(f"context must be a column or a list of columns, got {context!r:.60}")
+        return []
+    names = [name.item() if isinstance(name, np.generic) else name for name in listed]
+    problems += [
+        f"context must list columns by their names, got {name!r:.60}"
+        for name in names
+        if not is_hashable(name)
+    ]
+    return [name for name in names if is_hashable(name)]
 
 
 def column_problems(frame: Any, names: Sequence[Hashable]) -> list[str]:
@@ -45,28 +84,35 @@ def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) 
     The columns must be there, as `column_problems` finds out; what is not a number joins the problems.
     """
     columns = column_names(frame)
-    values, textual = [], []
+    values, textual, nested = [], [], []
     for name in names:
         column = read_column(frame, columns.index(name))
-        found = _numbers(column)
-        if found is None:
+        if _is_nested(column):
+            nested.append(name)
+        elif (found := _numbers(column)) is None:
             textual.append(name)
-            continue
-        values.append(found)
+        else:
+            values.append(found)
     if textual:
         problems.append(
             f"contexts must be numbers, these columns are not: {', '.join(map(repr, textual))}; turn them "
             f"into numbers first, for example pandas.get_dummies(frame, columns={textual!r}, dtype=float)"
         )
+    if nested:
+        problems.append(
+            f"contexts must be one number a row, these columns hold lists: {', '.join(map(repr, nested))}; "
+            "make a column of each coordinate"
+        )
     return np.stack(values, axis=1) if values else np.zeros((len(frame), 0))
 
 
-def missing_problems(values: FloatArray, titles: Sequence[str]) -> list[str]:
-    """Where values are missing, column by column."""
+def measurement_problems(values: FloatArray, titles: Sequence[str]) -> list[str]:
+    """Where values are missing or infinite, column by column."""
     return [
-        f"{title} has {rows.size} missing values, in {listed_rows(rows)}"
+        f"{title} has {rows.size} {told} values, in {listed_rows(rows)}"
         for title, column in zip(titles, values.T, strict=True)
-        if (rows := np.flatnonzero(np.isnan(column))).size
+        for told, wrong in (("missing", np.isnan(column)), ("infinite", np.isinf(column)))
+        if (rows := np.flatnonzero(wrong)).size
     ]
 
 
@@ -74,6 +120,14 @@ def listed_rows(rows: IntArray) -> str:
     """The first of some row positions, which count from 0."""
     shown = ", ".join(str(row) for row in rows[:_SHOWN])
     return f"row{'s' if rows.size > 1 else ''} {shown}{', ...' if rows.size > _SHOWN else ''}"
+
+
+def _is_nested(column: Column) -> bool:
+    """Whether some row holds a list or an array."""
+    return column.values.dtype.kind == "O" and any(
+        isinstance(value, Sized) and not isinstance(value, (str, bytes))
+        for value in column.values[~column.missing]
+    )
 
 
 def _numbers(column: Column) -> FloatArray | None:
@@ -96,7 +150,8 @@ def label_codes(
 ) -> tuple[IntArray, tuple[Label, ...]]:
     """Positions of a column's labels among the arms, and the arms; what is wrong joins the problems.
 
-    Without `arms` they are the labels that occur, sorted where they can be, otherwise as they first occur.
+    Without `arms` they are the labels that occur, sorted where they can be, otherwise as they first occur;
+    floats that hardly repeat are then taken for measurements.
     """
     known = len(problems)
     found = read_labels(read_column(frame, column_names(frame).index(name)))
@@ -104,6 +159,12 @@ def label_codes(
         if rows.size:
             problems.append(f"column {name!r} has {rows.size} {told}, in {listed_rows(rows)}")
     labels = _sorted(found.values) if arms is None else _given(arms, problems)
+    problems += arm_problems(labels)
+    if arms is None and len(labels) > max(2, found.codes.size / 2) and all(map(_is_float, labels)):
+        problems.append(
+            f"column {name!r} has {len(labels)} classes in {found.codes.size} rows; a label must repeat: "
+            "group the values into classes, or list them in arms="
+        )
     if len(problems) > known:
         return found.codes, labels
     position = {label_key(label): code for code, label in enumerate(labels)}
@@ -113,6 +174,10 @@ def label_codes(
         problems.append(f"column {name!r} has labels that are not in arms=: {shown}; 1, 1.0 and True differ")
         return found.codes, labels
     return np.array([position[label_key(label)] for label in found.values])[found.codes], labels
+
+
+def _is_float(label: Label) -> bool:
+    return isinstance(label, float)
 
 
 def _sorted(labels: list[Label]) -> tuple[Label, ...]:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import number_array
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
+from adaptinf.simulation.frames import arm_problems, context_names
 from adaptinf.simulation.run import POOL, TABLEAU, EnvironmentTables
 from adaptinf.typing import FloatArray
+from adaptinf.validation.columns import read_column, read_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +108,7 @@ class Replay(Environment):
         One row a unit.
     action, reward : str
         Columns of the arm and of the outcome.
-    context : str or sequence of str, optional
+    context : str or iterable of str, optional
         Column or columns whose values make the cells.
     arms : sequence, optional
         Order of the arms; sorted by default.
@@ -114,7 +116,8 @@ class Replay(Environment):
     Raises
     ------
     ParameterError
-        If a column is missing, an outcome is not a finite number, or a cell has no row of some arm.
+        If a column is missing, an outcome is not a finite number, arms cannot be told apart (1 and "1"), or a
+        cell has no row of some arm.
 
     Notes
     -----
@@ -134,7 +137,7 @@ class Replay(Environment):
         frame: pd.DataFrame,
         action: str,
         reward: str,
-        context: str | Sequence[str] | None = None,
+        context: str | Iterable[str] | None = None,
         *,
         arms: Sequence[Any] | None = None,
     ) -> None:
@@ -150,6 +153,8 @@ class Replay(Environment):
         labels = _labels(frame, action, arms)
         twice = sorted({str(label) for label in labels if labels.count(label) > 1})
         refuse("Replay", [f"arms= names {label!r} more than once" for label in twice])
+        found = read_labels(read_column(frame, list(frame.columns).index(action))).values
+        refuse("Replay", arm_problems(found) or arm_problems(labels))
         cells, codes = _cells(frame, names)
         arm_codes = frame[action].map({label: code for code, label in enumerate(labels)})
         if arm_codes.isna().any():
@@ -186,18 +191,15 @@ def _columns(frame: Any, action: Any, reward: Any, context: Any) -> list[Any]:
     problems = []
     if not isinstance(frame, pd.DataFrame):
         problems.append(f"frame must be a pandas DataFrame, got {frame!r:.60}")
-    names = [] if context is None else [context] if isinstance(context, str) else context
-    if not isinstance(names, (list, tuple)):
-        problems.append(f"context must be a column or a list of columns, got {context!r:.60}")
-        names = []
-    for name in (action, reward, *names):
+    names = context_names(context, problems)
+    for name in (action, reward):
         if not isinstance(name, Hashable):
             problems.append(f"a column must be named by a string, got {name!r:.60}")
     refuse("Replay", problems)
     columns = list(frame.columns)
     twice = [name for name in (action, reward, *names) if columns.count(name) > 1]
     refuse("Replay", [f"the frame has more than one column {name!r}" for name in twice])
-    return list(names)
+    return names
 
 
 def _labels(frame: pd.DataFrame, action: str, arms: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.parameters import choice_problem, number_array, number_problem
-from adaptinf.simulation.frames import column_problems, listed_rows, missing_problems, numeric_columns
+from adaptinf.simulation.frames import column_problems, listed_rows, measurement_problems, numeric_columns
 from adaptinf.typing import FloatArray
 from adaptinf.validation.columns import column_names, frame_kind
 
@@ -34,7 +34,7 @@ class UnitCube:
     names : sequence of str, optional
         Columns of the coordinates: frames are then read by them, and errors name them.
     outside : {"refuse", "clip"}
-        What to do with values beyond the bounds: raise, or move them to the nearest bound and warn.
+        What to do with finite values beyond the bounds: raise, or move them to the nearest bound and warn.
     source : str
         Where the bounds come from.
 
@@ -42,7 +42,7 @@ class UnitCube:
     ------
     ParameterError
         Listing everything that does not fit; from `scale` also the rows and columns that are missing a
-        value or, under ``"refuse"``, lie outside.
+        value, are infinite or, under ``"refuse"``, lie outside.
 
     Notes
     -----
@@ -115,16 +115,20 @@ class UnitCube:
         Raises
         ------
         ParameterError
-            If a column is not there, is not of numbers, has missing values, or is constant.
+            If a column is not there, is not of numbers, has missing or infinite values, or is constant; or if
+            `description` is no text.
         """
         names = list(column_names(frame)) if columns is None and frame_kind(frame) else columns
         problems: list[str] = []
+        told: Any = description
+        if not isinstance(told, str):
+            problems.append(f"description must be a string, got {told!r:.60}")
         wanted = _names(() if names is None else names, problems)
         problems += column_problems(frame, wanted)
         if not problems:
             values = numeric_columns(frame, wanted, problems)
         if not problems:
-            problems += missing_problems(values, [f"column {name!r}" for name in wanted])
+            problems += measurement_problems(values, [f"column {name!r}" for name in wanted])
         if problems:
             raise ParameterError("UnitCube.from_public", problems)
         of = f": {description}" if description else ""
@@ -158,7 +162,8 @@ class UnitCube:
         Raises
         ------
         ParameterError
-            Listing rows and columns that are missing, not numbers, or outside where that is refused.
+            Listing rows and columns that are missing, not numbers, infinite, or outside where that is
+            refused.
 
         Warns
         -----
@@ -169,10 +174,10 @@ class UnitCube:
         rows = np.atleast_2d(given)
         low, high = np.array(self.low), np.array(self.high)
         titles = self._titles()
-        problems, clipped = missing_problems(rows, titles), []
+        problems, clipped = measurement_problems(rows, titles), []
         for k, name in enumerate(titles):
             column = rows[:, k]
-            beyond = np.flatnonzero((column < low[k]) | (column > high[k]))
+            beyond = np.flatnonzero(np.isfinite(column) & ((column < low[k]) | (column > high[k])))
             if not beyond.size:
                 continue
             clipped.append(f"{beyond.size} of {name}")
@@ -243,9 +248,7 @@ class UnitCube:
 
     def _titles(self) -> list[str]:
         """What errors call the coordinates."""
-        if self.names:
-            return [f"column {name!r}" for name in self.names]
-        return [f"column {k}" for k in range(self.dimension)]
+        return [f"column {name!r}" for name in self.names] or _unnamed(self.dimension)
 
     def _values(self, values: Any, method: str) -> FloatArray:
         """Numbers of a frame or an array, in rows of the right length."""
@@ -271,7 +274,7 @@ class UnitCube:
         return array
 
     def __repr__(self) -> str:
-        titles = self.names or [f"x{k}" for k in range(1, self.dimension + 1)]
+        titles = self.names or _unnamed(self.dimension)
         parts = [
             f"{name} in [{low:g}, {high:g}]"
             for name, low, high in zip(titles, self.low, self.high, strict=True)
@@ -280,6 +283,11 @@ class UnitCube:
             parts[_SHOWN:] = [f"and {len(parts) - _SHOWN} more"]
         clipping = ", clipping what lies outside" if self.outside == "clip" else ""
         return f"UnitCube({', '.join(parts)}{clipping}; fixed before the trial, {self.source})"
+
+
+def _unnamed(dimension: int) -> list[str]:
+    """What coordinates without names are called."""
+    return [f"x{k}" for k in range(1, dimension + 1)]
 
 
 def _names(names: Any, problems: list[str]) -> list[str]:
@@ -307,7 +315,7 @@ def _bound_problems(low: list[float], high: list[float], names: list[str]) -> li
     if len(low) != len(high) or (names and len(names) != len(low)):
         told = f"{len(low)} low, {len(high)} high" + (f", {len(names)} names" if names else "")
         return [f"low, high and names must be of the same coordinates, got {told}"]
-    titles = [repr(name) for name in names] or [str(k) for k in range(len(low))]
+    titles = [repr(name) for name in names] or _unnamed(len(low))
     return [
         f"low must be below high, coordinate {title} has {begin:g} and {end:g}; a constant is no context: "
         "leave it out, or state the range that it can have"

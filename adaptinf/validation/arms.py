@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adaptinf.typing import FloatArray, IntArray
-from adaptinf.validation.columns import Column, Label, Labels, label_key, plain_label, read_labels
+from adaptinf.validation.columns import (
+    Column,
+    Label,
+    Labels,
+    alike_labels,
+    label_key,
+    plain_label,
+    read_labels,
+)
 from adaptinf.validation.findings import Findings
 from adaptinf.validation.roles import Roles, is_hashable, missing_column
 
@@ -203,22 +211,17 @@ def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: F
 
 def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
     """Report arms whose labels are equal, or read the same, although their types differ."""
-    texts: dict[str, list[Label]] = {}
-    equals: dict[Label, list[Label]] = {}
-    for arm in dict.fromkeys(map(label_key, [*arms, *labels.values])):
-        texts.setdefault(str(arm[1]), []).append(arm[1])
-        equals.setdefault(arm[1], []).append(arm[1])
-    for alike in [*texts.values(), *equals.values()]:
-        if len(alike) > 1:
-            keys = set(map(label_key, alike))
-            member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
-            message = (
-                f"the labels {_listed(alike)} cannot be told apart in a file; give arms labels of one type"
-            )
-            if member.any():
-                found.add_rows("ambiguous-arm", message, member[labels.codes])
-            else:
-                found.add("ambiguous-arm", message)
+    for alike in alike_labels([*arms, *labels.values]):
+        keys = set(map(label_key, alike))
+        member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
+        message = (
+            f"the labels {_listed(alike)} cannot be told apart in releases and files; give arms labels of "
+            "one type"
+        )
+        if member.any():
+            found.add_rows("ambiguous-arm", message, member[labels.codes])
+        else:
+            found.add("ambiguous-arm", message)
 
 
 def check_propensity_rows(

@@ -16,6 +16,7 @@ __all__ = [
     "Column",
     "Label",
     "Labels",
+    "alike_labels",
     "as_float",
     "column_names",
     "frame_kind",
@@ -207,6 +208,16 @@ def plain_label(value: object) -> Label | None:
 def label_key(label: Label) -> tuple[type, Label]:
     """Key that keeps 1, 1.0 and True apart."""
     return type(label), label
+
+
+def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
+    """Groups of labels of different types that read the same ("1" and 1) or are equal (1 and 1.0)."""
+    texts: dict[str, list[Label]] = {}
+    equals: dict[Label, list[Label]] = {}
+    for _, label in dict.fromkeys(map(label_key, labels)):
+        texts.setdefault(str(label), []).append(label)
+        equals.setdefault(label, []).append(label)
+    return [alike for alike in [*texts.values(), *equals.values()] if len(alike) > 1]
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:

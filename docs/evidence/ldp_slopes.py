@@ -61,9 +61,10 @@ VERDICT = """\
 - *No slope here is an asymptotic one.* At epsilon = 4 the default's slope is the theorem's, but its regret is
   that of uniform choice at n = 20,000 (slope 1 up to there) and .41 of it at n = 320,000: what is measured is
   how the first arms come to be dropped. At epsilon = 8, and with auxiliary data under epsilon_m = 8 and 2,
-  the same passage makes slopes steeper than the theorems'.
+  the same passage makes regret grow more slowly in n than the theorems' (.50 against .70), and fall more
+  steeply in the auxiliary data.
 - *Refinement .4, with noise:* bins are halved before arms can be told apart in them, and the halves begin
-  without data, of which they need four times as much. Almost nothing is learnt at these sizes: slopes near 1,
+  without data, of which they need four times as much. Little is learnt at these sizes: slopes near 1,
   and near 0 in the auxiliary data.
 - *Refinement .1, without noise to speak of (1,024):* arms that are worse on average over a bin are dropped
   from it, and better in a part of it. Their loss grows with n, slope .96, and no auxiliary data remove it,

@@ -274,10 +274,10 @@ def test_auxiliary_cases_have_the_arms_of_a_policy() -> None:
     assert given.mismatches(environment) == []
 
 
-def test_auxiliary_rows_of_the_frame_itself() -> None:
+def test_auxiliary_cases_keep_their_order_and_may_come_from_polars() -> None:
     environment = votes()
-    given = environment.auxiliary([5, 3, 3], rng=13)
-    assert np.array_equal(given.contexts, environment.contexts[[5, 3, 3]])
+    given = environment.auxiliary(VOTES.iloc[[5, 3, 9]], rng=13)
+    assert np.array_equal(given.contexts, environment.contexts[[5, 3, 9]])
     assert np.array_equal(given.log.arrays.propensities, np.full((3, 2), 0.5))
     assert environment.auxiliary(pl.from_pandas(VOTES), rng=13).log.n_rounds == ROWS
 
@@ -285,14 +285,10 @@ def test_auxiliary_rows_of_the_frame_itself() -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "parts"),
     [
-        ([0, ROWS], {"epsilon": 0.0}, ["epsilon must be above 0", f"positions of rows from 0 to {ROWS - 1}"]),
-        ([0.5], {"behaviour": [1.0]}, ["positions of rows", "2 probabilities that add to 1"]),
-        ([], {"behaviour": [0.5, 0.6]}, ["positions of rows", "2 probabilities that add to 1"]),
-        (
-            "all",
-            {"behaviour": "best", "rng": -1},
-            ["positions of rows", 'behaviour must be "uniform"', "rng"],
-        ),
+        ([0, 1], {"epsilon": 0.0}, ["epsilon must be above 0", "frame must be a pandas or polars DataFrame"]),
+        ([True] * ROWS, {"behaviour": [1.0]}, ["got list", "2 probabilities that add to 1"]),
+        (VOTES["age"] > 50, {"behaviour": [0.5, 0.6]}, ["got Series", "2 probabilities that add to 1"]),
+        ("all", {"behaviour": "best", "rng": -1}, ["got str", 'behaviour must be "uniform"', "rng"]),
         (VOTES[["vote"]], {}, ["no column 'selfLR'", "no column 'age'"]),
         (VOTES.assign(vote=7.0, age=17), {}, ["labels that are not in arms=: 7.0", "must lie in [18, 100]"]),
         (VOTES.head(0), {}, ["the frame has no rows"]),
@@ -306,7 +302,7 @@ def test_auxiliary_refusals(rows: Any, options: dict[str, Any], parts: list[str]
 
 def test_auxiliary_cases_need_contexts() -> None:
     with pytest.raises(ParameterError, match="there are no contexts"):
-        Classification(VOTES, "vote").auxiliary([0, 1])
+        Classification(VOTES, "vote").auxiliary(VOTES)
 
 
 # --- refusals -----------------------------------------------------------------------------------------------
@@ -330,7 +326,7 @@ def test_everything_wrong_is_listed() -> None:
     assert error.value.problems == (
         "column 'y' has 1 missing values, in row 1",
         "column 'x' has 1 missing values, in row 2",
-        "column 'x' has infinite values, in row 1",
+        "column 'x' has 1 infinite values, in row 1",
     )
 
 
@@ -345,8 +341,9 @@ def test_everything_wrong_is_listed() -> None:
         (lambda: Classification([[1]], "y"), ["must be a pandas or polars DataFrame, got list"]),
         (lambda: Classification(VOTES.head(0), "vote"), ["the frame has no rows"]),
         (lambda: Classification(VOTES, "vote", "vote"), ["must be different columns"]),
-        (lambda: Classification(VOTES, ["vote"], "age"), ["a column must be named by a string"]),
         (lambda: Classification(VOTES, "vote", 3), ["context must be a column or a list of columns"]),
+        (lambda: Classification(VOTES, "vote", {"age", "size"}), ["context must be a column or a list"]),
+        (lambda: Classification(VOTES, "vote", b"age"), ["context must be a column or a list"]),
         (
             lambda: Classification(VOTES.rename(columns={"age": "reward"}), "vote", "reward"),
             ["'reward' has a name that logs keep for themselves"],
@@ -394,6 +391,71 @@ def test_what_is_refused(build: Any, parts: list[str]) -> None:
     with pytest.raises(ParameterError) as error:
         build()
     assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+def test_a_problem_is_told_once() -> None:
+    with pytest.raises(ParameterError) as error:
+        Classification(VOTES, ["vote"], "age")  # type: ignore[arg-type]
+    assert error.value.problems == ("label must be the name of one column, got ['vote']",)
+    with pytest.raises(ParameterError) as error:
+        Classification(VOTES, "vote", [["age"]], scaler=CODES)  # type: ignore[list-item]
+    assert error.value.problems == ("context must list columns by their names, got ['age']",)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, "1"), (True, "True"), (1.0, "1.0"), (1, True), (1, 1.0)])
+def test_arms_that_read_the_same_or_are_equal(first: Any, second: Any) -> None:
+    """Their columns in logs and releases, such as `count_1`, would hold one arm's numbers for both."""
+    frame = pd.DataFrame({"y": pd.Series([first, second, second], dtype=object), "x": [0.1, 0.2, 0.3]})
+    for build in (
+        lambda: Classification(frame, "y", "x"),
+        lambda: Classification(frame, "y", "x", arms=[first, second]),
+        lambda: Classification(frame[:1], "y", "x", arms=[first, second]),
+    ):
+        with pytest.raises(ParameterError) as error:
+            build()
+        assert error.value.problems == (
+            "arms that read the same or are equal cannot be told apart in releases and files: "
+            f"{first!r}, {second!r}; give arms labels of one type",
+        )
+
+
+def test_floats_that_hardly_repeat_are_no_classes() -> None:
+    measured = pd.DataFrame({"y": [1.5, 2.5, 3.5, 4.5, 4.5], "x": 0.5})
+    told = r"column 'y' has 4 classes in 5 rows; a label must repeat: .* arms="
+    with pytest.raises(ParameterError, match=told):
+        Classification(measured, "y", "x")
+    with pytest.raises(ParameterError, match="has 3 classes in 3 rows"):
+        Classification(measured[:3].astype({"y": int}).astype(float), "y", "x")
+    assert Classification(measured, "y", "x", arms=[4.5, 1.5, 2.5, 3.5]).n_arms == 4
+    assert Classification(pd.concat([measured, measured]), "y", "x").n_arms == 4
+    assert Classification(measured.astype({"y": str}), "y", "x").n_arms == 4
+
+
+@pytest.mark.parametrize(
+    "values", [[[0.1], [0.2], [0.3]], [[0.1, 0.2], [0.2, 0.3], [0.3, 0.4]], [[0.1], [], [1]]]
+)
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_lists_are_no_contexts(kind: Any, values: list[list[float]]) -> None:
+    frame = kind({"y": ["a", "b", "b"], "x": values, "z": [0.1, 0.2, 0.3]})
+    for context in ("x", ["x", "z"]):
+        with pytest.raises(ParameterError) as error:
+            Classification(frame, "y", context)
+        assert error.value.problems == (
+            "contexts must be one number a row, these columns hold lists: 'x'; make a column of each "
+            "coordinate",
+        )
+    with pytest.raises(ParameterError, match="these columns hold lists: 'x'"):
+        UnitCube(low=[0], high=[1], names=["x"]).scale(frame)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [VOTES[SURVEY].columns, np.array(SURVEY), pd.Series(SURVEY), tuple(SURVEY), iter(SURVEY)],
+)
+def test_contexts_are_named_by_anything_that_lists_names(context: Any) -> None:
+    environment = Classification(VOTES, "vote", context, scaler=CODES)
+    assert environment.vector_names == tuple(SURVEY)
+    assert np.array_equal(environment.contexts, votes().contexts)
 
 
 def test_clipping_is_told() -> None:

@@ -351,6 +351,28 @@ def test_replay_refusals() -> None:
         Replay(frame, action="drug", reward="outcome", arms=["new", "old", "none", "new"])
 
 
+@pytest.mark.parametrize("alike", [(1, "1"), (True, "True"), (1.0, "1.0"), (1, True)])
+def test_replayed_arms_that_cannot_be_told_apart(alike: tuple[Any, Any]) -> None:
+    frame = pd.DataFrame({"a": pd.Series([*alike, *alike], dtype=object), "y": [1, 2, 3, 4]})
+    with pytest.raises(ParameterError) as error:
+        Replay(frame, "a", "y", arms=list(dict.fromkeys(alike)))
+    assert error.value.problems == (
+        "arms that read the same or are equal cannot be told apart in releases and files: "
+        f"{alike[0]!r}, {alike[1]!r}; give arms labels of one type",
+    )
+
+
+def test_replayed_contexts_are_named_by_anything_that_lists_names() -> None:
+    frame = table()
+    plain = Replay(frame, action="drug", reward="outcome", context=["sex"])
+    for context in (frame[["sex"]].columns, np.array(["sex"]), iter(["sex"])):
+        environment = Replay(frame, action="drug", reward="outcome", context=context)
+        assert environment.context_name == "sex"
+        assert np.array_equal(environment.means, plain.means)
+    with pytest.raises(ParameterError, match="context must be a column or a list of columns"):
+        Replay(frame, action="drug", reward="outcome", context={"sex"})
+
+
 def test_repr_names_arms_and_contexts() -> None:
     assert repr(BernoulliArms([0.1, 0.2])) == "BernoulliArms(arms=[0, 1])"
     assert repr(FiniteContext(*GOOD)) == "FiniteContext(arms=[0, 1], features=[0, 1])"

@@ -239,7 +239,7 @@ def test_a_single_pass_over_labelled_rows(design: Any) -> None:
     environment = Classification(survey, "vote", ["selfLR", "age"], scaler=cube, order="shuffled")
     rows = len(survey)
     if isinstance(design, LDPBandit):
-        given = environment.auxiliary([0, 5, 3, 3], epsilon=4.0, rng=12)
+        given = environment.auxiliary(survey.iloc[[0, 5, 3]], epsilon=4.0, rng=12)
         with_auxiliary = LDPBandit(epsilon=1.0, auxiliary=(given,))
         assert with_auxiliary.run(environment, 100, rng=0).n_rounds == 100
     sims = design.replicate(environment, rows, 130, rng=7)

@@ -59,22 +59,43 @@ def test_no_value_within_the_bounds_leaves_the_cube(low: float, width: float, sh
 def test_what_lies_outside_is_refused_with_rows_and_columns() -> None:
     with pytest.raises(ParameterError) as error:
         CUBE.scale([[17, 0.0], [20, 3.0], [91, math.nan], [30, -math.inf]])
-    assert error.value.problems[:3] == (
+    assert error.value.problems[:4] == (
         "column 'score' has 1 missing values, in row 2",
+        "column 'score' has 1 infinite values, in row 3",
         "column 'age' must lie in [18, 90], 2 values do not, in rows 0, 2; the first is 17",
-        "column 'score' must lie in [-1, 1], 2 values do not, in rows 1, 3; the first is 3",
+        "column 'score' must lie in [-1, 1], 1 values do not, in row 1; the first is 3",
     )
-    assert "fixed before the trial" in error.value.problems[3]
+    assert "fixed before the trial" in error.value.problems[4]
 
 
 def test_clipping_is_counted_aloud() -> None:
     cube = UnitCube(low=[0, 0], high=[2, 2], outside="clip")
-    with pytest.warns(AdaptinfWarning, match="bounds, among 3 rows: 2 of column 0, 1 of column 1"):
-        scaled = cube.scale([[3, 1], [-1, math.inf], [1, 2]])
+    with pytest.warns(AdaptinfWarning, match="bounds, among 3 rows: 2 of x1, 1 of x2"):
+        scaled = cube.scale([[3, 1], [-1, 1e300], [1, 2]])
     assert scaled.tolist() == [[1.0, 0.5], [0.0, 1.0], [0.5, 1.0]]
     assert cube.scale([[0, 2]]).tolist() == [[0.0, 1.0]]
-    with pytest.raises(ParameterError, match="column 0 has 1 missing values, in row 0"):
+    with pytest.raises(ParameterError, match="x1 has 1 missing values, in row 0"):
         cube.scale([[math.nan, 1]])
+
+
+@pytest.mark.parametrize("outside", ["clip", "refuse"])
+def test_an_infinity_is_no_measurement(outside: str) -> None:
+    cube = UnitCube(low=[0, 0], high=[2, 2], outside=outside)
+    with pytest.raises(ParameterError) as error:
+        cube.scale([[1, 1], [1, math.inf], [-math.inf, -math.inf]])
+    assert error.value.problems == (
+        "x1 has 1 infinite values, in row 2",
+        "x2 has 2 infinite values, in rows 1, 2",
+    )
+
+
+def test_coordinates_without_names_have_one_name_throughout() -> None:
+    cube = UnitCube(low=[0, 0], high=[2, 2])
+    assert "x1 in [0, 2], x2 in [0, 2]" in str(cube)
+    with pytest.raises(ParameterError, match=r"x2 must lie in \[0, 2\]"):
+        cube.scale([1, 3])
+    with pytest.raises(ParameterError, match="low must be below high, coordinate x2 has 5 and 2"):
+        UnitCube(low=[0, 5], high=[2, 2])
 
 
 def test_it_says_that_it_is_fixed_before_the_trial() -> None:
@@ -110,6 +131,10 @@ def test_bounds_from_public_data_say_so() -> None:
         UnitCube.from_public(pd.DataFrame({"x": [1, 1]}))
     with pytest.raises(ParameterError, match="column 'x' has 1 missing values, in row 1"):
         UnitCube.from_public(pd.DataFrame({"x": [1, None]}))
+    with pytest.raises(ParameterError, match="column 'x' has 1 infinite values, in row 1"):
+        UnitCube.from_public(pd.DataFrame({"x": [1, math.inf]}))
+    with pytest.raises(ParameterError, match="description must be a string, got 3"):
+        UnitCube.from_public(FRAME, ["age"], description=3)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="must be a pandas or polars DataFrame, got ndarray"):
         UnitCube.from_public(np.zeros((2, 2)))
 
@@ -134,7 +159,7 @@ def test_nothing_fits_bounds_on_its_own() -> None:
                 "names must be",
             ],
         ),
-        ({"low": [0, 1, 2], "high": [1, 1, 0]}, ["coordinate 1 has 1 and 1", "coordinate 2 has 2 and 0"]),
+        ({"low": [0, 1, 2], "high": [1, 1, 0]}, ["coordinate x2 has 1 and 1", "coordinate x3 has 2 and 0"]),
         ({"low": [0], "high": [1, 2], "names": ["a"]}, ["got 1 low, 2 high, 1 names"]),
         ({"low": [0, 0], "high": [1, 1], "names": ["a", "a"]}, ["names must be different strings"]),
         ({"low": [], "high": []}, ["low must be a list with one number a coordinate"]),
