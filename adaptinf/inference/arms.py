@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.armfit import (
     ArmFit,
     check_test,
@@ -92,6 +93,7 @@ class ArmMeans:
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
+        require_log("ArmMeans", log)
         self.log = log
         self.arms = tuple(log.arms if arms is None else arms)
         self._codes = arm_codes("ArmMeans", log, self.arms)
@@ -220,6 +222,7 @@ class Contrast:
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
+        require_log("Contrast", log)
         self.log = log
         self.treatment = treatment
         self.control = control

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.cate_checks import arm_pair, context_problems, group_term
 from adaptinf.inference.cate_groups import GroupResults
 from adaptinf.inference.cate_notes import (
@@ -120,6 +121,7 @@ class CATE:
         control: Any = None,
         rounds: str | ArrayLike | None = None,
     ) -> None:
+        require_log("CATE", log)
         self.log = log
         self.by = (by,) if isinstance(by, str) else tuple(by)
         self.treatment, self.control, problems = arm_pair(log, treatment, control)

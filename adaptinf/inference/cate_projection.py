@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.cate_checks import arm_pair
 from adaptinf.inference.cate_formula import CovariateModel, covariate_model
 from adaptinf.inference.cate_notes import estimated_propensities, warn_of_tiny
@@ -152,6 +153,7 @@ class CATEProjection:
         rounds: str | ArrayLike | None = None,
     ) -> None:
         self.formula = formula
+        require_log("CATE.from_formula", log)
         self.log = log
         self.treatment, self.control, problems = arm_pair(log, treatment, control)
         if not log.context:

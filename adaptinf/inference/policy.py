@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.policy_inputs import Policy, check_support, read_policies
 from adaptinf.inference.policy_notes import policy_notes, warn_of_small_propensities
 from adaptinf.inference.policyfit import fit_policies, policy_options
@@ -103,6 +104,7 @@ class PolicyValue:
     """
 
     def __init__(self, log: AdaptiveLog, policy: Any, *, names: Sequence[str] | None = None) -> None:
+        require_log("PolicyValue", log)
         self.log = log
         self.policies = read_policies("PolicyValue", log, policy, names)
         check_support("PolicyValue", log, self.policies)
@@ -220,6 +222,7 @@ class PolicyContrast:
     ) -> None:
         if isinstance(baseline, (list, tuple)):
             raise ParameterError("PolicyContrast", ["baseline must be one policy, got a list"])
+        require_log("PolicyContrast", log)
         self.log = log
         given = [*policy, baseline] if isinstance(policy, (list, tuple)) else [policy, baseline]
         if len(given) < 2:

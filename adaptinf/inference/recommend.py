@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.choice import arm_codes, decay_problems
 from adaptinf.inference.log_traits import design_names, floor_decay
 from adaptinf.inference.recommend_rows import (
@@ -234,6 +235,7 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
+    require_log("recommend", log)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(target, given, decay, stopping, stability)

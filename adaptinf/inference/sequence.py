@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arguments import require_log
 from adaptinf.inference.choice import arm_codes
 from adaptinf.inference.results import Estimand, LogFacts
 from adaptinf.inference.sequence_build import build_track
@@ -105,6 +106,7 @@ class ConfidenceSequence:
         control: Any = None,
         policy: Any = None,
     ) -> None:
+        require_log("ConfidenceSequence", log)
         self.log = log
         self.target = target
         _check_target(target, arms=arms, treatment=treatment, control=control, policy=policy)

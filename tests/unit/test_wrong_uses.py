@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import adaptinf as ai
 from adaptinf import designs
 from adaptinf.audit.stability import stability
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
@@ -318,3 +319,23 @@ def test_floors_that_the_design_guaranteed() -> None:
         )
         log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(0.0, 1.0))
         assert np.isfinite(sequence(log, method="betting", estimator="aipw", floor=floor).estimate).all()
+
+
+@pytest.mark.parametrize("wrong", [None, [1, 0], {"arm": [1]}, pd.DataFrame({"arm": [1]})], ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda log: ai.ArmMeans(log),
+        lambda log: ai.Contrast(log, treatment=1, control=0),
+        lambda log: ai.CATE(log, by="group", treatment=1, control=0),
+        lambda log: ai.CATE.from_formula("~ x", log, treatment=1, control=0),
+        lambda log: ai.PolicyValue(log, "uniform"),
+        lambda log: ai.PolicyContrast(log, 1, baseline=0),
+        lambda log: ai.ConfidenceSequence(log),
+        lambda log: ai.BinMeans(log),
+        lambda log: ai.recommend(log),
+    ],
+)
+def test_something_else_than_a_log(call: Callable[[Any], Any], wrong: Any) -> None:
+    with pytest.raises(ParameterError, match=f"log must be an AdaptiveLog, got {type(wrong).__name__}"):
+        call(wrong)
