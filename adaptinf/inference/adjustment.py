@@ -18,10 +18,17 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.results import Results
 
-__all__ = ["ADJUSTMENTS", "adjusted_pvalues", "adjustment_note", "check_adjustment", "log_adjusted"]
+__all__ = [
+    "ADJUSTMENTS",
+    "adjusted_logs",
+    "adjusted_pvalues",
+    "adjustment_note",
+    "check_adjustment",
+    "log_adjusted",
+]
 
-ADJUSTMENTS = {"holm": ("Holm", "holm"), "bh": ("BH", "fdr_bh")}
-"""Name in tables, and in statsmodels."""
+ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
+"""Names in tables."""
 
 
 def check_adjustment(subject: str, method: object) -> None:
@@ -61,20 +68,51 @@ def adjusted_pvalues(pvalues: FloatArray, method: str) -> FloatArray:
 
     Examples
     --------
-    >>> adjusted_pvalues(np.array([0.01, np.nan, 0.03]), "holm")
+    >>> adjusted_pvalues(np.array([0.01, np.nan, 0.03]), "holm").round(6)
     array([0.02,  nan, 0.03])
     """
-    from statsmodels.stats.multitest import multipletests
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(adjusted_logs(np.log(pvalues), method)), dtype=np.float64)
 
-    known = np.isfinite(pvalues)
-    adjusted = np.full(len(pvalues), np.nan)
-    if np.any(known):
-        adjusted[known] = multipletests(pvalues[known], method=ADJUSTMENTS[method][1])[1]
+
+def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
+    """Natural logs of adjusted p-values from those of single ones, right where p-values underflow.
+
+    Parameters
+    ----------
+    log_pvalues : ndarray, shape (k,)
+        At most 0; NaN where there is none.
+    method : {"holm", "bh"}
+        As for `adjusted_pvalues`.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Notes
+    -----
+    With the n p-values in ascending order, p(1) to p(n): Holm's are the running maxima of (n - i + 1) p(i),
+    those of Benjamini and Hochberg the minima of n p(j) / j over j from i on; both at most 1.
+
+    Examples
+    --------
+    >>> adjusted_logs(np.array([-5000.0, -4000.0]), "holm").round(3)
+    array([-4999.307, -4000.   ])
+    """
+    adjusted = np.full(len(log_pvalues), np.nan)
+    known = np.flatnonzero(~np.isnan(log_pvalues))
+    order = known[np.argsort(log_pvalues[known], kind="stable")]
+    rank, size = np.arange(1, len(order) + 1), len(order)
+    if method == "holm":
+        found = np.maximum.accumulate(log_pvalues[order] + np.log(size + 1 - rank))
+    else:
+        found = np.minimum.accumulate((log_pvalues[order] + np.log(size / rank))[::-1])[::-1]
+    adjusted[order] = np.minimum(found, 0.0)
     return adjusted
 
 
 def log_adjusted(results: Results, method: str, corrected: bool = True) -> FloatArray:
-    """Natural logs of the adjusted p-values of a result, shape (k,); -inf where they underflow.
+    """Natural logs of the adjusted p-values of a result, shape (k,).
 
     Parameters
     ----------
@@ -86,10 +124,8 @@ def log_adjusted(results: Results, method: str, corrected: bool = True) -> Float
         Whether to start from corrected p-values, where a correction is due.
     """
     due = corrected and results.correction is not None
-    series = results.pvalues_corrected if due else results.pvalues
-    pvalues = np.asarray(series.to_numpy(), dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(adjusted_pvalues(pvalues, method)), dtype=np.float64)
+    series = results.log_pvalues_corrected if due else results.log_pvalues
+    return adjusted_logs(np.asarray(series.to_numpy(), dtype=np.float64), method)
 
 
 def adjustment_note(results: Results, method: str) -> str:

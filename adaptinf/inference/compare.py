@@ -71,14 +71,21 @@ class Comparison:
             label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected where a result has
             a correction. Terms in the order in which they first come.
         """
+        frame = self._with_logs()
+        return frame.drop(columns=[name for name in frame if name.startswith("log_")])
+
+    def _with_logs(self) -> pd.DataFrame:
+        """The frame, with the logs of the p-values, which do not underflow."""
         parts = []
         for name, result in self.results.items():
             part = result.to_frame(self.alpha)
             part.insert(1, "method", name)
             part.insert(2, "label", label_of(result))
+            part["log_p_value"] = result.log_pvalues.to_numpy()
             if result.correction is not None:
                 place = list(part).index("p_value_corrected")
                 part.insert(place, "label_corrected", _corrected_label(result))
+                part["log_p_value_corrected"] = result.log_pvalues_corrected.to_numpy()
             parts.append(part)
         frame = pd.concat(parts, ignore_index=True)
         if "label_corrected" in frame:
@@ -92,38 +99,65 @@ class Comparison:
         from adaptinf.inference.summary import ResultSummary, format_number, format_pvalue
         from adaptinf.inference.tables import plain_table
 
-        frame = self.to_frame()
-        corrected = "p_value_corrected" in frame
+        frame = self._with_logs()
         headers = ["", "method", "label", "coef", "std err", "P", "low", "high"]
-        numbers = ["estimate", "std_error", "p_value", "conf_low", "conf_high"]
-        if corrected:
-            headers += ["corrected P", "low", "high"]
-            numbers += ["p_value_corrected", "conf_low_corrected", "conf_high_corrected"]
+        columns = ["estimate", "std_error", "log_p_value", "conf_low", "conf_high"]
+        if "label_corrected" in frame:
+            headers += ["corrected", "corrected P", "low", "high"]
+            columns += [
+                "label_corrected",
+                "log_p_value_corrected",
+                "conf_low_corrected",
+                "conf_high_corrected",
+            ]
         rows = []
         for record in frame.to_dict("records"):
             cells = []
-            for name in numbers:
-                value = float(record[name])
+            for name in columns:
+                value = record[name]
                 if "corrected" in name and not record["label_corrected"]:
                     cells.append("")
-                elif name.startswith("p_value"):
-                    with np.errstate(divide="ignore"):
-                        cells.append(format_pvalue(float(np.log(value))))
+                elif name == "label_corrected":
+                    cells.append(value)
                 else:
-                    cells.append(format_number(value))
+                    cells.append((format_pvalue if name.startswith("log_") else format_number)(float(value)))
             rows.append([str(record["term"]), record["method"], record["label"], *cells])
-        table = plain_table(rows, headers, "lll" + "r" * len(numbers))
+        aligns = "lll" + "".join("l" if name == "label_corrected" else "r" for name in columns)
+        table = plain_table(rows, headers, aligns)
         notes = [
-            f"Intervals at alpha = {self.alpha:g}. The choice between methods must not look at this table."
+            f"Intervals at alpha = {self.alpha:g}; p-values against {self._nulls()}. The choice between "
+            "methods must not look at this table.",
+            *self._validity(),
         ]
-        naive = [name for name, result in self.results.items() if label_of(result) == "not valid"]
-        if naive:
-            notes.append(f"Not valid under adaptivity, as baselines: {', '.join(naive)}.")
-        if corrected:
-            kinds = {name: _corrected_label(result) for name, result in self.results.items()}
-            shown = ", ".join(f"{name} ({kind})" for name, kind in kinds.items() if kind)
-            notes.append(f"Corrected for adaptive collection by the log's guarantee: {shown}.")
         return ResultSummary("Comparison", [table], notes)
+
+    def _nulls(self) -> str:
+        """The values that the p-values are against, and whose they are where they differ."""
+        found: dict[float, list[str]] = {}
+        for name, result in self.results.items():
+            found.setdefault(result.null, []).append(name)
+        if len(found) == 1:
+            return f"{next(iter(found)):g}"
+        parts = [f"{null:g} ({', '.join(names)})" for null, names in found.items()]
+        return f"{', '.join(parts[:-1])} and {parts[-1]}: they are not to be compared"
+
+    def _validity(self) -> list[str]:
+        """Whose numbers are not valid, and what corrected ones are worth."""
+        naive = [name for name, result in self.results.items() if label_of(result) == "not valid"]
+        kinds = {name: _corrected_label(result) for name, result in self.results.items()}
+        notes = []
+        bare = [name for name in naive if not kinds[name]]
+        if bare:
+            notes.append(f"Not valid under adaptivity, as baselines: {', '.join(bare)}.")
+        for kind in ("exact", "asymptotic"):
+            names = [name for name in kinds if kinds[name] == kind]
+            if names:
+                whose = "its" if len(names) == 1 else "their"
+                notes.append(
+                    f"Uncorrected numbers not valid under adaptivity: {', '.join(names)}; {whose} corrected "
+                    f"columns are {kind}, by the log's guarantee."
+                )
+        return notes
 
     def __str__(self) -> str:
         return self.summary().as_text()

@@ -268,7 +268,7 @@ def _coefficients(
             *_limit_columns(results.conf_int_corrected(alpha).to_numpy()),
         ]
     if adjust is not None:
-        top.append(ADJUSTMENTS[adjust][0])
+        top.append(ADJUSTMENTS[adjust])
         bottom.append("P")
         columns.append([format_pvalue(x) for x in log_adjusted(results, adjust)])
     rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]

@@ -120,8 +120,10 @@ def text_table(
         "data_aligns": aligns[1:],
         "data_fmts": ["%s"],
     }
-    latex = {**default_latex_fmt, "replacements": {}, "data_aligns": aligns[1:], "data_fmts": ["%s"]}
-    latex["header_align"] = "r"  # a header aligned unlike its column would split the tabular in two
+    # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
+    sides = aligns[1:] if headers is None else "r" * (len(aligns) - 1)
+    latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
+    latex["header_align"] = "r"
     return SimpleTable(
         rows, headers, list(stubs), txt_fmt=text, ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
         celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),

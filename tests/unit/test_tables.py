@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,14 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.errors import ParameterError
-from adaptinf.inference.adjustment import adjusted_pvalues
+from adaptinf.inference.adjustment import adjusted_logs, adjusted_pvalues
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.compare import compare, label_of
 from adaptinf.inference.efficiency import arm_bounds
+from adaptinf.inference.recommend import recommend
 from adaptinf.inference.results import Results
 from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.inference.summary import format_pvalue
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 
@@ -52,6 +56,20 @@ def test_adjustments_against_their_definitions(method: str, literal: Any) -> Non
     expected = [literal(np.array([0.01, 0.02]))[0], np.nan, literal(np.array([0.01, 0.02]))[1]]
     np.testing.assert_allclose(adjusted_pvalues(with_gap, method), expected, rtol=1e-12)
     assert np.isnan(adjusted_pvalues(np.array([np.nan]), method)).all()
+
+
+@pytest.mark.parametrize("method", ["holm", "bh"])
+def test_adjustments_in_logs(method: str) -> None:
+    """A shift of all logs is a shift of what is adjusted, wherever the cap of 1 plays no part."""
+    logs = np.array([-20.0, np.nan, -25.0, -20.5, -30.0])
+    near, far = adjusted_logs(logs, method), adjusted_logs(logs - 5000.0, method)
+    np.testing.assert_allclose(np.exp(near), adjusted_pvalues(np.exp(logs), method), rtol=1e-12)
+    np.testing.assert_allclose(far, near - 5000.0, rtol=1e-12)
+    assert np.exp(far[0]) == 0.0
+    assert adjusted_logs(np.array([-math.inf, -1.0]), method)[0] == -math.inf
+    log = designs.Uniform().run(NormalArms([0.0, 1.0], 0.01), 2000, rng=0)
+    text = ArmMeans(log).fit("aipw", "uniform", null=-1.0).summary(adjust=method).as_text()
+    assert len(re.findall(r"e-\d{4,}", text)) == 4
 
 
 def test_adjustment_comes_after_the_correction() -> None:
@@ -116,8 +134,44 @@ class TestCompare:
             assert "not valid" in text
             assert "betting" in text
         assert "nan" not in str(table)
-        assert "Not valid under adaptivity, as baselines: naive." in summary.notes
+        assert (
+            "Uncorrected numbers not valid under adaptivity: naive; its corrected columns are exact, by the "
+            "log's guarantee."
+        ) in summary.notes
+        assert "corrected   corrected P" in str(table)
         assert summary.as_markdown().count("\n| ") == 14
+
+    def test_one_tabular_a_table_in_latex(self) -> None:
+        log = private()
+        for summary in (
+            self.table().summary(),
+            recommend(log).summary(),
+            ArmMeans(log).fit("alee").summary(),
+        ):
+            text = summary.as_latex()
+            assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == len(summary.tables)
+            assert text.count(r"\bottomrule") == len(summary.tables)
+
+    def test_nulls(self) -> None:
+        means = ArmMeans(private())
+        same = compare({"a": means.fit("alee", null=0.5), "b": means.fit("alee", null=0.5)}).summary()
+        assert "p-values against 0.5. The choice" in same.notes[0]
+        other = compare({"a": means.fit("alee", null=0.5), "b": means.fit("sample-mean")}).summary()
+        assert "against 0.5 (a) and 0 (b): they are not to be compared." in other.notes[0]
+
+    def test_baselines_without_corrections(self) -> None:
+        log = designs.UCB().run(ARMS, 300, rng=0)
+        notes = compare({"naive": ArmMeans(log).fit("sample-mean")}).summary().notes
+        assert "Not valid under adaptivity, as baselines: naive." in notes
+
+    def test_p_values_that_underflow(self) -> None:
+        log = designs.Uniform().run(NormalArms([0.0, 1.0], 0.01), 2000, rng=0)
+        result = ArmMeans(log).fit("aipw", "uniform", null=-1.0)
+        frame = compare({"far": result}).to_frame()
+        assert (frame["p_value"] == 0.0).all()
+        assert not any(name.startswith("log_") for name in frame)
+        for log_p in result.log_pvalues:
+            assert format_pvalue(log_p) in str(compare({"far": result}))
 
     def test_without_corrections(self) -> None:
         log = designs.Uniform().run(ARMS, 200, rng=0)
