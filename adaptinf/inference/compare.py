@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.joint import NAIVE
 from adaptinf.inference.results import Results, check_alpha
 
 if TYPE_CHECKING:
     from adaptinf.inference.summary import ResultSummary
 
 __all__ = ["Comparison", "compare", "label_of"]
-
-_NAIVE = "Sample means: not valid"
 
 
 def label_of(result: Results) -> str:
@@ -33,7 +32,7 @@ def label_of(result: Results) -> str:
     {"exact", "anytime", "asymptotic", "not valid"}
         Of the uncorrected numbers: naive sample means of an adaptive log are not valid.
     """
-    if any(note.startswith(_NAIVE) for note in result.notes):
+    if any(note.startswith(NAIVE) for note in result.notes):
         return "not valid"
     if not result.reference.exact:
         return "asymptotic"
@@ -72,7 +71,9 @@ class Comparison:
             a correction. Terms in the order in which they first come.
         """
         frame = self._with_logs()
-        return frame.drop(columns=[name for name in frame if name.startswith("log_")])
+        return frame.drop(
+            columns=[name for name in ("log_p_value", "log_p_value_corrected") if name in frame]
+        )
 
     def _with_logs(self) -> pd.DataFrame:
         """The frame, with the logs of the p-values, which do not underflow."""

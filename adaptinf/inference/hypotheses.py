@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 _RANK_TOLERANCE = 1e-10
+_PLAIN_NAME = re.compile(r"[^\W\d][\w.\[\]]*")
+_CERTAIN = 1e-14
+"""Share of its terms' variance below which a combination's variance is rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +103,8 @@ class LinearTest:
         Estimates of the combinations, their standard errors, and the values they are tested against.
     reference : Reference
         Of effect minus value, so that every null is 0.
+    notes : tuple of str
+        What else is to be known.
     """
 
     labels: tuple[str, ...]
@@ -106,6 +112,7 @@ class LinearTest:
     std_error: FloatArray
     value: FloatArray
     reference: Reference
+    notes: tuple[str, ...] = ()
 
     @property
     def tvalue(self) -> FloatArray:
@@ -150,7 +157,8 @@ class LinearTest:
 
     def __str__(self) -> str:
         table = self.to_frame().to_string(index=False)
-        return f"Tests of linear combinations ({self.reference.name})\n{table}"
+        lines = [f"Tests of linear combinations ({self.reference.name})", table, *self.notes]
+        return "\n".join(lines)
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:
@@ -234,20 +242,28 @@ def wald_statistic(
     spread = rows @ covariance[np.ix_(used, used)] @ rows.T
     if not (np.all(np.isfinite(gap)) and np.all(np.isfinite(spread))):
         return math.nan, int(np.linalg.matrix_rank(rows)), math.nan
-    sizes = np.sqrt(np.diag(spread))
+    # In units of its terms' errors, a combination that is certain up to rounding is seen to be.
+    sizes = np.abs(rows) @ np.sqrt(np.diag(covariance)[used])
     if np.any(sizes == 0.0):
         return math.nan, int(np.linalg.matrix_rank(rows)), math.nan
     values, vectors = linalg.eigh(spread / np.outer(sizes, sizes))
-    kept = values > _RANK_TOLERANCE * values[-1]
+    kept = values > max(_RANK_TOLERANCE * values[-1], _CERTAIN)
     projected = vectors.T @ (gap / sizes)
     df = int(kept.sum())
+    if df == 0:
+        return math.nan, 0, math.nan
     if np.any(np.abs(projected[~kept]) > 1e-6 * max(1.0, float(np.max(np.abs(projected))))):
         return math.inf, df, -math.inf
     statistic = float(np.sum(projected[kept] ** 2 / values[kept]))
     return statistic, df, log_chi2_tail(statistic, df)
 
 
-def linear_test(estimate: FloatArray, covariance: FloatArray, hypothesis: LinearHypothesis) -> LinearTest:
+def linear_test(
+    estimate: FloatArray,
+    covariance: FloatArray,
+    hypothesis: LinearHypothesis,
+    notes: tuple[str, ...] = (),
+) -> LinearTest:
     """Normal tests of linear combinations, each by itself.
 
     Parameters
@@ -258,6 +274,8 @@ def linear_test(estimate: FloatArray, covariance: FloatArray, hypothesis: Linear
         Their covariance.
     hypothesis : LinearHypothesis
         q restrictions.
+    notes : tuple of str
+        What else is to be known.
 
     Returns
     -------
@@ -269,9 +287,11 @@ def linear_test(estimate: FloatArray, covariance: FloatArray, hypothesis: Linear
         used = weights != 0.0
         effect[row] = weights[used] @ estimate[used]
         variance = weights[used] @ covariance[np.ix_(used, used)] @ weights[used]
-        std_error[row] = math.sqrt(variance) if variance >= 0.0 else math.nan
+        scale = np.abs(weights[used]) @ np.sqrt(np.diag(covariance)[used])
+        certain = len(weights[used]) > 1 and variance <= _CERTAIN * scale**2
+        std_error[row] = math.sqrt(variance) if variance >= 0.0 and not certain else math.nan
     reference = NormalReference(effect - hypothesis.values, std_error)
-    return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference)
+    return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes)
 
 
 def log_chi2_tail(statistic: float, df: int) -> float:
@@ -369,11 +389,11 @@ def _labels(matrix: FloatArray, values: FloatArray, terms: Sequence[str]) -> tup
 
 
 def _combination(row: FloatArray, terms: Sequence[str]) -> str:
+    """A combination as it could be given, positive terms first."""
+    used = [(weight, term) for weight, term in zip(row, terms, strict=True) if weight != 0.0]
     text = ""
-    for weight, term in zip(row, terms, strict=True):
-        if weight == 0.0:
-            continue
-        name = f"({term})" if " " in term else term
+    for weight, term in sorted(used, key=lambda one: one[0] < 0.0):
+        name = term if _PLAIN_NAME.fullmatch(term) else f"`{term}`"
         size = "" if abs(weight) == 1.0 else f"{abs(weight):g} * "
         sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
         text += f"{sign}{size}{name}"

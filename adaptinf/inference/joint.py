@@ -31,15 +31,19 @@ from adaptinf.parameters import count_problem, seed_problem
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 if TYPE_CHECKING:
+    from adaptinf.inference.maxinfo import Correction
     from adaptinf.inference.reference import Reference
 
-__all__ = ["JointInference", "bootstrap_maxima", "familywise_level", "max_normal_tail"]
+__all__ = ["NAIVE", "JointInference", "bootstrap_maxima", "familywise_level", "max_normal_tail"]
 
+NAIVE = "Sample means: not valid"
+"""How the note starts under every result whose uncorrected numbers are not valid."""
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _SEED = 20_231_107
 _POINTS = 200_000
 _CELLS = 4_000_000
 _STEPS = 60
+_TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the same doubles
 
 
 def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> float:
@@ -166,6 +170,9 @@ class JointInference:
     null: float
     scores: Mapping[str, FloatArray] | None
     estimator: str
+    model: str
+    notes: tuple[str, ...]
+    correction: Correction | None
 
     def conf_int_simultaneous(
         self,
@@ -174,6 +181,7 @@ class JointInference:
         *,
         draws: int = 2000,
         rng: RandomSource | None = 0,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Intervals that all hold at once with probability 1 - alpha.
 
@@ -191,6 +199,10 @@ class JointInference:
             Bootstrap samples.
         rng : int, SeedSequence, Generator or None
             Source of the bootstrap's signs.
+        corrected : bool
+            Whether to correct for adaptive collection where a correction is due. Šidák's and Bonferroni's
+            methods serve then: the chance that any interval fails is bounded as if the actions had been
+            fixed, and that bound is corrected.
 
         Returns
         -------
@@ -205,24 +217,35 @@ class JointInference:
         ParameterError
             If an argument makes no sense.
         InvalidForLog
-            If the bootstrap has no rows to draw from.
+            If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
         from adaptinf.inference.results import check_alpha
 
         check_alpha("conf_int_simultaneous", alpha)
         tail, size = self._family("conf_int_simultaneous", method, draws, rng)
-        level = familywise_level(tail, alpha, size) if size > 0 else alpha
-        limits = self.reference.interval(math.log(level))
+        due = self._family_correction(method, corrected)
+        if size == 0:
+            log_level = math.log(alpha)
+        elif due is not None:
+            log_level = _log_single_level(due.level(math.log(alpha)), method, size)
+        else:
+            log_level = math.log(familywise_level(tail, alpha, size))
+        limits = self.reference.interval(log_level)
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     def pvalues_simultaneous(
-        self, method: str = "max-t", *, draws: int = 2000, rng: RandomSource | None = 0
+        self,
+        method: str = "max-t",
+        *,
+        draws: int = 2000,
+        rng: RandomSource | None = 0,
+        corrected: bool = True,
     ) -> pd.Series[float]:
         """P-values adjusted for testing all terms at once.
 
         Parameters
         ----------
-        method, draws, rng
+        method, draws, rng, corrected
             As for `conf_int_simultaneous`.
 
         Returns
@@ -235,11 +258,16 @@ class JointInference:
         ParameterError
             If an argument makes no sense.
         InvalidForLog
-            If the bootstrap has no rows to draw from.
+            If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
-        tail, _ = self._family("pvalues_simultaneous", method, draws, rng)
-        single = np.exp(self.reference.log_pvalues(self.null))
-        adjusted = [math.nan if math.isnan(p) else tail(float(p)) for p in single]
+        tail, size = self._family("pvalues_simultaneous", method, draws, rng)
+        due = self._family_correction(method, corrected)
+        logs = self.reference.log_pvalues(self.null)
+        if due is not None:
+            family = np.array([_log_any(float(log_p), method, size) for log_p in logs])
+            adjusted = np.exp(np.asarray(due.apply(family), dtype=np.float64)).tolist()
+        else:
+            adjusted = [math.nan if math.isnan(p) else tail(float(p)) for p in np.exp(logs)]
         return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
 
     def t_test(self, restriction: Any) -> LinearTest:
@@ -264,7 +292,8 @@ class JointInference:
             If the covariance of the terms is unknown.
         """
         hypothesis = linear_hypothesis("t_test", restriction, self.terms)
-        return linear_test(self.estimate, self._joint_covariance("t_test", hypothesis), hypothesis)
+        covariance = self._joint_covariance("t_test", hypothesis)
+        return linear_test(self.estimate, covariance, hypothesis, self._test_notes())
 
     def wald_test(self, restriction: Any) -> WaldTest:
         """Joint test of linear restrictions, by the chi-squared distribution.
@@ -299,12 +328,39 @@ class JointInference:
             ]
             reason = f"no standard error for {', '.join(missing) or 'a combination'}: see the notes"
             raise InvalidForLog("a Wald test of these terms", reason, ["a restriction of the other terms"])
-        notes = (self._not_valid(),) if self._not_valid() else ()
-        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, notes)
+        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes())
 
-    def _not_valid(self) -> str:
-        """Why joint tests of this result are no more valid than its single ones."""
-        return "Not valid under adaptivity: sample means." if self.estimator == "sample-mean" else ""
+    def _test_notes(self) -> tuple[str, ...]:
+        """Why tests of combinations are no more valid than those of single terms, or less."""
+        notes = []
+        if any(note.startswith(NAIVE) for note in self.notes):
+            notes.append("Not valid under adaptivity: sample means.")
+        if self.correction is not None:
+            way = (
+                "pvalues_corrected and conf_int_corrected are"
+                if self.model == "Contrast"
+                else "Contrast gives corrected columns"
+            )
+            notes.append(f"Not corrected: {way}.")
+        if self.model == "ConfidenceSequence":
+            notes.append(
+                "Not valid at any time, nor under adaptivity: a normal test from standard errors that are "
+                "descriptions. The sequence's own are pvalues and conf_int."
+            )
+        return tuple(notes)
+
+    def _family_correction(self, method: str, corrected: bool) -> Correction | None:
+        """The correction of a family's level; None where none is due or wanted."""
+        if not corrected or self.correction is None:
+            return None
+        if method not in ("sidak", "bonferroni"):
+            raise InvalidForLog(
+                f"simultaneous inference by {method}",
+                "the numbers must be corrected for adaptive collection, so far out in the tail that its "
+                "distribution cannot be computed",
+                ["method='sidak'", "method='bonferroni'", "corrected=False, not valid under adaptivity"],
+            )
+        return self.correction
 
     def _joint_covariance(self, subject: str, hypothesis: LinearHypothesis) -> FloatArray:
         if self.covariance is not None:
@@ -362,3 +418,17 @@ def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
     limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
     beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
     return float(min(max((1.0 + beyond) / (1.0 + len(maxima)), level), 1.0))
+
+
+def _log_any(log_p: float, method: str, size: int) -> float:
+    """Log of the bound on the chance that any of k p-values is at most one of them."""
+    if method == "bonferroni" or not log_p > _TINY:
+        return min(0.0, log_p + math.log(size)) if not math.isnan(log_p) else math.nan
+    return math.log(-math.expm1(size * math.log1p(-math.exp(log_p)))) if log_p < 0.0 else 0.0
+
+
+def _log_single_level(log_alpha: float, method: str, size: int) -> float:
+    """Log of the level of single tests at which that bound is alpha."""
+    if method == "bonferroni" or log_alpha < _TINY:
+        return log_alpha - math.log(size)
+    return math.log(-math.expm1(math.log1p(-math.exp(log_alpha)) / size))

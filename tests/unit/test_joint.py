@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.hypotheses import linear_hypothesis, wald_statistic
 from adaptinf.inference.joint import familywise_level, max_normal_tail
+from adaptinf.inference.maxinfo import Correction
 from adaptinf.inference.reference import NormalReference
 from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.inference.sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.simulation.environments import BernoulliArms
 
 TERMS = ("a", "b", "c")
 
@@ -146,6 +151,48 @@ class TestSimultaneous:
         influence = contrast.scores["influence"]
         assert math.sqrt(float((influence**2).sum())) == pytest.approx(contrast.std_error[0], rel=1e-10)
 
+    @pytest.mark.parametrize("method", ["sidak", "bonferroni"])
+    def test_corrected_like_the_chance_of_any_failure(self, method: str) -> None:
+        """The family's p-value is corrected, and the intervals are at the corrected family's level."""
+        due = Correction(0.02, 100, PrivacyGuarantee(epsilon=0.02))
+        model = result(correlated(0.0), np.array([0.1, 1.2, 0.7]), correction=due)
+        plain = model.pvalues_simultaneous(method, corrected=False)
+        p = model.pvalues_simultaneous(method)
+        np.testing.assert_allclose(p, np.exp(due.apply(np.log(plain.to_numpy()))), rtol=1e-9)
+        assert (p >= model.pvalues_corrected).all()
+        level = math.exp(due.level(math.log(0.05)))
+        expected = model.conf_int_simultaneous(level, method, corrected=False)
+        np.testing.assert_allclose(model.conf_int_simultaneous(0.05, method), expected, rtol=1e-8)
+        for alpha in (p["b"] * 0.999, p["b"] * 1.001):
+            assert (model.conf_int_simultaneous(alpha, method)["low"]["b"] > 0) == (p["b"] <= alpha)
+
+    @pytest.mark.parametrize("method", ["sidak", "bonferroni"])
+    def test_corrected_far_out(self, method: str) -> None:
+        """Where single p-values and levels underflow, the corrected ones are as right as those of a term."""
+        due = Correction(1.0, 2000, PrivacyGuarantee(epsilon=1.0))
+        model = result(correlated(0.0), np.array([9.0, 14.0, math.nan]), correction=due)
+        limits = model.conf_int_simultaneous(0.05, method)
+        log_level = due.level(math.log(0.05)) - math.log(2.0)
+        assert math.exp(log_level) == 0.0
+        np.testing.assert_allclose(limits[:2], model.reference.interval(log_level)[:2], rtol=1e-12)
+        p = model.pvalues_simultaneous(method)
+        assert (p["a"] <= 0.05, p["b"] <= 0.05) == (limits["low"]["a"] > 0, limits["low"]["b"] > 0)
+        assert (limits["low"]["a"] > 0, limits["low"]["b"] > 0) == (False, True)
+        assert math.isnan(p["c"])
+
+    @pytest.mark.parametrize("method", ["max-t", "bootstrap"])
+    def test_methods_that_cannot_be_corrected(self, method: str) -> None:
+        due = Correction(0.02, 100, PrivacyGuarantee(epsilon=0.02))
+        scores = {"influence": np.full((10, 3), 0.05)}
+        model = result(correlated(0.2), correction=due, scores=scores)
+        for call in (
+            lambda: model.conf_int_simultaneous(0.05, method),
+            lambda: model.pvalues_simultaneous(method),
+        ):
+            with pytest.raises(InvalidForLog, match=r"corrected for adaptive collection.*method='sidak'"):
+                call()
+        assert model.pvalues_simultaneous(method, corrected=False).notna().all()
+
     def test_wrong_uses(self) -> None:
         model = result(correlated(0.2))
         with pytest.raises(InvalidForLog, match="keep_scores=True"):
@@ -254,6 +301,37 @@ class TestHypotheses:
             result(None).wald_test("a = b")
         assert result(None).wald_test("a = 0").df == 1
 
+    def test_labels_can_be_read_again(self) -> None:
+        terms = ["control", "green", "1", "b - a", "site[T.y]"]
+        cases = {
+            "green = control": "green - control = 0",
+            "-2 * control + green = 0": "green - 2 * control = 0",
+            "-1 * `1` + green = 0": "green - `1` = 0",
+            "-2 * `b - a` + site[T.y] = 1": "site[T.y] - 2 * `b - a` = 1",
+            "-1 * green = 2": "-green = 2",
+        }
+        for text, label in cases.items():
+            read = linear_hypothesis("t", text, terms)
+            assert read.labels == (label,)
+            again = linear_hypothesis("t", label, terms)
+            np.testing.assert_array_equal(again.matrix, read.matrix)
+            np.testing.assert_array_equal(again.values, read.values)
+
     def test_naive_means_say_so(self) -> None:
-        test = ArmMeans(uniform_log()).fit("sample-mean").wald_test("a = b, b = c")
-        assert "sample means" in str(test)
+        naive = ArmMeans(uniform_log()).fit("sample-mean")
+        for test in (naive.wald_test("a = b, b = c"), naive.t_test("a = b")):
+            assert test.notes == ("Not valid under adaptivity: sample means.",)
+            assert test.notes[0] in str(test)
+        fixed = ArmMeans(designs.Uniform().run(BernoulliArms([0.4, 0.6]), 200, rng=0)).fit("sample-mean")
+        for test in (fixed.wald_test("`0` = `1`"), fixed.t_test("`0` = `1`")):
+            assert test.notes == ()
+
+    def test_corrections_and_sequences_say_so(self) -> None:
+        log = designs.PrivateUCB(epsilon=0.05).run(BernoulliArms([0.4, 0.6]), 500, rng=0)
+        note = "Not corrected: Contrast gives corrected columns."
+        means = ArmMeans(log).fit("sample-mean")
+        assert note in str(means.t_test("`1` = `0`"))
+        assert note in str(means.wald_test("`1` = `0`"))
+        contrast = Contrast(log, treatment=1, control=0).fit("sample-mean")
+        assert "conf_int_corrected are." in str(contrast.t_test("`1 - 0` = 0"))
+        assert "Not valid at any time" in str(ConfidenceSequence(log).fit().t_test("`1` = 0"))
