@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 
-__all__ = ["require_log"]
+__all__ = ["label_problems", "labels", "require_log", "text_problems"]
 
 
 def require_log(subject: str, log: object) -> None:
@@ -32,3 +35,96 @@ def require_log(subject: str, log: object) -> None:
     """
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
+
+
+def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
+    """Labels that a user listed, and what is wrong with the list.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    values : iterable of labels
+        As a user gave it.
+
+    Returns
+    -------
+    labels : tuple of labels
+        Empty where something is wrong.
+    problems : list of str
+        What that is.
+
+    Examples
+    --------
+    >>> labels("arms", "green")
+    ((), ["arms must be a list of labels; write ['green']"])
+    >>> labels("arms", ["green", "blue"])
+    (('green', 'blue'), [])
+    """
+    if isinstance(values, (str, bytes)):
+        return (), [f"{name} must be a list of labels; write [{values!r:.60}]"]
+    if not isinstance(values, Iterable):
+        return (), [f"{name} must be a list of labels, got {_shown(values)}"]
+    try:
+        found = tuple(values)
+    except TypeError:  # an array without dimensions says that it can be iterated over
+        return (), [f"{name} must be a list of labels, got {_shown(values)}"]
+    problems = label_problems(name, found)
+    return (() if problems else found), problems
+
+
+def label_problems(name: str, values: Iterable[Any]) -> list[str]:
+    """Say which of some values can be no labels, because they are lists, arrays or missing.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    values : iterable
+        As a user gave them.
+
+    Examples
+    --------
+    >>> label_problems("treatment", [["green"]])
+    ["treatment must be given by labels such as strings or numbers, got ['green']"]
+    """
+    return [
+        f"{name} must be given by labels such as strings or numbers, got {_shown(value)}"
+        for value in values
+        if not _is_label(value)
+    ]
+
+
+def _shown(value: Any) -> str:
+    """A value in one short line: frames and long arrays by their type."""
+    text = f"{value!r:.60}"
+    return f"a {type(value).__name__}" if "\n" in text else text
+
+
+def _is_label(value: Any) -> bool:
+    try:
+        hash(value)
+        bool(value == value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def text_problems(**named: Any) -> list[str]:
+    """Say which arguments are neither strings nor None; lists and arrays cannot be compared with names.
+
+    Parameters
+    ----------
+    **named
+        Arguments by name.
+
+    Examples
+    --------
+    >>> text_problems(estimator=["aipw"], weights=None)
+    ["estimator must be a string, got ['aipw']"]
+    """
+    return [
+        f"{name} must be a string, got {_shown(value)}"
+        for name, value in named.items()
+        if value is not None and not isinstance(value, str)
+    ]

@@ -4,7 +4,8 @@ References
 ----------
 Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
 experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy"
-(corrected tests of sample means). Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+(corrected tests of sample means). Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
+Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arguments import require_log
+from adaptinf.inference.arguments import label_problems, require_log, text_problems
 from adaptinf.inference.armfit import (
     ArmFit,
     check_test,
@@ -33,6 +34,7 @@ from adaptinf.inference.efficiency import fit_efficiency
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.outcomes import outcome_model
 from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.parameters import flag_problem
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -63,13 +65,17 @@ class ArmMeans:
     every round, and that each arm's expected reward does not change over time. Their normal intervals are
     asymptotic; stabilising weights (sqrt, two-point) keep them so when propensities move with the data.
 
+    ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are
+    asymptotic too, for stable and unstable designs alike.
+
     Sample means are not valid under adaptivity. Where the design was differentially private in the rewards,
     their p-values and intervals are also given in a corrected form, which is.
 
     References
     ----------
     Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
-    experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy".
+    experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Neel, Roth (2018),
+    "Mitigating bias in adaptive data gathering via differential privacy".
 
     Examples
     --------
@@ -95,8 +101,8 @@ class ArmMeans:
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
         require_log("ArmMeans", log)
         self.log = log
-        self.arms = tuple(log.arms if arms is None else arms)
-        self._codes = arm_codes("ArmMeans", log, self.arms)
+        self._codes = arm_codes("ArmMeans", log, log.arms if arms is None else arms)
+        self.arms = tuple(log.arms[code] for code in self._codes)
 
     def fit(
         self,
@@ -150,6 +156,7 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        _check_kinds("ArmMeans.fit", estimator, weights, test, arm_error, keep_scores)
         check_test("ArmMeans.fit", test, null, arm_error)
         asked = (estimator, weights, decay)
         fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
@@ -200,11 +207,16 @@ class Contrast:
     As for `ArmMeans`. Each arm's scores have their own weights; the standard error takes into account that
     both are computed from the same rounds.
 
+    Batched least squares compares the arms within each batch, so that only differences are estimated; it
+    assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
+    the batches.
+
     References
     ----------
     Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
-    experiments". Welch (1947), "The generalization of 'Student's' problem when several different population
-    variances are involved".
+    experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Zhang, Janson, Murphy
+    (2020), "Inference for batched bandits". Welch (1947), "The generalization of 'Student's' problem when
+    several different population variances are involved".
 
     Examples
     --------
@@ -223,6 +235,9 @@ class Contrast:
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
         require_log("Contrast", log)
+        problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
+        if problems:
+            raise ParameterError("Contrast", problems)
         self.log = log
         self.treatment = treatment
         self.control = control
@@ -282,6 +297,7 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        _check_kinds("Contrast.fit", estimator, weights, test, arm_error, keep_scores)
         check_test("Contrast.fit", test, null, arm_error)
         if estimator == "batched":
             refused = {"weights": weights, "decay": decay, "outcome": outcome, "ridge": ridge}
@@ -371,6 +387,16 @@ class Contrast:
             },
             notes=notes,
         )
+
+
+def _check_kinds(
+    subject: str, estimator: Any, weights: Any, test: Any, arm_error: Any, keep_scores: Any
+) -> None:
+    """Refuse what is no string, or no truth value, where one belongs."""
+    problems = text_problems(estimator=estimator, weights=weights, test=test, arm_error=arm_error)
+    problems += flag_problem("keep_scores", keep_scores)
+    if problems:
+        raise ParameterError(subject, problems)
 
 
 def _fit(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arguments import require_log
+from adaptinf.inference.arguments import label_problems, labels, require_log, text_problems
 from adaptinf.inference.cate_checks import arm_pair, context_problems, group_term
 from adaptinf.inference.cate_groups import GroupResults
 from adaptinf.inference.cate_notes import (
@@ -51,6 +51,7 @@ from adaptinf.inference.small_samples import (
     few_events,
     welch,
 )
+from adaptinf.parameters import flag_problem
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -123,7 +124,10 @@ class CATE:
     ) -> None:
         require_log("CATE", log)
         self.log = log
-        self.by = (by,) if isinstance(by, str) else tuple(by)
+        self.by, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
+        problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
+        if problems:
+            raise ParameterError("CATE", problems)
         self.treatment, self.control, problems = arm_pair(log, treatment, control)
         problems += context_problems(log, self.by)
         if problems:
@@ -391,7 +395,9 @@ class CATE:
         )
 
     def _check_arguments(self, estimator: str, pooled: bool, weights: str | None, null: Any) -> None:
-        problems = []
+        problems = text_problems(estimator=estimator, weights=weights) + flag_problem("pooled", pooled)
+        if problems:
+            raise ParameterError("CATE.fit", problems)
         if estimator not in _ESTIMATORS:
             problems.append(f"estimator must be one of {', '.join(_ESTIMATORS)}, got {estimator!r}")
         if weights is not None and weights not in _WEIGHTS:

@@ -54,11 +54,14 @@ def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     Raises
     ------
     ParameterError
-        If the values are not booleans, of another length, or all false.
+        If there is no such column, or the values are not booleans, of another length, or all false.
     """
     if rounds is None:
         return None
-    values = np.asarray(log.column(rounds) if isinstance(rounds, str) else rounds)
+    try:
+        values = np.asarray(log.column(rounds) if isinstance(rounds, str) else rounds)
+    except ParameterError as error:
+        raise ParameterError("CATE", [f"rounds: {problem}" for problem in error.problems]) from None
     problem = None
     if values.shape != (log.n_rounds,):
         problem = f"rounds must have one entry a round, shape ({log.n_rounds},), got shape {values.shape}"

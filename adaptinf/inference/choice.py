@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arguments import labels, text_problems
 from adaptinf.inference.arm_rules import MIXED, arm_verdicts, first_valid, score_refusal, ways_out
 from adaptinf.inference.log_traits import (
     decides_by_context,
@@ -84,17 +85,20 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
     Raises
     ------
     ParameterError
-        If a label is unknown or repeated, or there is none.
+        If a label is unknown or repeated, or there is none, or they are no list of labels.
     """
+    named, problems = labels("arms", arms)
+    if problems:
+        raise ParameterError(subject, problems)
     known = ", ".join(map(repr, log.arms))
-    problems = [f"there is no arm {arm!r}; the log has {known}" for arm in arms if arm not in log.arms]
-    if len(set(arms)) < len(arms):
-        problems.append(f"an arm is named more than once: {', '.join(map(repr, arms))}")
-    if not arms:
+    problems = [f"there is no arm {arm!r}; the log has {known}" for arm in named if arm not in log.arms]
+    if len(set(named)) < len(named):
+        problems.append(f"an arm is named more than once: {', '.join(map(repr, named))}")
+    if not named:
         problems.append(f"name at least one arm; the log has {known}")
     if problems:
         raise ParameterError(subject, problems)
-    return np.array([log.arms.index(arm) for arm in arms], dtype=np.int64)
+    return np.array([log.arms.index(arm) for arm in named], dtype=np.int64)
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
@@ -249,7 +253,9 @@ def _decay(subject: str, log: AdaptiveLog, decay: float | None) -> float:
 
 
 def _check_names(subject: str, estimator: str | None, weights: str | None, decay: object) -> None:
-    problems = []
+    problems = text_problems(estimator=estimator, weights=weights)
+    if problems:
+        raise ParameterError(subject, problems)
     if estimator == "batched":
         problems.append("estimator 'batched' is for contrasts: use Contrast(log, treatment=, control=)")
     elif estimator is not None and estimator not in ESTIMATORS:

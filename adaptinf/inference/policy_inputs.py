@@ -81,7 +81,7 @@ def read_policies(
     read: list[Policy] = []
     for position, one in enumerate(given):
         label = _name(log, one, position, len(given)) if wanted is None else wanted[position]
-        values, found = _probabilities(log, one, label)
+        values, found = _probabilities(subject, log, one, label)
         problems += found
         if values is not None and not found:
             constant = len(values) == 1 or values.strides[0] == 0 or bool(np.all(values == values[0]))
@@ -152,7 +152,9 @@ def _is_arm(log: AdaptiveLog, policy: Any) -> bool:
     return plain and policy in log.arms
 
 
-def _probabilities(log: AdaptiveLog, policy: Any, name: str) -> tuple[FloatArray | None, list[str]]:
+def _probabilities(
+    subject: str, log: AdaptiveLog, policy: Any, name: str
+) -> tuple[FloatArray | None, list[str]]:
     shape, what = (log.n_rounds, log.n_arms), f"policy {name!r}"
     if _is_arm(log, policy):
         if policy == "uniform":
@@ -170,7 +172,7 @@ def _probabilities(log: AdaptiveLog, policy: Any, name: str) -> tuple[FloatArray
             return None, [f"{what}: the columns of a frame must be the arms {list(log.arms)}"]
         values = number_array(policy[list(log.arms)].to_numpy())
     elif callable(policy) or hasattr(policy, "predict_proba"):
-        values = predict(policy, log.frame[list(log.context)], log.arms)
+        values = predict(subject, what, policy, log.frame[list(log.context)], log.arms)
     else:
         values = number_array(policy)
     if values is not None and values.shape == (log.n_arms,):

@@ -227,11 +227,15 @@ def is_context_free(log: AdaptiveLog) -> bool:
     return {log.design.name, *([] if inner is None else [str(inner)])} <= _CONTEXT_FREE
 
 
-def predict(policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
+def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
     """Probabilities that a callable or fitted model gives at some contexts.
 
     Parameters
     ----------
+    subject : str
+        What was called, for errors.
+    name : str
+        Which policy it is, for errors.
     policy : callable or model with ``predict_proba``
         The policy.
     contexts : DataFrame
@@ -247,19 +251,23 @@ def predict(policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | N
     Raises
     ------
     ParameterError
-        If a model's classes are not the arms.
+        If the policy raises an error of its own, or a model's classes are not the arms.
     """
-    if not hasattr(policy, "predict_proba"):
-        return number_array(policy(contexts))
-    values = number_array(policy.predict_proba(contexts))
+    model = hasattr(policy, "predict_proba")
+    try:
+        given = policy.predict_proba(contexts) if model else policy(contexts)
+    except Exception as error:
+        problem = f"{name} failed on the contexts: {type(error).__name__}: {error}"
+        raise ParameterError(subject, [problem]) from error
+    values = number_array(given)
     classes = getattr(policy, "classes_", None)
-    if values is None or classes is None:
+    if not model or values is None or classes is None:
         return values
     labels = np.asarray(classes).tolist()
     if set(labels) != set(arms) or len(labels) != len(arms):
-        raise ParameterError(
-            "a policy given as a model", [f"its classes_ {labels} are not the arms {list(arms)}"]
-        )
+        raise ParameterError(subject, [f"{name}: its classes_ {labels} are not the arms {list(arms)}"])
+    if values.ndim != 2 or values.shape[1] != len(labels):
+        return values
     return values[:, [labels.index(arm) for arm in arms]]
 
 
@@ -354,8 +362,9 @@ def _evaluator(log: AdaptiveLog, entries: Sequence[Any]) -> Callable[[int, int, 
         entry, shape = entries[batch], (high - low, log.n_arms)
         if isinstance(entry, np.ndarray):
             return np.broadcast_to(entry, shape) if entry.ndim == 1 else entry[low:high]
-        values = predict(entry, contexts.iloc[low:high], log.arms)
-        problems = probability_problems(f"the policy of batch {batch}", values, shape, low)
+        name = f"the policy of batch {batch}"
+        values = predict("PolicySnapshots", name, entry, contexts.iloc[low:high], log.arms)
+        problems = probability_problems(name, values, shape, low)
         if problems or values is None:
             raise ParameterError("PolicySnapshots", problems)
         return values

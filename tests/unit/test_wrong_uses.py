@@ -321,6 +321,80 @@ def test_floors_that_the_design_guaranteed() -> None:
         assert np.isfinite(sequence(log, method="betting", estimator="aipw", floor=floor).estimate).all()
 
 
+FRAME = pd.DataFrame({"arm": [1, 2]})
+
+
+class OneColumn:
+    classes_ = ("a", "b")
+
+    def predict_proba(self, contexts: pd.DataFrame) -> Any:
+        return np.full(len(contexts), 0.5)
+
+
+ODD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: ArmMeans(LOG, arms=3), "ArmMeans: arms must be a list of labels, got 3"),  # type: ignore[arg-type]
+    (lambda: ArmMeans(LOG, arms="green"), "ArmMeans: arms must be a list of labels; write ['green']"),
+    (
+        lambda: ArmMeans(LOG, arms=[["a"]]),
+        "arms must be given by labels such as strings or numbers, got ['a']",
+    ),
+    (lambda: ArmMeans(LOG, arms=[np.array(["a", "b"])]), "arms must be given by labels"),
+    (
+        lambda: ArmMeans(LOG, arms=[pd.NA]),
+        "arms must be given by labels such as strings or numbers, got <NA>",
+    ),
+    (lambda: recommend(LOG, arms="green"), "recommend: arms must be a list of labels; write ['green']"),
+    (lambda: Contrast(LOG, treatment=["a"], control="b"), "Contrast: treatment must be given by labels"),
+    (lambda: Contrast(LOG, treatment="a", control=FRAME), "numbers, got a DataFrame"),
+    (lambda: ArmMeans(LOG).fit(["aipw"]), "ArmMeans.fit: estimator must be a string, got ['aipw']"),  # type: ignore[arg-type]
+    (lambda: ArmMeans(LOG).fit(FRAME), "ArmMeans.fit: estimator must be a string, got a DataFrame"),  # type: ignore[arg-type]
+    (lambda: contrast(estimator=FRAME), "Contrast.fit: estimator must be a string, got a DataFrame"),
+    (lambda: contrast(weights=np.ones(3)), "weights must be a string, got array([1., 1., 1.])"),
+    (lambda: ArmMeans(LOG).fit(test=FRAME), "test must be a string"),  # type: ignore[arg-type]
+    (lambda: ArmMeans(LOG).fit(keep_scores="yes"), "keep_scores must be True, False"),  # type: ignore[arg-type]
+    (lambda: contrast(keep_scores=2), "keep_scores must be True, False"),
+    (lambda: CATE(LOG, by=None), "CATE: by must be a list of labels, got None"),  # type: ignore[arg-type]
+    (lambda: CATE(LOG, by=3), "CATE: by must be a list of labels, got 3"),  # type: ignore[arg-type]
+    (lambda: CATE(LOG, by=[["site"]]), "by must be given by labels"),  # type: ignore[list-item]
+    (lambda: CATE(LOG, by="site", treatment=FRAME), "treatment must be given by labels"),
+    (lambda: CATE(LOG, by="site", rounds="nocol"), "CATE: rounds: there is no column 'nocol'"),
+    (lambda: CATE.from_formula("~ site", LOG, rounds="nocol"), "CATE: rounds: there is no column 'nocol'"),
+    (lambda: CATE(LOG, by="site").fit(FRAME), "CATE.fit: estimator must be a string"),  # type: ignore[arg-type]
+    (lambda: CATE(LOG, by="site").fit("aipw", pooled="yes"), "pooled must be True, False"),  # type: ignore[arg-type]
+    (lambda: value(lambda contexts: 1), "one column an arm, got shape ()"),
+    (lambda: value(OneColumn()), f"one column an arm, got shape ({ROUNDS},)"),
+    (lambda: value(lambda: 1), "policy 'policy' failed on the contexts: TypeError: "),
+    (
+        lambda: value(lambda contexts: contexts["nope"]),
+        "PolicyValue: policy 'policy' failed on the contexts: KeyError: 'nope'",
+    ),
+    (
+        lambda: value(snapshots=PolicySnapshots([0], [lambda contexts: contexts["nope"]])),
+        "PolicySnapshots: the policy of batch 0 failed on the contexts: KeyError: 'nope'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("use", "message"), ODD, ids=[message for _, message in ODD])
+def test_odd_kinds_of_arguments_are_one_clear_error(use: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        use()
+    assert message in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_the_error_of_a_policy_is_kept() -> None:
+    with pytest.raises(ParameterError) as caught:
+        value(lambda contexts: contexts["nope"])
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_arms_may_come_from_an_iterator() -> None:
+    model = ArmMeans(LOG, iter(["b", "a"]))  # type: ignore[arg-type]
+    assert model.arms == ("b", "a")
+    assert list(model.fit().params.index) == ["b", "a"]
+
+
 @pytest.mark.parametrize("wrong", [None, [1, 0], {"arm": [1]}, pd.DataFrame({"arm": [1]})], ids=repr)
 @pytest.mark.parametrize(
     "call",
