@@ -272,7 +272,9 @@ def batched_notes(log: AdaptiveLog, left_out: list[str], reference: BatchedRefer
     if math.isnan(reference.estimate):
         notes.append("In a batch the rewards do not vary: there is no estimate.")
     if log.context:
-        notes.append("The log has contexts: the difference is of the rounds' own mix of contexts.")
+        notes.append(
+            "The log has contexts: the estimate is of the arms' difference only if they had no part."
+        )
     return tuple(notes)
 
 

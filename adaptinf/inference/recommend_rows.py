@@ -14,6 +14,7 @@ from adaptinf.inference.arm_rules import SMALL, arm_verdicts
 from adaptinf.inference.log_traits import moves
 from adaptinf.inference.results import Results
 from adaptinf.inference.sequence_checks import ESTIMATORS, METHODS, settle
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.inference.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -141,11 +142,14 @@ def _sequence_verdict(model: Any, method: str, estimator: str, rank: float) -> V
         settle(model.log, model._quantities, *options)
     except InvalidForLog as error:
         return Verdict(name, "not valid", rank, call, error.reason)
+    mixed = estimator == "sample-mean" and not is_context_free(model.log)
+    # The ranks of sequences span less than 10.
+    rank += 10.0 if mixed else 0.0
     assumes = (
         "an arm's expected reward, given the past, is the same at each pull"
         if estimator == "sample-mean"
         else "the logged propensities are the design's own; the same expected value in every round"
-    )
+    ) + ("; contexts had no part in the choice" if mixed else "")
     if method == "asymptotic":
         reason = "holds at all rounds together, from a start that is late enough"
         return Verdict(name, "asymptotic", rank, call, reason, assumes)

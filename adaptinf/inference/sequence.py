@@ -26,6 +26,7 @@ from adaptinf.inference.sequence_checks import Quantity, Settings, settle
 from adaptinf.inference.sequence_reference import SequenceReference
 from adaptinf.inference.sequence_results import SequenceResults
 from adaptinf.inference.sequence_scores import Weights
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.parameters import choice_problem, number_array, number_problem
 
 if TYPE_CHECKING:
@@ -157,8 +158,10 @@ class ConfidenceSequence:
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
-            Scores. By default sample means, or ipw for policies and where the design assigned arms by
-            context.
+            Scores. By default sample means; ipw for policies, where the design assigned arms by context, and
+            where it may have done so (the log has contexts, and does not name a design that looks at none)
+            and the log has its propensities, positive in every round. Without these sample means are taken,
+            and are right only if contexts had no part in the choice.
         sigma : float, optional
             For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2),
             known in advance; by default half of the reward range.
@@ -216,7 +219,7 @@ class ConfidenceSequence:
             facts=LogFacts.of(self.log),
             null=float(null),
             details=details,
-            notes=_notes(self.target, settings),
+            notes=_notes(self.log, self.target, settings),
         )
 
 
@@ -264,13 +267,15 @@ def _check_target(target: Any, **given: Any) -> None:
         raise ParameterError("ConfidenceSequence", problems)
 
 
-def _notes(target: str, settings: Settings) -> tuple[str, ...]:
+def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]:
     notes = ["Intervals hold at all rounds together, however the log was stopped; tuned for alpha = "
              f"{settings.alpha:g}."]  # fmt: skip
     if settings.estimator == "sample-mean":
         notes.append(
             "Assumes that an arm's expected reward, given everything before, is the same at each pull."
         )
+        if not is_context_free(log):
+            notes.append("The log has contexts: right only if they had no part in the choice.")
         if target == "contrast":
             notes.append("Alpha is divided between the two arms.")
     else:

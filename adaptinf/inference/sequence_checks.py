@@ -13,6 +13,7 @@ from adaptinf.inference.choice import choose
 from adaptinf.inference.log_traits import by_context_way
 from adaptinf.inference.results import check_alpha
 from adaptinf.inference.sequence_scores import Weights
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.typing import IntArray
 
@@ -174,6 +175,8 @@ def _settled(
     chosen = _estimator(log, quantities, estimator, policy)
     if sigma is not None and chosen != "sample-mean":
         problem = f"sigma describes rewards, and the scores of {chosen} have another scale: leave it out"
+        if estimator is None and _runs(log, quantities, method, alpha, "sample-mean", sigma):
+            problem += ", or ask for estimator='sample-mean' if contexts had no part in the choice"
         raise ParameterError("ConfidenceSequence.fit", [problem])
     if chosen != "sample-mean":
         for quantity in quantities:
@@ -237,7 +240,19 @@ def _estimator(
         if estimator is None and log.arrays.propensity is not None:
             return "ipw"
         raise InvalidForLog(error.method, error.reason, [by_context_way(log)]) from None
+    if estimator is None and not is_context_free(log) and _serve(log, quantities):
+        return "ipw"
     return "sample-mean"
+
+
+def _serve(log: AdaptiveLog, quantities: tuple[Quantity, ...]) -> bool:
+    """Whether the propensities are the design's own and positive."""
+    try:
+        for quantity in quantities:
+            _check_scores(log, quantity.weights, "ipw scores")
+    except InvalidForLog:
+        return False
+    return True
 
 
 def _range(log: AdaptiveLog, method: str, estimator: str, sigma: float | None) -> tuple[float, float]:
@@ -268,17 +283,21 @@ def _check_propensities(
     log: AdaptiveLog, quantity: Quantity, method: str, estimator: str, floor: float | None
 ) -> None:
     subject = f"the {method} sequence on {estimator} scores"
-    if log.arrays.propensity is None:
-        raise InvalidForLog(subject, "the log has no propensities", [])
-    if log.propensity_status == "estimated":
-        reason = "its propensities are estimates, and the scores need the design's own"
-        raise InvalidForLog(subject, reason, [])
-    _check_positive(log, quantity.weights, subject)
+    _check_scores(log, quantity.weights, subject)
     needs_floor = method == "normal-mixture" or (method != "asymptotic" and estimator == "aipw")
     if needs_floor and floor is None:
         _check_predictable(log, quantity.weights, subject)
     if floor is not None:
         _check_floor(log, quantity.weights, floor)
+
+
+def _check_scores(log: AdaptiveLog, weights: Weights, subject: str) -> None:
+    if log.arrays.propensity is None:
+        raise InvalidForLog(subject, "the log has no propensities", [])
+    if log.propensity_status == "estimated":
+        reason = "its propensities are estimates, and the scores need the design's own"
+        raise InvalidForLog(subject, reason, [])
+    _check_positive(log, weights, subject)
 
 
 def _check_positive(log: AdaptiveLog, weights: Weights, subject: str) -> None:

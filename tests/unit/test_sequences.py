@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.recommend_rows import sequence_rows
 from adaptinf.inference.sequence import ConfidenceSequence
 from adaptinf.inference.sequence_results import SequenceResults, spread_rounds
 from adaptinf.inference.sequence_sides import BettingSide
@@ -312,6 +313,65 @@ def test_defaults() -> None:
     assert contrast.ess.tolist() == [pytest.approx(36.0 / 20.0)]
     mixed = ConfidenceSequence(log, "policy-value", policy=np.array([0.5, 0.5])).fit()
     assert mixed.ess.tolist() == [pytest.approx(25.0 / 7.0)]
+
+
+def by_context(seed: int = 0, horizon: int = 1000, **others: Any) -> AdaptiveLog:
+    """A log without a design, of equal arms: the better context gets arm b four times as often."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 2, horizon)
+    share = np.where(x == 1, 0.8, 0.2)
+    action = (rng.random(horizon) < share).astype(int)
+    reward = rng.binomial(1, share)
+    return log_of(action, reward, np.c_[1.0 - share, share], context={"x": x}, **others)
+
+
+def test_contexts_that_may_have_chosen_take_ipw_scores() -> None:
+    for seed in range(5):
+        log = by_context(seed)
+        for chosen_only in (False, True):
+            means = ConfidenceSequence(by_context(seed, chosen_only=chosen_only)).fit()
+            assert means.estimator == "ipw"
+            limits = means.conf_int()
+            assert bool(((limits["low"] < 0.5) & (limits["high"] > 0.5)).all())
+        contrast = ConfidenceSequence(log, "contrast", treatment="b", control="a")
+        low, high = contrast.fit().conf_int().to_numpy()[0]
+        assert low < 0.0 < high
+        naive = contrast.fit(estimator="sample-mean")
+        assert naive.conf_int().to_numpy()[0, 0] > 0.0
+        assert any("only if they had no part in the choice" in note for note in naive.notes)
+
+
+def test_contexts_without_usable_propensities_are_noted() -> None:
+    log = by_context()
+    arrays = log.arrays
+    bare = log_of(arrays.action, arrays.reward, context=dict(arrays.context))
+    zero = log_of(arrays.action, arrays.reward, np.eye(2)[arrays.action], context=dict(arrays.context))
+    for other in (bare, zero, by_context(propensity_status="estimated")):
+        result = ConfidenceSequence(other).fit()
+        assert result.estimator == "sample-mean"
+        assert "The log has contexts: right only if they had no part in the choice." in result.notes
+    blind = by_context(design=DesignRecord("UCB"))
+    result = ConfidenceSequence(blind).fit()
+    assert result.estimator == "sample-mean"
+    assert not any("contexts" in note for note in result.notes)
+    with pytest.raises(ParameterError, match="leave it out, or ask for estimator='sample-mean'"):
+        ConfidenceSequence(log).fit("normal-mixture", sigma=0.5)
+    assert ConfidenceSequence(log).fit("normal-mixture", floor=0.2).estimator == "ipw"
+    with pytest.raises(InvalidForLog, match=r"floor=.*estimator='sample-mean'"):
+        ConfidenceSequence(log).fit("normal-mixture")
+
+
+def test_sample_means_rank_last_where_contexts_may_have_chosen() -> None:
+    for log, mixed in ((by_context(), True), (by_context(design=DesignRecord("UCB")), False)):
+        rows = {
+            one.verdict.name: one.verdict for one in sequence_rows(log, "arm-means", {}) if one.verdict.valid
+        }
+        means = [row for name, row in rows.items() if "sample means" in name]
+        scores = [row for name, row in rows.items() if "sample means" not in name]
+        assert len(means) == len(METHODS)
+        assert scores
+        assert all(("contexts had no part in the choice" in row.assumes) is mixed for row in means)
+        assert (min(row.rank for row in means) > max(row.rank for row in scores)) is mixed
 
 
 def test_chosen_propensities_are_enough_for_bets_on_ipw_scores() -> None:
