@@ -88,13 +88,13 @@ def study(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong, before anything is drawn; or what differs from the study that the
-        folder holds.
+        Listing everything that is wrong, before anything is drawn; or that the folder cannot be made; or what
+        differs from the study that the folder holds.
     AnalysisError
         If a design or an analysis fails: it names cell and replicate, and says how to have that log again.
         What was computed before is kept.
     OSError
-        If the disk refuses.
+        If the disk refuses during the run.
 
     Notes
     -----
@@ -156,7 +156,10 @@ def study(
     if path is None:
         return _in_memory(cells(), manifest, n_jobs, progress)
     root = Path(path)
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ParameterError("study", [f"path: the folder {path} cannot be made: {error}"]) from error
     with Folder(root, "", ()).locked():
         manifest = settle(root, manifest, drawn=rng is None, same_sources=same_sources)
         folder = open_folder(root, manifest)

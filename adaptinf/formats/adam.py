@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.formats.arguments import as_path, names_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.validation.findings import Findings
 
@@ -123,7 +124,17 @@ def read_adam(
     1     Drug     1.0         0.5      0
     2     Drug     1.0         0.7      1
     """
+    problems = names_problems("order", order) + names_problems("covariates", covariates)
+    if not isinstance(treatment, str):
+        problems.append(f"treatment must be planned or actual, got {type(treatment).__name__}")
+    if not (records is None or isinstance(records, Mapping)):
+        problems.append(f"records must be a mapping of columns to values, got {records!r:.60}")
+    if not (propensity is None or isinstance(propensity, (str, Mapping, pd.DataFrame))):
+        problems.append(f"propensity must be a column, a mapping or a DataFrame, got {propensity!r:.60}")
+    if problems:
+        raise ParameterError("read_adam", problems)
     subjects, outcomes = _frame(adsl, "adsl"), _frame(analysis, "analysis")
+    covariates = [covariates] if isinstance(covariates, str) else list(covariates)
     keys = [order] if isinstance(order, str) else list(order)
     chosen = planned if treatment == "planned" else actual
     problems = [f"treatment must be planned or actual, got {treatment!r}"] * (
@@ -169,7 +180,7 @@ def read_adam(
 def _frame(source: str | PathLike[str] | pd.DataFrame, name: str) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
-    path = Path(source)
+    path = as_path("read_adam", name, source, " or a DataFrame")
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".xpt": _read_transport,
         ".csv": pd.read_csv,

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.formats.arguments import as_path, names_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.validation.findings import Findings
 
@@ -90,7 +91,11 @@ def read_dsjson(
       action  reward  propensity  propensity_news  user.age
     0  sport     1.0         0.8              0.2        30
     """
-    events = _events(Path(path))
+    context = list(context) if isinstance(context, Iterator) else context
+    problems = [] if context is None else names_problems("context", context)
+    if problems:
+        raise ParameterError("read_dsjson", problems)
+    events = _events(as_path("read_dsjson", "path", path))
     names, places = _arms(events, action_id)
     columns = {name: f"propensity of {name}" for name in names}
     frame = pd.DataFrame(

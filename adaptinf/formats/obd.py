@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.formats.arguments import as_path
 from adaptinf.log import AdaptiveLog, DesignRecord
 
 __all__ = ["read_open_bandit"]
@@ -78,7 +79,7 @@ def read_open_bandit(
     >>> log.arms, log.design.name, log.propensity_status
     ((0, 1), 'Uniform', 'exact')
     """
-    place = Path(folder)
+    place = as_path("read_open_bandit", "folder", folder)
     impressions, items = _read(place)
     if position is not None:
         impressions = impressions[impressions["position"] == position]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from transport import write_transport
 
 from adaptinf.errors import AdaptinfWarning, LogValidationError, ParameterError
 from adaptinf.formats import read_adam, read_dsjson, read_open_bandit
+
+EMPTY = pd.DataFrame()
 
 
 def _codes(error: LogValidationError) -> list[str]:
@@ -345,3 +348,60 @@ def test_a_stage_that_the_table_of_propensities_lacks() -> None:
     with pytest.raises(LogValidationError) as caught:
         read_adam(adsl, analysis, propensity=table, **_USUAL)
     assert [(p.code, p.rows) for p in caught.value.problems] == [("no-propensity", (3,))]
+
+
+def _adam(adsl: Any, analysis: Any, **options: Any) -> Any:
+    return read_adam(adsl, analysis, parameter="RESP", **options)
+
+
+def _bandit(folder: Any) -> Any:
+    return read_open_bandit(folder)
+
+
+def _dsjson(path: Any, **options: Any) -> Any:
+    return read_dsjson(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (
+            lambda: _bandit(None),
+            "folder must be the name of a file or folder, got NoneType",
+        ),
+        (lambda: _bandit(EMPTY), "folder must be the name of a file or folder, got DataFrame"),
+        (lambda: _dsjson(None), "read_dsjson: path must be the name of a file or folder, got NoneType"),
+        (lambda: _dsjson("x", context=3), "read_dsjson: context must be a name of a column or a list"),
+        (
+            lambda: _adam(None, EMPTY, order="RANDNUM"),
+            "read_adam: adsl must be the name of a file or folder or a DataFrame, got NoneType",
+        ),
+        (lambda: _adam(EMPTY, 3, order="RANDNUM"), "analysis must be the name"),
+        (
+            lambda: _adam(EMPTY, EMPTY, order=None),
+            "read_adam: order must be a name of a column or a list of them, got None",
+        ),
+        (lambda: _adam(EMPTY, EMPTY, order=[1]), "a list of them, got [1]"),
+        (
+            lambda: _adam(EMPTY, EMPTY, order="X", covariates=3),
+            "covariates must be a name",
+        ),
+        (
+            lambda: _adam(EMPTY, EMPTY, order="X", records=3),
+            "records must be a mapping",
+        ),
+        (
+            lambda: _adam(EMPTY, EMPTY, order="X", propensity=0.5),
+            "propensity must be a",
+        ),
+        (
+            lambda: _adam(EMPTY, EMPTY, order="X", treatment=EMPTY),
+            "treatment must be planned or actual, got DataFrame",
+        ),
+    ],
+)
+def test_odd_kinds_of_arguments_are_one_clear_error(use: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        use()
+    assert message in str(caught.value)
+    assert len(caught.value.problems) == 1

@@ -458,3 +458,11 @@ def test_designs_that_do_not_fit_are_listed_before_anything_runs(tmp_path):
         "design 'linear' in environment 'signal' over 30 rounds",
     ]
     assert not (tmp_path / "s").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file" / "inner", "nul\0"):
+        with pytest.raises(ParameterError, match="study: path: the folder .* cannot be made: ") as caught:
+            study(**SMALL, path=place)
+        assert len(caught.value.problems) == 1
