@@ -14,7 +14,7 @@ from adaptinf.errors import AdaptinfError, ParameterError
 
 __all__ = ["main"]
 
-_FORMATS = ("text", "latex", "html", "csv", "json")
+_FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
 
 
@@ -93,8 +93,8 @@ def _add_analyze(commands: Any) -> None:
     what.add_argument(
         "--estimator",
         metavar="NAME",
-        help="sample-mean, ipw or aipw; with --by difference-in-means, aipw or released. By default what "
-        "suits the log",
+        help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by "
+        "difference-in-means, aipw or released. By default what suits the log",
     )
     what.add_argument("--weights", metavar="NAME", help="uniform, sqrt or two-point, for ipw and aipw")
     what.add_argument("--alpha", type=float, default=0.05, help="one minus the confidence level (0.05)")
@@ -174,18 +174,18 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _validate(arguments: argparse.Namespace) -> int:
     from adaptinf.commands import describe, open_log
 
-    log = open_log(arguments.file, _column_options(arguments))
+    log, _ = open_log(arguments.file, _column_options(arguments))
     print(f"{arguments.file} is a valid log.\n{describe(log)}")
     return 0
 
 
 def _analyze(arguments: argparse.Namespace) -> int:
-    from adaptinf.commands import fit, open_log, render
+    from adaptinf.commands import fit, open_log, render, with_unused
 
     options = _column_options(arguments)
     if options and arguments.by:
         options["context"] = list(dict.fromkeys([*options.get("context", []), *arguments.by]))
-    log = open_log(arguments.file, options)
+    log, unused = open_log(arguments.file, options)
     results = fit(
         log,
         treatment=arguments.treatment,
@@ -194,7 +194,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         estimator=arguments.estimator,
         weights=arguments.weights,
     )
-    text = render(results, arguments.alpha, arguments.format)
+    text = render(with_unused(results, unused), arguments.alpha, arguments.format)
     if arguments.output is None:
         print(text)
     else:
@@ -221,3 +221,7 @@ def _merged(given: Sequence[dict[str, str]]) -> dict[str, str]:
             raise ParameterError("--propensities", [f"arm {arm!r} is given twice" for arm in repeated])
         merged |= pairs
     return merged
+
+
+if __name__ == "__main__":
+    sys.exit(main())

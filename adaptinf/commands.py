@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,13 @@ from adaptinf.storage import StoredLog, read_file
 if TYPE_CHECKING:
     from adaptinf.inference.results import Results
 
-__all__ = ["describe", "fit", "open_log", "render"]
+__all__ = ["describe", "fit", "open_log", "render", "with_unused"]
 
 _NEEDED = ("action", "reward")
+_SHOWN = 12
 
 
-def open_log(path: Path, options: Mapping[str, Any]) -> AdaptiveLog:
+def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[str]]:
     """Log from a file, with options as they come from the command line.
 
     Parameters
@@ -36,7 +38,10 @@ def open_log(path: Path, options: Mapping[str, Any]) -> AdaptiveLog:
 
     Returns
     -------
-    AdaptiveLog
+    log : AdaptiveLog
+        The log.
+    unused : list of str
+        Columns of the file that are not in it.
 
     Raises
     ------
@@ -52,7 +57,7 @@ def open_log(path: Path, options: Mapping[str, Any]) -> AdaptiveLog:
         if options:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
             raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
-        return read_log(path)
+        return read_log(path), []
     missing = [
         f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED
@@ -68,7 +73,33 @@ def open_log(path: Path, options: Mapping[str, Any]) -> AdaptiveLog:
         arguments["propensities"] = {
             _label(arm, known): column for arm, column in arguments["propensities"].items()
         }
-    return AdaptiveLog(content, **arguments)
+    log = AdaptiveLog(content, **arguments)
+    return log, [str(name) for name in content.columns if name not in log.columns]
+
+
+def with_unused(results: Results, unused: Sequence[str]) -> Results:
+    """Results with a note on the columns of the file that were not used.
+
+    Parameters
+    ----------
+    results : Results
+        Any.
+    unused : sequence of str
+        The columns.
+
+    Returns
+    -------
+    Results
+        The same object where all columns were used.
+    """
+    if not unused:
+        return results
+    shown = ", ".join(unused[:_SHOWN]) + (f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else "")
+    note = (
+        f"Columns of the file that were not used: {shown}. Name with --context those that the choice of arms "
+        "could depend on."
+    )
+    return replace(results, notes=(*results.notes, note))
 
 
 def describe(log: AdaptiveLog) -> str:
@@ -174,8 +205,8 @@ def render(results: Results, alpha: float, form: str) -> str:
         Any.
     alpha : float
         One minus the level of the intervals.
-    form : {"text", "latex", "html", "csv", "json"}
-        The summary as text, LaTeX or HTML; or the numbers in full precision as CSV or JSON.
+    form : {"text", "markdown", "latex", "html", "csv", "json"}
+        The summary as text, Markdown, LaTeX or HTML; or the numbers in full precision as CSV or JSON.
 
     Returns
     -------
@@ -192,7 +223,13 @@ def render(results: Results, alpha: float, form: str) -> str:
     if form == "json":
         return json.dumps(_finite(_record(results, alpha)), allow_nan=False, ensure_ascii=False, indent=2)
     summary = results.summary(alpha)
-    return {"text": summary.as_text, "latex": summary.as_latex, "html": summary.as_html}[form]()
+    forms = {
+        "text": summary.as_text,
+        "markdown": summary.as_markdown,
+        "latex": summary.as_latex,
+        "html": summary.as_html,
+    }
+    return forms[form]()
 
 
 def _record(results: Results, alpha: float) -> dict[str, Any]:

@@ -125,12 +125,7 @@ def read_adam(
     2     Drug     1.0         0.7      1
     """
     problems = names_problems("order", order) + names_problems("covariates", covariates)
-    if not isinstance(treatment, str):
-        problems.append(f"treatment must be planned or actual, got {type(treatment).__name__}")
-    if not (records is None or isinstance(records, Mapping)):
-        problems.append(f"records must be a mapping of columns to values, got {records!r:.60}")
-    if not (propensity is None or isinstance(propensity, (str, Mapping, pd.DataFrame))):
-        problems.append(f"propensity must be a column, a mapping or a DataFrame, got {propensity!r:.60}")
+    problems += _kind_problems(treatment, records, propensity)
     if problems:
         raise ParameterError("read_adam", problems)
     subjects, outcomes = _frame(adsl, "adsl"), _frame(analysis, "analysis")
@@ -175,6 +170,17 @@ def read_adam(
         **columns,
         **options,
     )
+
+
+def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
+    problems = []
+    if not isinstance(treatment, str):
+        problems.append(f"treatment must be planned or actual, got {type(treatment).__name__}")
+    if not (records is None or isinstance(records, Mapping)):
+        problems.append(f"records must be a mapping of columns to values, got {records!r:.60}")
+    if not (propensity is None or isinstance(propensity, (str, Mapping, pd.DataFrame))):
+        problems.append(f"propensity must be a column, a mapping or a DataFrame, got {propensity!r:.60}")
+    return problems
 
 
 def _frame(source: str | PathLike[str] | pd.DataFrame, name: str) -> pd.DataFrame:

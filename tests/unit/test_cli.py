@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -20,6 +21,10 @@ import pytest
 import adaptinf as ai
 from adaptinf.cli import main
 
+UNUSED = (
+    "Columns of the file that were not used: pa, pb, number, site, coin. Name with --context those that the "
+    "choice of arms could depend on."
+)
 COLUMNS = ["--action", "arm", "--reward", "y"]
 KNOWN = [*COLUMNS, "--propensity", "p"]
 
@@ -78,8 +83,40 @@ def test_version_and_help(run: Run) -> None:
 
 
 def test_analyze_prints_the_summary_of_the_library(run: Run, path: str) -> None:
-    expected = ai.ArmMeans(log_of(sample(), propensity="p")).fit().summary(alpha=0.1)
+    result = ai.ArmMeans(log_of(sample(), propensity="p")).fit()
+    expected = replace(result, notes=(*result.notes, UNUSED)).summary(alpha=0.1)
     assert run("analyze", path, *KNOWN, "--alpha", "0.1") == (0, f"{expected.as_text()}\n", "")
+
+
+def test_columns_that_were_not_used_are_named(run: Run, path: str, tmp_path: Path) -> None:
+    def notes(*arguments: str) -> list[str]:
+        code, out, _ = run("analyze", *arguments, "--format", "json")
+        assert code == 0
+        return [str(note) for note in json.loads(out)["notes"]]
+
+    named = ["--propensities", "a<x>=pa,b & 50%_#1=pb", "--propensity", "p", "--context", "site"]
+    assert UNUSED.replace("pa, pb, number, site", "number") in notes(path, *COLUMNS, *named)
+    sample().drop(columns=["pa", "pb", "number", "site", "coin"]).to_csv(tmp_path / "all.csv", index=False)
+    assert not any("not used" in note for note in notes(str(tmp_path / "all.csv"), *KNOWN))
+    wide = sample().assign(**{f"x{i}": 0 for i in range(20)})
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    assert any("x6 and 13 more. Name" in note for note in notes(str(tmp_path / "wide.csv"), *KNOWN))
+
+
+def test_markdown_and_every_estimator(run: Run, path: str) -> None:
+    code, out, _ = run("analyze", path, *KNOWN, "--format", "markdown", "--estimator", "alee")
+    assert (code, out.startswith("**ArmMeans Results**")) == (0, True)
+    assert "not used: pa, pb" in out
+    _, text, _ = run("analyze", "--help")
+    assert {"alee", "batched", "markdown"} <= set(re.findall(r"[a-z]+", text))
+
+
+@pytest.mark.parametrize("module", ["adaptinf", "adaptinf.cli"])
+def test_run_as_a_module(module: str) -> None:
+    command = [sys.executable, "-m", module]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"adaptinf {ai.__version__}\n", "")
+    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 2
 
 
 def test_every_propensity_makes_the_weights_stable(run: Run, path: str) -> None:

@@ -463,6 +463,6 @@ def test_designs_that_do_not_fit_are_listed_before_anything_runs(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     for place in (tmp_path / "file" / "inner", "nul\0"):
-        with pytest.raises(ParameterError, match="study: path: the folder .* cannot be made: ") as caught:
+        with pytest.raises(ParameterError, match=r"study: path: the folder .* cannot be made: ") as caught:
             study(**SMALL, path=place)
         assert len(caught.value.problems) == 1
