@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results import Results, check_alpha
 from adaptinf.inference.sequence_reference import SequenceReference
-from adaptinf.typing import IntArray
+from adaptinf.typing import IntArray, RandomSource
 
 if TYPE_CHECKING:
     from adaptinf.inference.summary import ResultSummary
@@ -43,6 +43,9 @@ class SequenceResults(Results):
     P-values are anytime-valid: at most alpha exactly when the sequence at alpha has ever excluded the null,
     and the probability that this ever happens under the null is at most alpha. Standard errors and their
     ratios to the estimates are descriptions; neither p-values nor intervals use them.
+
+    Simultaneous intervals and p-values are Bonferroni's. Šidák's formula needs normal or independent
+    statistics, which the sequences of one log are not, and is refused.
     """
 
     reference: SequenceReference
@@ -113,7 +116,30 @@ class SequenceResults(Results):
         plain = summarise(self, alpha, adjust)
         kind = "exact" if self.reference.exact else "an approximation for long logs"
         first = f"P-values and intervals: {self.reference.name}, {kind}, valid at any time."
-        return ResultSummary(plain.title, plain.tables, (first, *plain.notes[1:]))
+        notes = (first, *plain.notes[1:2], *self._outside(alpha), *plain.notes[2:])
+        return ResultSummary(plain.title, plain.tables, notes)
+
+    def _outside(self, alpha: float) -> list[str]:
+        """Where an estimate is not between the limits that are printed with it."""
+        limits = self.conf_int(alpha)
+        outside = (self.estimate < limits["low"].to_numpy()) | (self.estimate > limits["high"].to_numpy())
+        return [
+            f"The estimate of {term} lies outside its interval: limits are running intersections, and what "
+            "was excluded earlier stays excluded."
+            for term, flag in zip(self.terms, outside, strict=True)
+            if flag
+        ]
+
+    def _family(
+        self, subject: str, method: str, draws: int, rng: RandomSource | None
+    ) -> tuple[Callable[[float], float], int]:
+        if method == "sidak":
+            raise InvalidForLog(
+                f"{subject} by sidak",
+                "its formula needs normal or independent statistics, which the sequences of one log are not",
+                ["method='bonferroni'"],
+            )
+        return super()._family(subject, method, draws, rng)
 
 
 def spread_rounds(n_rounds: int) -> IntArray:

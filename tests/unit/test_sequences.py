@@ -449,6 +449,17 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
         ConfidenceSequence(log).fit(**options)
 
 
+def test_several_sequences_at_once_are_bonferronis() -> None:
+    result = ConfidenceSequence(greedy()).fit(null=0.5)
+    for use in (result.conf_int_simultaneous, result.pvalues_simultaneous):
+        with pytest.raises(InvalidForLog, match="method='bonferroni'"):
+            use(method="sidak")
+    assert result.conf_int_simultaneous(0.1, "bonferroni").equals(result.conf_int(0.05))
+    assert result.conf_int_simultaneous(0.1).equals(result.conf_int(0.05))
+    doubled = np.minimum(1.0, 2.0 * result.pvalues.to_numpy())
+    np.testing.assert_allclose(result.pvalues_simultaneous("bonferroni"), doubled, rtol=1e-12)
+
+
 def test_wrong_tables() -> None:
     result = ConfidenceSequence(log_of([0, 1], [0.0, 1.0])).fit()
     for rounds in ([0], [3], [], [1.5], ["1"]):
@@ -499,3 +510,22 @@ def test_what_a_log_does_not_support() -> None:
         ConfidenceSequence(log_of(**plain, propensities=[0.5, 0.5]), "policy-value", policy="a").fit(
             estimator="sample-mean"
         )
+
+
+def test_an_estimate_outside_its_interval_is_said_to_be() -> None:
+    """Rewards of 0.9 exclude 0.8; then rewards of 0.1 bring the mean below it."""
+    reward = np.concatenate([np.full(400, 0.9), np.full(100, 0.1), np.full(500, 0.5)])
+    action = np.repeat([0, 1], 500)
+    log = AdaptiveLog.from_arrays(
+        LogArrays(action=action, reward=reward), arms=("x", "y"), reward_range=(0.0, 1.0)
+    )
+    result = ConfidenceSequence(log).fit("normal-mixture")
+    low = result.conf_int()["low"]
+    assert result.estimate[0] < low["x"]
+    assert result.estimate[1] > low["y"]
+    summary = result.summary()
+    assert "Limits are running intersections" in summary.notes[1]
+    assert [note[:49] for note in summary.notes if "lies outside" in note] == [
+        "The estimate of x lies outside its interval: limi"
+    ]
+    assert summary.notes[2].startswith("The estimate of x lies")
