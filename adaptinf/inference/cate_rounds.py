@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.cate_notes import estimated_propensities
+from adaptinf.inference.log_traits import is_adaptive
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ def randomised_rounds(
         _check_constant(log, varying, terms, pooled=pooled)
         used = int(in_phase.sum())
         note = f"Rounds: all {used} of {where}; their propensities are constant within each group."
-        return Rounds(in_phase, (note,))
+        return Rounds(in_phase, (note, *estimated_propensities(log)))
     notes = [f"Rounds: {where}, {int(marked.sum())} of {log.n_rounds}."]
     if varying is not None and np.any(varying):
         notes.append(
@@ -242,6 +244,11 @@ def _check_constant(
     if varying is None:
         reason = "it says neither which rounds were randomised nor with which propensities"
         raise InvalidForLog(method, reason, marked + _ways_out(log))
+    if log.propensity_status == "estimated" and is_adaptive(log):
+        reason = (
+            "its propensities are estimates, which cannot show that arms were drawn with fixed probabilities"
+        )
+        raise InvalidForLog(method, reason, [*marked, "aipw", *_ways_out(log)])
     if np.any(varying):
         where = _some(terms, varying)
         reason = f"the propensities vary within {where}, so plain means are biased by what moved them"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "by_context_way",
+    "constant_propensities",
     "decides_by_context",
     "design_names",
     "floor_decay",
@@ -21,11 +22,14 @@ __all__ = [
     "is_binary",
     "moves",
     "usable_decay",
+    "varying_propensities",
 ]
 
 _BY_FINITE_CONTEXT = frozenset({"ConSE", "DPConSE"})
 _BY_CONTEXT_VECTOR = frozenset({"LinPriv", "LinUCB"})
 _BY_POSITION = frozenset({"ABSE", "LDPBandit"})
+_BY_SCALAR = frozenset({"LDPLinear"})
+_SAME = 1e-9
 
 
 def floor_decay(log: AdaptiveLog) -> float | None:
@@ -61,8 +65,43 @@ def is_adaptive(log: AdaptiveLog) -> bool:
     log : AdaptiveLog
         The log.
     """
-    uniform = log.design is not None and log.design.name == "Uniform"
+    # A name that the log's own propensities contradict is not believed.
+    uniform = log.design is not None and log.design.name == "Uniform" and not varying_propensities(log)
     return not uniform and log.adaptive_rounds != 0
+
+
+def constant_propensities(log: AdaptiveLog) -> bool:
+    """Whether every arm's propensity is known to be the same in all rounds; estimates are not known.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    """
+    if log.arrays.propensities is None or log.propensity_status == "estimated":
+        return False
+    return not varying_propensities(log)
+
+
+def varying_propensities(log: AdaptiveLog) -> bool:
+    """Whether the log has propensities, not estimated ones, with which some arm's probability moves.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    """
+    arrays = log.arrays
+    if log.propensity_status == "estimated" or arrays.propensity is None:
+        return False
+    if arrays.propensities is not None:
+        first = arrays.propensities[:1]
+        return any(
+            bool(np.any(np.abs(column - first[0, k]) > _SAME))
+            for k, column in enumerate(arrays.propensities.T)
+        )
+    chosen = [arrays.propensity[arrays.action == code] for code in range(log.n_arms)]
+    return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
 
 
 def is_binary(reward: FloatArray) -> bool:
@@ -86,7 +125,7 @@ def design_names(log: AdaptiveLog) -> tuple[str, ...]:
 
 def decides_by_context(log: AdaptiveLog) -> bool:
     """Whether the log's design is known to assign arms by context."""
-    known = _BY_FINITE_CONTEXT | _BY_CONTEXT_VECTOR | _BY_POSITION
+    known = _BY_FINITE_CONTEXT | _BY_CONTEXT_VECTOR | _BY_POSITION | _BY_SCALAR
     return not known.isdisjoint(design_names(log))
 
 
@@ -97,6 +136,8 @@ def by_context_way(log: AdaptiveLog) -> str:
         return "a regression of an arm's rewards on its own context vectors"
     if not _BY_POSITION.isdisjoint(names):
         return "a comparison of arms among the rounds of one bin"
+    if not _BY_SCALAR.isdisjoint(names):
+        return "a regression of an arm's rewards on contexts"
     return f"CATE by {', '.join(log.context) or 'the context'}"
 
 
@@ -119,8 +160,5 @@ def _rounds_without(propensities: FloatArray, codes: IntArray) -> IntArray:
 
 
 def moves(log: AdaptiveLog) -> bool:
-    """Whether propensities may move with the data: an adaptive log, unless they never change."""
-    if not is_adaptive(log):
-        return False
-    every = log.arrays.propensities
-    return every is None or bool(np.any(every != every[:1]))
+    """Whether propensities may move with the data: an adaptive log, unless they are known never to change."""
+    return is_adaptive(log) and not constant_propensities(log)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.alee import alee_offset, alee_weights
-from adaptinf.inference.log_traits import is_binary
+from adaptinf.inference.log_traits import constant_propensities, is_binary, varying_propensities
 from adaptinf.inference.maxinfo import Correction, why_not
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.inference.tails import normal_quantile
 from adaptinf.inference.verdicts import Traits, Verdict
 from adaptinf.typing import IntArray
@@ -50,7 +51,8 @@ def _plain(traits: Traits) -> Verdict:
         return Verdict(name, "not valid", 15.0, call, traits.refusal)
     if not traits.adaptive:
         reason = "the design does not adapt to rewards: the arms' rewards are plain samples"
-        return Verdict(name, "asymptotic", 15.0, call, reason, f"arm means stay the same{mixed}")
+        rank = 8.0 if _plainly_sampled(traits) else 15.0
+        return Verdict(name, "asymptotic", rank, call, reason, f"arm means stay the same{mixed}")
     if traits.variation is not None and traits.variation > STABLE_ENOUGH:
         reason = (
             f"re-simulated arm counts vary by {traits.variation:.0%} of their median, above "
@@ -95,11 +97,19 @@ def _exact(traits: Traits, binary: bool) -> Verdict:
     return Verdict(
         name,
         "exact",
-        16.0,
+        9.0 if _plainly_sampled(traits) else 16.0,
         call,
         "0/1 rewards, and the design does not adapt",
         f"one success rate an arm{mixed}",
     )
+
+
+def _plainly_sampled(traits: Traits) -> bool:
+    """Whether nothing can have moved the arms' probabilities, so that scores have nothing to add."""
+    log = traits.log
+    if traits.adaptive or varying_propensities(log):
+        return False
+    return not log.context or constant_propensities(log)
 
 
 def _corrected(traits: Traits, binary: bool) -> Verdict:
@@ -117,15 +127,20 @@ def _corrected(traits: Traits, binary: bool) -> Verdict:
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
         return Verdict(name, label, rank, call, said, "the stated guarantee", "no interval is of any use")
-    wins = ratio <= (_PATIENCE if binary else 1.0)
+    free = is_context_free(log)
+    short = ratio <= (_PATIENCE if binary else 1.0)
     said = (
         f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "
         f"{ratio:.2g} times as long as those of alee"
     )
-    said += "" if wins else ", which is therefore put first unless exactness is needed"
-    warning = "" if binary else "the t approximation may fail so far out in the tail"
-    assumes = "the stated guarantee, and independent rewards with one law an arm"
-    return Verdict(name, label, 19.0 if wins else 29.0, call, said, assumes, warning)
+    said += "" if short else ", which is therefore put first unless exactness is needed"
+    cautions = [] if binary else ["the t approximation may fail so far out in the tail"]
+    if not free:
+        cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
+    mixed = "; contexts had no part in the choice" if log.context else ""
+    assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
+    rank = 19.0 if short and free else 29.0
+    return Verdict(name, label, rank, call, said, assumes, "; ".join(cautions))
 
 
 def length_ratio(log: AdaptiveLog, codes: IntArray, correction: Correction) -> float:

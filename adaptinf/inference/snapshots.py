@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
+from adaptinf.inference.log_traits import constant_propensities, design_names
 from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray, IntArray
 
@@ -214,6 +215,8 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
 def is_context_free(log: AdaptiveLog) -> bool:
     """Whether propensities cannot depend on contexts: there are none, or the design looks at none.
 
+    The name of a design that comes without its parameters is believed only where no propensity changes.
+
     Parameters
     ----------
     log : AdaptiveLog
@@ -223,8 +226,10 @@ def is_context_free(log: AdaptiveLog) -> bool:
         return True
     if log.design is None:
         return False
-    inner = log.design.parameters.get("design")
-    return {log.design.name, *([] if inner is None else [str(inner)])} <= _CONTEXT_FREE
+    # The library's records have parameters (Uniform's excepted); a bare name is a user's word.
+    if not log.design.parameters and not constant_propensities(log):
+        return False
+    return _CONTEXT_FREE.issuperset(design_names(log))
 
 
 def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
