@@ -350,7 +350,7 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
         result = ConfidenceSequence(other).fit()
         assert result.estimator == "sample-mean"
         assert "The log has contexts: right only if they had no part in the choice." in result.notes
-    blind = by_context(design=DesignRecord("UCB"))
+    blind = by_context(design=DesignRecord("UCB", {"exploration": 1.0}))
     result = ConfidenceSequence(blind).fit()
     assert result.estimator == "sample-mean"
     assert not any("contexts" in note for note in result.notes)
@@ -362,7 +362,10 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
 
 
 def test_sample_means_rank_last_where_contexts_may_have_chosen() -> None:
-    for log, mixed in ((by_context(), True), (by_context(design=DesignRecord("UCB")), False)):
+    for log, mixed in (
+        (by_context(), True),
+        (by_context(design=DesignRecord("UCB", {"exploration": 1.0})), False),
+    ):
         rows = {
             one.verdict.name: one.verdict for one in sequence_rows(log, "arm-means", {}) if one.verdict.valid
         }
@@ -514,8 +517,8 @@ def test_what_a_log_does_not_support() -> None:
 
 def test_an_estimate_outside_its_interval_is_said_to_be() -> None:
     """Rewards of 0.9 exclude 0.8; then rewards of 0.1 bring the mean below it."""
-    reward = np.concatenate([np.full(400, 0.9), np.full(100, 0.1), np.full(500, 0.5)])
-    action = np.repeat([0, 1], 500)
+    reward = np.concatenate([np.full(400, 0.9), np.full(60, 0.1), np.full(460, 0.5)])
+    action = np.repeat([0, 1], 460)
     log = AdaptiveLog.from_arrays(
         LogArrays(action=action, reward=reward), arms=("x", "y"), reward_range=(0.0, 1.0)
     )
