@@ -66,7 +66,8 @@ def stability(
     design : Design or AdaptiveLog
         The design, or a log that names it with its parameters.
     env : Environment
-        An assumed truth. Counts vary most where arms are equally good: try that one too.
+        An assumed truth, with the arms of the log where one is given. Counts vary most where arms are
+        equally good: try that one too.
     horizon : int, optional
         Rounds of a run; by default those of the log.
     replications : int
@@ -101,6 +102,10 @@ def stability(
     """
     problems = count_problem("replications", replications, low=2)
     given = _design(design, problems)
+    if isinstance(design, AdaptiveLog) and set(getattr(env, "arms", design.arms)) != set(design.arms):
+        problems.append(
+            f"the environment's arms are {env.arms!r:.200}, those of the log {design.arms!r:.200}"
+        )
     if horizon is None and isinstance(design, AdaptiveLog):
         horizon = design.n_rounds
     if horizon is None:

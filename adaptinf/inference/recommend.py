@@ -193,8 +193,8 @@ def recommend(
     stopping : {"fixed", "data-chosen"}
         Whether the number of rounds was fixed in advance. Where the data chose it, sequences alone are valid.
     stability : float or result of `audit.stability`, optional
-        Coefficient of variation of re-simulated arm counts, the largest over the arms. Up to 0.1 sample
-        means count as asymptotically normal.
+        Coefficient of variation of re-simulated arm counts, the largest over the arms; a result must be of
+        the log's arms and number of rounds. Up to 0.1 sample means count as asymptotically normal.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def recommend(
     require_log("recommend", log)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"rounds": rounds, "policy": policy, "snapshots": snapshots}
-    variation = _check(target, given, decay, stopping, stability)
+    variation = _check(log, target, given, decay, stopping, stability)
     if target in ("contrast", "cate"):
         treatment, control = _pair(log, treatment, control)
     pair = {"treatment": treatment, "control": control}
@@ -278,7 +278,9 @@ def _pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any]:
     return treatment, control
 
 
-def _check(target: Any, given: dict[str, Any], decay: Any, stopping: Any, stability: Any) -> float | None:
+def _check(
+    log: AdaptiveLog, target: Any, given: dict[str, Any], decay: Any, stopping: Any, stability: Any
+) -> float | None:
     problems = choice_problem("target", target, _TARGETS)
     problems += choice_problem("stopping", stopping, ("fixed", "data-chosen"))
     if target in _TARGETS:
@@ -297,9 +299,22 @@ def _check(target: Any, given: dict[str, Any], decay: Any, stopping: Any, stabil
         problems.append("stability must be what audit.stability returns, or a coefficient of variation")
     elif variation is not None:
         problems += number_problem("stability", variation, 0.0)
+    if variation is not stability:
+        problems += _other_runs(log, stability)
     if problems:
         raise ParameterError("recommend", problems)
     return None if variation is None else float(variation)
+
+
+def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
+    """What is wrong with re-simulated counts that are of another experiment than the log's."""
+    problems = []
+    arms = list(found.frame["arm"])
+    if set(arms) != set(log.arms):
+        problems.append(f"stability is of the arms {arms!r:.200}, those of the log are {log.arms!r:.200}")
+    if found.horizon != log.n_rounds:
+        problems.append(f"stability is of {found.horizon} rounds, the log has {log.n_rounds}")
+    return problems
 
 
 def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tuple[str, str], ...]:

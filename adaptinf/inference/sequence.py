@@ -268,8 +268,10 @@ def _check_target(target: Any, **given: Any) -> None:
 
 
 def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]:
-    notes = ["Intervals hold at all rounds together, however the log was stopped; tuned for alpha = "
-             f"{settings.alpha:g}."]  # fmt: skip
+    notes = [
+        "Intervals hold at all rounds together, however the log was stopped; tuned for alpha = "
+        f"{settings.alpha:g}. Limits are running intersections: what was once excluded stays excluded."
+    ]
     if settings.estimator == "sample-mean":
         notes.append(
             "Assumes that an arm's expected reward, given everything before, is the same at each pull."

@@ -55,6 +55,21 @@ def test_a_log_gives_design_and_horizon_to_recommend() -> None:
     assert f"vary by {found.variation:.0%}" in reason
 
 
+def test_other_arms_or_rounds_than_the_logs() -> None:
+    log = designs.UCB().run(EQUAL, 200, rng=0)
+    three = BernoulliArms([0.5, 0.5, 0.5])
+    with pytest.raises(
+        ParameterError, match=r"environment's arms are \(0, 1, 2\), those of the log \(0, 1\)"
+    ):
+        stability(log, three, replications=2, rng=0)
+    found = stability(designs.UCB(), three, 100, 2, rng=0)
+    with pytest.raises(ParameterError, match="2 problems") as caught:
+        recommend(log, stability=found)
+    assert "stability is of 100 rounds, the log has 200" in str(caught.value)
+    assert "stability is of the arms [0, 1, 2]" in str(caught.value)
+    assert recommend(log, stability=stability(designs.UCB(), EQUAL, 200, 2, rng=0)).methods
+
+
 def test_contexts_are_summed_over() -> None:
     environment = FiniteContext([0.5, 0.5], [[0.3, 0.6], [0.7, 0.4]])
     found = stability(designs.Uniform(), environment, 200, 64, rng=0)
