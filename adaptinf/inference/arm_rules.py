@@ -31,7 +31,17 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["BASELINE", "MIXED", "SMALL", "arm_verdicts", "first_valid", "score_refusal", "ways_out"]
+__all__ = [
+    "BASELINE",
+    "MIXED",
+    "SMALL",
+    "arm_verdicts",
+    "context_may_move",
+    "context_names",
+    "first_valid",
+    "score_refusal",
+    "ways_out",
+]
 
 BASELINE = "sample-mean as a naive baseline, not valid under adaptivity"
 SMALL = 0.05
@@ -212,7 +222,34 @@ def _score_reason(traits: Traits, weights: str, falls: bool) -> tuple[str, str, 
         return "propensities are known and do not move with the data", "", 0.0
     unsettled = "not normal in general when propensities move with the data; right where they settle"
     # Without contexts ALEE needs no such hope.
-    return "propensities are known", unsettled, 0.0 if log.context or traits.refusal else 15.0
+    reason = "propensities are known"
+    if context_may_move(log):
+        reason += f"; uniform weights, because {context_names(log)} may move them"
+    return reason, unsettled, 0.0 if log.context or traits.refusal else 15.0
+
+
+def context_may_move(log: AdaptiveLog) -> bool:
+    """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    """
+    return log.arrays.propensities is not None and moves(log) and not is_context_free(log)
+
+
+def context_names(log: AdaptiveLog, most: int = 5) -> str:
+    """The log's contexts in a sentence.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    most : int
+        How many to name.
+    """
+    return ", ".join(log.context[:most]) + (", ..." if len(log.context) > most else "")
 
 
 def _falls(log: AdaptiveLog, codes: IntArray) -> bool:

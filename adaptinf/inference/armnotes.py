@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.arm_rules import context_may_move, context_names
 from adaptinf.inference.armfit import TINY_PROPENSITY, ArmFit
 from adaptinf.inference.choice import is_adaptive
 from adaptinf.inference.maxinfo import Correction, why_not
@@ -105,7 +106,12 @@ def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
         notes.append(
             "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
         )
-    if choice.weights == "uniform" and is_adaptive(log):
+    if choice.weights == "uniform" and context_may_move(log):
+        notes.append(
+            f"Uniform weights, because {context_names(log)} may move the propensities: weights made from "
+            "these would count contexts unequally. Not normal in general when propensities move with the data."
+        )
+    elif choice.weights == "uniform" and is_adaptive(log):
         notes.append(
             "Uniform weights: not normal in general when propensities move with the data; sqrt and two-point "
             "weights guard against that and need every arm's propensity."

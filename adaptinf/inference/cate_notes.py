@@ -53,18 +53,34 @@ def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -
 
 
 def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
-    """What weights mean where contexts vary within the groups."""
-    if not others:
-        return []
+    """What the scores and their weights rest on.
+
+    Parameters
+    ----------
+    others : sequence of str
+        Contexts that vary within the groups.
+    weighted : bool
+        Whether the weights are made from propensities.
+    asked : bool
+        Whether no other weights were possible or wanted.
+    """
+    notes = [
+        "Assumes that the logged propensities are the design's own, and that the effect within a group is "
+        "the same in every round."
+    ]
     names = ", ".join(others)
-    if weighted:
-        return [
+    if weighted and others:
+        notes.append(
             f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
             "either arm its own mix of contexts, and the difference of two mixes is no effect."
-        ]
-    if asked:
-        return []
-    return [f"Uniform weights, because {names} may move the propensities within a group."]
+        )
+    if not weighted:
+        reason = "" if asked or not others else f", because {names} may move the propensities within a group"
+        notes.append(
+            f"Uniform weights{reason}: not normal in general when propensities move with the data, right "
+            "where they settle."
+        )
+    return notes
 
 
 def estimated_propensities(log: AdaptiveLog) -> list[str]:

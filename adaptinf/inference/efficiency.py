@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["arm_bounds", "efficiency_note", "fit_efficiency", "over_bound"]
 
 
-def arm_bounds(log: AdaptiveLog, codes: IntArray) -> FloatArray:
+def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
     Parameters
@@ -32,12 +32,15 @@ def arm_bounds(log: AdaptiveLog, codes: IntArray) -> FloatArray:
         The log.
     codes : ndarray of int64, shape (k,)
         The arms.
+    shares : bool
+        Whether to leave known propensities aside, for estimators that do.
 
     Returns
     -------
     ndarray, shape (k,)
         sigma^2 / (T e), with sigma^2 the variance of the arm's rewards and e its average propensity, or its
-        share of the rounds where not every arm's propensity is known. NaN with fewer than two rewards.
+        share of the rounds, which estimates that, where not every arm's propensity is known. NaN with
+        fewer than two rewards.
 
     Notes
     -----
@@ -59,7 +62,7 @@ def arm_bounds(log: AdaptiveLog, codes: IntArray) -> FloatArray:
     found = sample_means(arrays.action, arrays.reward, log.n_arms)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
-    rounds = counts if arrays.propensities is None else arrays.propensities[:, codes].sum(axis=0)
+    rounds = counts if shares or arrays.propensities is None else arrays.propensities[:, codes].sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
 
@@ -89,18 +92,20 @@ def fit_efficiency(
     """
     if fit.sample is not None:
         return {}
-    bounds = arm_bounds(log, codes)
+    bounds = arm_bounds(log, codes, shares=fit.arm_error is not None)
     whole = bounds if len(variance) == len(bounds) else bounds.sum(keepdims=True)
     return {"efficiency": over_bound(variance, whole)}
 
 
-def efficiency_note(ratios: FloatArray) -> str:
+def efficiency_note(ratios: FloatArray, *, shares: bool = False) -> str:
     """One sentence for a footer; empty where no ratio is known.
 
     Parameters
     ----------
     ratios : ndarray, shape (k,)
         Of `over_bound`.
+    shares : bool
+        Whether the bound is at the arms' shares of the rounds.
 
     Examples
     --------
@@ -112,6 +117,5 @@ def efficiency_note(ratios: FloatArray) -> str:
         return ""
     low, high = f"{known.min():.2f}", f"{known.max():.2f}"
     many = f"variances are {low} to {high}" if low != high else f"the variance is {low}"
-    return (
-        f"Efficiency: {many} times the least possible at the average propensities, without use of contexts."
-    )
+    where = "the arms' shares of the rounds" if shares else "the average propensities"
+    return f"Efficiency: {many} times the least possible at {where}, without use of contexts."

@@ -204,8 +204,9 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
     notes += results.notes
-    lost = efficiency_note(results.details["efficiency"]) if "efficiency" in results.details else ""
-    notes += [lost] if lost else []
+    if "efficiency" in results.details:
+        lost = efficiency_note(results.details["efficiency"], shares=results.estimator == "alee")
+        notes += [lost] if lost else []
     facts = results.facts
     if facts.guarantee is not None:
         notes.append(_privacy_note(facts.guarantee, results.private))

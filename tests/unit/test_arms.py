@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
 from adaptinf.inference.choice import Choice
 from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.recommend import recommend
 from adaptinf.inference.reference import (
     BinomialReference,
     NormalReference,
@@ -389,6 +391,24 @@ class TestResults:
         assert "Uniform weights: not normal" in notes(ArmMeans(make_log()).fit("aipw", "uniform"))
         fixed = make_log(design=DesignRecord("Uniform"))
         assert "not normal" not in notes(ArmMeans(fixed).fit("aipw", "uniform"))
+
+    def test_uniform_weights_because_contexts_may_move_the_propensities(self) -> None:
+        plain = make_log()
+        rng = np.random.default_rng(4)
+        context = {"age": rng.normal(size=HORIZON), "segment": rng.integers(0, 2, HORIZON)}
+        log = AdaptiveLog.from_arrays(dataclasses.replace(plain.arrays, context=context), arms=ARMS)
+        why = "because age, segment may move"
+        for result in (ArmMeans(log).fit(), Contrast(log, treatment="b", control="a").fit()):
+            assert result.weights == "uniform"
+            assert f"Uniform weights, {why} the propensities" in notes(result)
+            assert "Not normal in general" in notes(result)
+            assert "sqrt and two-point" not in notes(result)
+        first = recommend(log).methods[0].verdict
+        assert first.name == "aipw with uniform weights"
+        assert f"uniform weights, {why} them" in first.reason
+        assert why not in str(recommend(plain).frame["reason"].tolist())
+
+    def test_other_notes_of_scores(self) -> None:
         assert "chosen arm's propensity alone" in notes(ArmMeans(make_log("chosen")).fit("aipw"))
         assert "decay 0.7" in notes(ArmMeans(make_log(design=FLOOR)).fit())
 

@@ -254,6 +254,15 @@ class TestEfficiency:
         assert "efficiency" not in naive.details
         assert "Efficiency" not in str(naive)
 
+    def test_alee_is_compared_at_the_arms_shares(self) -> None:
+        log = designs.Thompson(floor=(0.5, 0.7)).run(NormalArms([0.0, 1.0]), 500, rng=0)
+        result = ArmMeans(log).fit("alee")
+        counts = np.bincount(log.arrays.action)
+        variance = [log.arrays.reward[log.arrays.action == arm].var(ddof=1) for arm in (0, 1)]
+        np.testing.assert_allclose(self.ratios(result), result.std_error**2 / (variance / counts), rtol=1e-10)
+        assert "least possible at the arms' shares of the rounds" in " ".join(str(result).split())
+        assert "at the average propensities" in " ".join(str(ArmMeans(log).fit("aipw")).split())
+
     def test_one_round(self) -> None:
         arrays = LogArrays(action=np.array([0]), reward=np.array([1.0]))
         result = ArmMeans(AdaptiveLog.from_arrays(arrays, arms=("a", "b"))).fit("alee")
