@@ -114,11 +114,12 @@ def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Ch
     Returns
     -------
     Choice
-        The first valid estimator of arm means by `recommend`. With every arm's propensity known and positive,
-        AIPW with two-point weights where the design states how its propensity floor decays, else with sqrt
-        weights, or with uniform ones where propensities may depend on contexts. Otherwise sample means where
-        the design does not adapt, or where their corrected columns serve; AIPW with uniform weights where the
-        log has contexts and the chosen arm's propensity; else ALEE.
+        The first valid estimator of arm means by `recommend`. Sample means where the design does not adapt
+        and no propensity changes. Else, with every arm's propensity known and positive, AIPW with two-point
+        weights where the design states how its propensity floor decays, else with sqrt weights, or with
+        uniform ones where propensities may depend on contexts. Otherwise sample means where the design does
+        not adapt, or where their corrected columns serve; AIPW with uniform weights where the log has
+        contexts and the chosen arm's propensity; else ALEE.
 
     Raises
     ------
