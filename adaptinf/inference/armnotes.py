@@ -109,7 +109,8 @@ def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
     if choice.weights == "uniform" and context_may_move(log):
         notes.append(
             f"Uniform weights, because {context_names(log)} may move the propensities: weights made from "
-            "these would count contexts unequally. Not normal in general when propensities move with the data."
+            "these would count contexts unequally. Not normal in general when propensities move with the "
+            "data."
         )
     elif choice.weights == "uniform" and is_adaptive(log):
         notes.append(

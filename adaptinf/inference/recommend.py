@@ -294,12 +294,13 @@ def _check(
             problems.append("target='cate' needs by= (columns that make groups) or formula=, one of them")
     if decay is not None:
         problems += decay_problems(decay)
-    variation = getattr(stability, "variation", stability)
+    runs = all(hasattr(stability, name) for name in ("variation", "frame", "horizon"))
+    variation = stability.variation if runs else stability
     if variation is not None and (isinstance(variation, bool) or not isinstance(variation, Real)):
         problems.append("stability must be what audit.stability returns, or a coefficient of variation")
     elif variation is not None:
         problems += number_problem("stability", variation, 0.0)
-    if variation is not stability:
+    if runs:
         problems += _other_runs(log, stability)
     if problems:
         raise ParameterError("recommend", problems)
