@@ -342,11 +342,8 @@ class JointInference:
                 else "Contrast gives corrected columns"
             )
             notes.append(f"Not corrected: {way}.")
-        if self.model == "ConfidenceSequence":
-            notes.append(
-                "Not valid at any time, nor under adaptivity: a normal test from standard errors that are "
-                "descriptions. The sequence's own are pvalues and conf_int."
-            )
+        if self.reference.name != "normal":
+            notes.append(f"Normal approximation; the terms' own law is {self.reference.name}.")
         return tuple(notes)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
@@ -365,6 +362,12 @@ class JointInference:
     def _joint_covariance(self, subject: str, hypothesis: LinearHypothesis) -> FloatArray:
         if self.covariance is not None:
             return self.covariance
+        if self.reference.name != "normal":
+            raise InvalidForLog(
+                subject,
+                f"its standard errors are descriptions: p-values and intervals follow {self.reference.name}",
+                ["pvalues and conf_int, with null= in fit"],
+            )
         if np.all(np.count_nonzero(hypothesis.matrix, axis=1) == 1) and len(hypothesis.labels) == 1:
             return np.diag(self.std_error**2)
         raise InvalidForLog(

@@ -320,11 +320,14 @@ class TestHypotheses:
     def test_naive_means_say_so(self) -> None:
         naive = ArmMeans(uniform_log()).fit("sample-mean")
         for test in (naive.wald_test("a = b, b = c"), naive.t_test("a = b")):
-            assert test.notes == ("Not valid under adaptivity: sample means.",)
-            assert test.notes[0] in str(test)
+            assert test.notes == (
+                "Not valid under adaptivity: sample means.",
+                "Normal approximation; the terms' own law is t.",
+            )
+            assert all(note in str(test) for note in test.notes)
         fixed = ArmMeans(designs.Uniform().run(BernoulliArms([0.4, 0.6]), 200, rng=0)).fit("sample-mean")
         for test in (fixed.wald_test("`0` = `1`"), fixed.t_test("`0` = `1`")):
-            assert test.notes == ()
+            assert test.notes == ("Normal approximation; the terms' own law is t.",)
 
     def test_corrections_and_sequences_say_so(self) -> None:
         log = designs.PrivateUCB(epsilon=0.05).run(BernoulliArms([0.4, 0.6]), 500, rng=0)
@@ -334,4 +337,7 @@ class TestHypotheses:
         assert note in str(means.wald_test("`1` = `0`"))
         contrast = Contrast(log, treatment=1, control=0).fit("sample-mean")
         assert "conf_int_corrected are." in str(contrast.t_test("`1 - 0` = 0"))
-        assert "Not valid at any time" in str(ConfidenceSequence(log).fit().t_test("`1` = 0"))
+        sequence = ConfidenceSequence(log).fit()
+        for test in (sequence.t_test, sequence.wald_test):
+            with pytest.raises(InvalidForLog, match="its standard errors are descriptions"):
+                test("`1` = 0")
