@@ -59,8 +59,8 @@ among them: {worst:.4f} ({where}; its standard error is {error:.4f}).
 Coverage of the budget method (number of intervals) by kind. The first bin and the others are known
 beforehand. *kept*, *dropped* and *estimate* select by the outcome: whether the arm stayed until the bin was
 halved or the trial ended, and whether the counts of the bin let there be an estimate. No method promises .95
-for those: an arm that was dropped by mistake is one whose sums were off, and a bin that lived long enough for
-an estimate is one whose sums were not.
+for those: an arm that was dropped by mistake is one whose sums were off, and where bins live long enough for
+an estimate is up to the sums as well.
 
 {kinds}
 

@@ -9,6 +9,8 @@ from scipy import stats
 import adaptinf as ai
 from adaptinf.designs.nonparametric import LDPBandit
 from adaptinf.inference.bin_means import BinMeans
+from adaptinf.inference.bin_means_sums import read_reports
+from adaptinf.inference.bin_means_tests import BudgetTest, coins
 from adaptinf.simulation.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
@@ -37,3 +39,21 @@ def test_under_the_published_calibration_every_pair_has_an_interval_and_they_cov
     fewest = stats.binom.ppf(1e-5, pairs, 0.95) - 0.005 * pairs
     most = stats.binom.ppf(1.0 - 1e-5, pairs, 0.95) + 0.005 * pairs if exact else pairs
     assert fewest <= hits <= most
+
+
+def test_coins_made_of_digits_are_as_good_as_fresh_ones() -> None:
+    """Mean 0, variance 1, and no correlation with the sums that they are added to."""
+    design = LDPBandit(epsilon=8.0, calibration="published", check_every=20)
+    drawn, sums = [], []
+    for log in design.logs(ARMS, 4_000, 30, rng=12):
+        known = read_reports(log)
+        coin = coins(known, 0)
+        drawn.append(coin)
+        sums.append(BudgetTest(known, np.zeros(coin.size)).statistic(np.full((coin.size, 1), 0.5))[:, 0])
+    coin, part = np.concatenate(drawn), np.concatenate(sums)
+    error = 4.5 / np.sqrt(coin.size)
+    assert coin.size > 2_000
+    assert abs(coin.mean()) < error
+    assert abs(coin.var() - 1.0) < error * np.sqrt(2.0)
+    assert abs(np.corrcoef(coin, part)[0, 1]) < error
+    assert np.unique(coin).size == coin.size
