@@ -30,7 +30,7 @@ PAGE = """\
 # Coverage and type I errors of the inference suite
 
 Command: `{command}`. Seed: {seed}. Date: {today}. {runs:,} replications a cell, nominal level 95%. Processor
-time: {minutes:.0f} minutes on one core.
+time of the studies: {minutes:.0f} minutes on one core.
 
 Means, designs and analyses were chosen once, before anything was measured. Two arms with 0/1 rewards and
 means .5/.5 (no signal), .5/.55 (low) and .5/.7 (high). Trial r of every cell is drawn from the same stream:
@@ -162,7 +162,7 @@ def verdict(frame: pd.DataFrame, why: str) -> str:
     if printed:
         lines += ["", "Asymptotic methods below .93 where no rule applies:", ""]
         lines += [f"- {line}" for line in printed]
-    return "\n".join([*lines, "", why] if why else lines)
+    return "\n".join([*lines, "", why.strip()] if why else lines)
 
 
 def betting(frame: pd.DataFrame) -> str:
