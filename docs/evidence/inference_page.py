@@ -29,8 +29,8 @@ WEALTH = "betting wealth"
 PAGE = """\
 # Coverage and type I errors of the inference suite
 
-Command: `{command}`. Seed: {seed}. Date: {today}. {runs:,} replications a cell, nominal level 95%. Processor
-time of the studies: {minutes:.0f} minutes on one core.
+Command: `{command}`. Seed: {seed}. Date: {today}. {runs:,} replications a cell,
+nominal level 95%. Processor time of the studies: {minutes:.0f} minutes on one core.
 
 Means, designs and analyses were chosen once, before anything was measured. Two arms with 0/1 rewards and
 means .5/.5 (no signal), .5/.55 (low) and .5/.7 (high). Trial r of every cell is drawn from the same stream:
