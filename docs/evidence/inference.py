@@ -78,8 +78,8 @@ Thompson, about half of that of sample means. Batched least squares takes both a
 have one variance. With means .5 and .7, and the worse arm in a tenth of the rounds, the variance of the
 difference is (.25/.1 + .21/.9) / (.214/.1 + .214/.9) = 1.15 times what is pooled: its 95% intervals cover
 .9325 in the limit too, and more rounds do not help. ALEE counts the sum of squared weights as its limit 1,
-and is conservative by that. Sequences and corrected means pay for holding at all rounds, or whatever the design
-did.
+and is conservative by that. Sequences and corrected means pay for holding at all rounds, or whatever the
+design did.
 """
 NOT_RUN = (
     "Intervals of betting sequences (by wealth only), and all sequences of arm means on scores.",
