@@ -17,7 +17,7 @@ from adaptinf.inference.estimates import sample_means, welch
 from adaptinf.inference.results import Estimand, LogFacts, Results
 from adaptinf.inference.sequence import ConfidenceSequence
 from adaptinf.inference.sequence_wealth import CAP, mixture_scale
-from adaptinf.inference.streams import impossible_rounds, streamed_means
+from adaptinf.inference.streams import streamed_means
 from adaptinf.inference.tails import normal_quantile, student_quantile
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
@@ -235,7 +235,7 @@ class Battery:
     def _weighted(self, log: AdaptiveLog, weights: str) -> np.ndarray:
         arrays = log.arrays
         assert arrays.propensities is not None
-        if np.any(impossible_rounds(arrays.propensities, CODES)):
+        if arrays.propensities.min() <= 0.0:
             return np.full((3, 4), np.nan)
         rounds = (arrays.action, arrays.reward, arrays.propensity, arrays.propensities, CODES)
         means = streamed_means(*rounds, weights=weights, decay=self.decay if weights == "two-point" else None)
@@ -275,7 +275,7 @@ class Battery:
     def _scored(self, log: AdaptiveLog) -> np.ndarray:
         arrays = log.arrays
         assert arrays.propensities is not None
-        if np.any(impossible_rounds(arrays.propensities, CODES)):
+        if arrays.propensities.min() <= 0.0:
             return np.full((2, 4), np.nan)
         found = np.zeros((2, 2))
         thresholds = np.array([math.log(2.0), 0.0]) - math.log(ALPHA)

@@ -71,7 +71,7 @@ def interrupted(tmp_path: Path, replications: int = 600) -> tuple[Path, dict]:
 
 def test_numbers_equal_a_literal_loop_over_logs():
     design = PrivateUCB(epsilon=1.0)
-    contrast = {"c": lambda log: Contrast(log, treatment=1, control=0).fit()}
+    contrast = {"c": lambda log: Contrast(log, treatment=1, control=0).fit("sample-mean")}
     kind = {"designs": {"private": design}, "environments": {"signal": ENV}, "analyses": contrast}
     table = study(**kind, horizons=[200], replications=150, rng=3, progress=False)
     estimates, limits, corrected, errors = [], [], [], []
