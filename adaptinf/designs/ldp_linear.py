@@ -8,12 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.base import Design
 from adaptinf.designs.ldp_linear_kernel import LDPLinearTables, ldp_linear_program
-from adaptinf.designs.nonparametric import cube_problems
+from adaptinf.designs.local import LocallyPrivate
 from adaptinf.designs.replications import Status
-from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignRecord
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments import Environment
@@ -30,7 +27,7 @@ _NOT_COVERED = "everything but the participant's own arm: it is the best one for
 
 
 @dataclass(frozen=True, kw_only=True)
-class LDPLinear(Design):
+class LDPLinear(LocallyPrivate):
     """Locally private generalised linear bandit: contexts in the unit cube, rewards in [0, 1], greedy arms.
 
     Parameters
@@ -131,12 +128,11 @@ class LDPLinear(Design):
     auxiliary: tuple[AuxiliaryLog, ...] = ()
 
     statuses: ClassVar[tuple[Status, ...]] = (Status("warm-up", False), Status("greedy", False))
-    min_arms: ClassVar[int] = 2
-    vectors: ClassVar[str] = "needed"
-    unit_rewards: ClassVar[bool] = True
+    report_sensitivity: ClassVar[float] = _SENSITIVITY
+    not_covered: ClassVar[str] = _NOT_COVERED
 
     def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems = super()._problems()
         problems += choice_problem("link", self.link, tuple(_RADII))
         constant: Any = self.intercept
         if not isinstance(constant, bool):
@@ -146,64 +142,7 @@ class LDPLinear(Design):
             problems += count_problem("warm_up, where it is given,", self.warm_up, low=0)
         if self.radius is not None:
             problems += number_problem("radius", self.radius, 0.0, _LARGEST_RADIUS, open_low=True)
-        given: Any = self.auxiliary
-        if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
-            problems.append("auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each")
         return problems
-
-    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
-        problems = super()._environment_problems(env, horizon) + cube_problems(env)
-        for number, part in enumerate(self.auxiliary, 1):
-            problems += [f"auxiliary log {number}: {told}" for told in part.mismatches(env)]
-        return problems
-
-    def record(self) -> DesignRecord:
-        """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""
-        given = super().record()
-        told = [{"n_rounds": part.log.n_rounds, "epsilon": part.epsilon} for part in self.auxiliary]
-        return DesignRecord(name=given.name, parameters={**given.parameters, "auxiliary": told})
-
-    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the reports promise.
-
-        Parameters
-        ----------
-        horizon : int
-            Participants of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            Unit record, model local, notion anticipating: everything but the participant's own arm.
-        """
-        self._refuse_sizes(horizon, n_arms)
-        return PrivacyGuarantee(
-            epsilon=float(self.epsilon),
-            unit="record",
-            model="local",
-            notion="anticipating",
-            reasons=(_NOT_COVERED,),
-        )
-
-    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What arms and reports promise for one participant's rewards, contexts being public.
-
-        Parameters
-        ----------
-        horizon : int
-            Participants of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            Half of epsilon: one gradient moves, by at most 1.
-        """
-        self._refuse_sizes(horizon, n_arms)
-        return PrivacyGuarantee(epsilon=float(self.epsilon) / _SENSITIVITY, model="local")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -8,20 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.base import Design
+from adaptinf.designs.local import LocallyPrivate
 from adaptinf.designs.nonparametric_kernel import LDPTables, ldp_program
 from adaptinf.designs.nonparametric_summary import released_rows
-from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignRecord
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
 from adaptinf.typing import FloatArray
 from adaptinf.validation.columns import label_array
 
-__all__ = ["LDPBandit", "cube_problems"]
+__all__ = ["LDPBandit"]
 
 _REPORT_SENSITIVITY = 4.0
 _WIDTH, _REFINEMENT = 8.0, 0.1
@@ -31,29 +28,8 @@ _NOT_COVERED = (
 )
 
 
-def cube_problems(env: Environment) -> list[str]:
-    """Why the contexts of an environment are not one point of the unit cube a round."""
-    if not env.dimension:
-        return []
-    tables = env.tables(1)
-    problems = []
-    if not tables.shared and env.n_arms > 1:
-        problems.append("all arms must have the same context vector in a round (shared=True)")
-    told = "those of the unit sphere do not" if tables.vector_law == SPHERE else ""
-    if tables.vector_law not in (SPHERE, ORTHANT, CUBE):
-        inside = ((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all(axis=1)
-        rows = np.flatnonzero(~inside)
-        told = f"{rows.size} rows do not, the first is row {rows[0]}" if rows.size else ""
-    if told:
-        problems.append(
-            f"contexts must lie in the cube [0, 1]^{env.dimension}, {told}: scale them by a UnitCube, "
-            "which is fixed beforehand"
-        )
-    return problems
-
-
 @dataclass(frozen=True, kw_only=True)
-class LDPBandit(Design):
+class LDPBandit(LocallyPrivate):
     """Locally private bandit on contexts in the unit cube, for rewards in [0, 1].
 
     Parameters
@@ -149,78 +125,20 @@ class LDPBandit(Design):
     max_bins: int = 1024
     auxiliary: tuple[AuxiliaryLog, ...] = ()
 
-    min_arms: ClassVar[int] = 2
-    vectors: ClassVar[str] = "needed"
-    unit_rewards: ClassVar[bool] = True
+    report_sensitivity: ClassVar[float] = _REPORT_SENSITIVITY
+    not_covered: ClassVar[str] = _NOT_COVERED
 
     def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems = super()._problems()
         problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
         problems += number_problem("width", self.width, 0.0, open_low=True)
         problems += number_problem("refinement", self.refinement, 0.0)
         problems += count_problem("check_every", self.check_every)
         problems += choice_problem("axis", self.axis, ("random", "first"))
         problems += count_problem("max_bins", self.max_bins)
-        given: Any = self.auxiliary
-        if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
-            problems.append("auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each")
         if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
             problems.append("width and refinement must be left out: the published radius has its own")
         return problems
-
-    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
-        problems = super()._environment_problems(env, horizon) + cube_problems(env)
-        for number, part in enumerate(self.auxiliary, 1):
-            problems += [f"auxiliary log {number}: {told}" for told in part.mismatches(env)]
-        return problems
-
-    def record(self) -> DesignRecord:
-        """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""
-        given = super().record()
-        told = [{"n_rounds": part.log.n_rounds, "epsilon": part.epsilon} for part in self.auxiliary]
-        return DesignRecord(name=given.name, parameters={**given.parameters, "auxiliary": told})
-
-    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the reports promise, whatever the calibration.
-
-        Parameters
-        ----------
-        horizon : int
-            Participants of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            Unit record, model local, notion anticipating: everything but the participant's own arm.
-        """
-        self._refuse_sizes(horizon, n_arms)
-        return PrivacyGuarantee(
-            epsilon=float(self.epsilon),
-            unit="record",
-            model="local",
-            notion="anticipating",
-            reasons=(_NOT_COVERED,),
-        )
-
-    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What arms and reports promise for one participant's rewards, contexts being public.
-
-        Parameters
-        ----------
-        horizon : int
-            Participants of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            A quarter of epsilon: only one of the noisy V moves, by at most 1.
-        """
-        self._refuse_sizes(horizon, n_arms)
-        return PrivacyGuarantee(epsilon=float(self.epsilon) / _REPORT_SENSITIVITY, model="local")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.nonparametric import cube_problems
+from adaptinf.designs.local import cube_problems
 from adaptinf.designs.nonparametric_abse_kernel import ABSETables, abse_program
 from adaptinf.parameters import number_problem
 from adaptinf.simulation.environments import Environment
