@@ -250,8 +250,10 @@ class TestDefaults:
         assert "propensities settle" not in notes(given)
         without = make_log("two batches", context=False)
         assert PolicyValue(without, "a").fit().weights == "stable-variance, non-contextual"
-        named = make_log("two batches", design=DesignRecord("Thompson", {}))
-        assert PolicyValue(named, sign).fit().weights == "stable-variance, non-contextual"
+        ours = make_log("two batches", design=DesignRecord("Thompson", {"batch_size": 10}))
+        assert PolicyValue(ours, sign).fit().weights == "stable-variance, non-contextual"
+        only_named = make_log("two batches", design=DesignRecord("Thompson", {}))
+        assert PolicyValue(only_named, sign).fit().weights == "uniform"
         wrapped = make_log("two batches", design=DesignRecord("Mixture", {"design": "LinUCB"}))
         assert PolicyValue(wrapped, sign).fit().weights == "uniform"
 
