@@ -50,14 +50,15 @@ def fingerprint(value: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def _tokens(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+def _tokens(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
         yield f"{type(value).__name__} {value!r}".encode()
         return
     if id(value) in seen:
-        yield f"again {seen[id(value)]}".encode()
+        yield f"again {seen[id(value)][0]}".encode()
         return
-    seen[id(value)] = len(seen)
+    # The value is kept, as the address of one that is gone may become another's.
+    seen[id(value)] = (len(seen), value)
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         yield f"array {value.dtype} {value.shape}".encode()
         yield np.ascontiguousarray(value).tobytes()
@@ -82,7 +83,7 @@ def _tokens(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield from _object_tokens(value, seen)
 
 
-def _object_tokens(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+def _object_tokens(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
     if isinstance(value, types.CodeType):
         yield value.co_code
         names = (value.co_names, value.co_varnames, value.co_freevars, value.co_argcount, value.co_flags)
@@ -106,7 +107,7 @@ def _object_tokens(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield from _tokens(_state(value), seen)
 
 
-def _function_tokens(function: types.FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
+def _function_tokens(function: types.FunctionType, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
     if _pinned(function):
         yield f"function {function.__module__}.{function.__qualname__}".encode()
         return
@@ -119,7 +120,7 @@ def _function_tokens(function: types.FunctionType, seen: dict[int, int]) -> Iter
             yield from _tokens(function.__globals__[name], seen)
 
 
-def _class_tokens(kind: type, seen: dict[int, int]) -> Iterator[bytes]:
+def _class_tokens(kind: type, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
     yield f"class {kind.__module__}.{kind.__qualname__}".encode()
     if not _pinned(kind):
         for name, member in sorted(vars(kind).items()):
