@@ -254,5 +254,8 @@ def _spread(
             _learn(stream, t, chosen, state)
         for j in range(size):
             influence = state[_PROPENSITY, j]
-            for k in range(size):
+            for k in range(j + 1):
                 covariance[j, k] += influence * state[_PROPENSITY, k]
+    for j in range(size):
+        for k in range(j):
+            covariance[k, j] = covariance[j, k]
