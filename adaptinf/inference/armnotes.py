@@ -44,6 +44,8 @@ def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction |
         notes = _equation_notes(log, fit)
     else:
         notes = _score_notes(log, fit)
+    if fit.choice.reason:
+        notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
     return (*notes, *_gaps(fit, test))
 
 

@@ -62,6 +62,7 @@ __all__ = ["CATE"]
 
 _ESTIMATORS = ("difference-in-means", "aipw", "released")
 _WEIGHTS = ("uniform", "sqrt")
+_ORDER = (("difference-in-means", False), ("difference-in-means", True), ("aipw", False), ("released", False))
 
 
 class CATE:
@@ -172,7 +173,7 @@ class CATE:
 
     def fit(
         self,
-        estimator: str = "difference-in-means",
+        estimator: str | None = None,
         *,
         pooled: bool = False,
         weights: str | None = None,
@@ -182,7 +183,9 @@ class CATE:
 
         Parameters
         ----------
-        estimator : {"difference-in-means", "aipw", "released"}
+        estimator : {"difference-in-means", "aipw", "released"}, optional
+            By default the first of these that the log supports, plain means over all rounds of constant
+            propensity (``pooled``) coming second: the first of ``recommend(log, "cate", by=...)``.
             Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
             rewards of 0 and 1 where an arm has few successes or failures; AIPW over all rounds in which both
             arms could be chosen, with a t whose degrees of freedom are the smaller arm's rewards minus 1; or
@@ -210,12 +213,34 @@ class CATE:
         InvalidForLog
             If the log does not support the estimator; it names the reason and what is valid.
         """
+        if estimator is None and (pooled or weights is not None):
+            estimator = "difference-in-means" if weights is None else "aipw"
         self._check_arguments(estimator, pooled, weights, null)
         try:
+            if estimator is None:
+                return self._default(float(null))
             return self._fit(estimator, pooled, weights, float(null))
         except InvalidForLog as error:
             ways = [way for way in error.alternatives if self._runs(way)]
             raise InvalidForLog(error.method, error.reason, ways) from None
+
+    def _default(self, null: float) -> GroupResults:
+        """The first estimator that the log supports, with the reason why the one before does not serve."""
+        refusals: list[InvalidForLog] = []
+        for estimator, pooled in _ORDER:
+            if self._marked is not None and (pooled or estimator == "released"):
+                continue
+            try:
+                result = self._fit(estimator, pooled, None, null)
+            except InvalidForLog as refusal:
+                refusals.append(refusal)
+                continue
+            if not refusals:
+                return result
+            why = f"{refusals[0].method} is not valid for this log, as {refusals[0].reason}"
+            note = f"Chosen as the first of recommend(log, 'cate', ...): {why}."
+            return replace(result, notes=(*result.notes, note))
+        raise refusals[0]
 
     def _runs(self, way: str) -> bool:
         """Whether what an error offers is advice on the data, or an estimator that the log supports."""
@@ -394,11 +419,11 @@ class CATE:
             private=private,
         )
 
-    def _check_arguments(self, estimator: str, pooled: bool, weights: str | None, null: Any) -> None:
+    def _check_arguments(self, estimator: str | None, pooled: bool, weights: str | None, null: Any) -> None:
         problems = text_problems(estimator=estimator, weights=weights) + flag_problem("pooled", pooled)
         if problems:
             raise ParameterError("CATE.fit", problems)
-        if estimator not in _ESTIMATORS:
+        if estimator is not None and estimator not in _ESTIMATORS:
             problems.append(f"estimator must be one of {', '.join(_ESTIMATORS)}, got {estimator!r}")
         if weights is not None and weights not in _WEIGHTS:
             problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,14 @@ class Choice:
         Weights of the scores of IPW and AIPW.
     decay : float or None
         Decay of the propensity floor, for two-point weights.
+    reason : str
+        Why it is the default; empty where it was asked for.
     """
 
     estimator: str
     weights: str | None = None
     decay: float | None = None
+    reason: str = field(default="", compare=False, repr=False)
 
 
 def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
@@ -140,9 +143,9 @@ def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Ch
     if first is None:
         raise _by_context(log, "an estimator of arm means", codes)
     weights = first.arguments.get("weights")
-    return Choice(
-        first.arguments["estimator"], weights, usable_decay(log) if weights == "two-point" else None
-    )
+    decay = usable_decay(log) if weights == "two-point" else None
+    reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
+    return Choice(first.arguments["estimator"], weights, decay, reason)
 
 
 def choose(

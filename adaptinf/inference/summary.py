@@ -286,6 +286,7 @@ def _facts(results: Results) -> list[list[str]]:
         ("Design:", facts.design or "unknown"),
         ("Guarantee:", _short_guarantee(facts.guarantee)),
     ]
+    needs_noise = facts.guarantee is not None and facts.guarantee.epsilon > 0.0
     right = [
         ("No. rounds:", str(facts.n_rounds)),
         ("Effective sample (min):", f"{np.nanmin(ess):.1f}" if np.any(np.isfinite(ess)) else "unknown"),
@@ -293,7 +294,7 @@ def _facts(results: Results) -> list[list[str]]:
             "Smallest propensity:",
             format_number(results.min_propensity) if results.min_propensity > 0 else "not used",
         ),
-        ("Noise backend:", facts.noise or ("none" if facts.guarantee is None else "unknown")),
+        ("Noise backend:", facts.noise or ("unknown" if needs_noise else "none")),
         ("Null:", f"{results.null:g}"),
     ]
     return [[*a, *b] for a, b in zip(left, right, strict=True)]

@@ -67,6 +67,14 @@ class TestDefault:
     def test_every_propensity(self) -> None:
         assert default_estimator(make_log()) == Choice("aipw", "sqrt", None)
 
+    def test_the_table_says_why(self) -> None:
+        log = make_log()
+        reason = recommend(log).best.verdict.reason
+        chosen = f"Chosen as the first of recommend(log): {reason}"
+        assert chosen in notes(ArmMeans(log).fit())
+        assert chosen in notes(Contrast(log, treatment="b", control="a").fit())
+        assert "Chosen as" not in notes(ArmMeans(log).fit("aipw", "sqrt"))
+
     @pytest.mark.parametrize("floor", [(1 / 3, 0.7), [1 / 3, 0.7]])
     def test_a_floor_of_known_decay(self, floor: Any) -> None:
         log = make_log(design=DesignRecord("Thompson", {"floor": floor}))

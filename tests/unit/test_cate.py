@@ -108,7 +108,7 @@ def test_propensities_that_vary_within_a_group_are_refused():
     frame = simple_frame()
     frame.loc[599, ["p_new", "p_old"]] = [0.4, 0.6]
     with pytest.raises(InvalidForLog, match=r"vary within site=\w,.*possible here: aipw"):
-        CATE(simple_log(frame), by="site").fit()
+        CATE(simple_log(frame), by="site").fit("difference-in-means")
     marked = CATE(simple_log(frame), by="site", rounds=np.full(600, True)).fit()
     assert any("valid only if a marked round draws its arm with fixed" in note for note in marked.notes)
 
@@ -120,7 +120,7 @@ def test_one_propensity_a_round_serves_as_well():
     assert_welch(CATE(log, by="site").fit(), frame)
     frame.loc[0, "p"] += 0.01
     with pytest.raises(InvalidForLog, match="vary within"):
-        CATE(simple_log(frame, propensities=False, propensity="p"), by="site").fit()
+        CATE(simple_log(frame, propensities=False, propensity="p"), by="site").fit("difference-in-means")
 
 
 def test_without_propensities_or_marks_nothing_is_known():
@@ -332,7 +332,11 @@ def test_aipw_with_more_arms_and_the_chosen_propensity_alone():
     with pytest.raises(InvalidForLog, match="aipw with uniform weights"):
         model.fit("aipw", weights="sqrt")
     with pytest.raises(InvalidForLog, match="vary within"):
-        model.fit()
+        model.fit("difference-in-means")
+    default = model.fit()
+    assert (default.estimator, default.weights) == ("aipw", "uniform")
+    np.testing.assert_array_equal(default.estimate, result.estimate)
+    assert "difference-in-means is not valid for this log, as the propensities vary" in default.notes[-1]
 
 
 def test_aipw_leaves_out_rounds_where_an_arm_was_impossible():

@@ -212,7 +212,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
     ("groups of single rounds", lambda: CATE(LOG, by="age"), ParameterError, "cut it into fewer"),
     (
         "group means although propensities move",
-        lambda: CATE(LOG, by="site").fit(),
+        lambda: CATE(LOG, by="site").fit("difference-in-means"),
         InvalidForLog,
         "plain means are biased.*possible here: aipw",
     ),
