@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Thompson"]
 
-_COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _ROWS = 1, 2, 3, 4, 5, 6
+_COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _ROWS = range(1, 8)
 _SCALAR_COLUMNS = 8
 
 
@@ -52,9 +52,18 @@ def _posterior_draw(tables: _Tables, state: FloatArray, arm: int, source: Any) -
 
 
 @kernel
+def _noise_variance(tables: _Tables, state: FloatArray, arm: int) -> float:
+    if tables.noise_variance > 0.0:
+        return tables.noise_variance
+    variance = state[_SQUARES, arm] / max(state[_COUNT, arm], 1.0)
+    return variance if variance > 0.0 else tables.prior_second
+
+
+@kernel
 def _normal_posterior(tables: _Tables, state: FloatArray, arm: int) -> tuple[float, float]:
-    precision = 1.0 / tables.prior_second + state[_COUNT, arm] / tables.noise_variance
-    mean = (tables.prior_first / tables.prior_second + state[_SUM, arm] / tables.noise_variance) / precision
+    noise_variance = _noise_variance(tables, state, arm)
+    precision = 1.0 / tables.prior_second + state[_COUNT, arm] / noise_variance
+    mean = (tables.prior_first / tables.prior_second + state[_SUM, arm] / noise_variance) / precision
     return mean, 1.0 / precision
 
 
@@ -128,11 +137,14 @@ def _update(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
     state[SCALARS, ROUND] += 1.0
-    state[_COUNT, arm] += 1.0
     if tables.beta_prior:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
     else:
+        if state[_COUNT, arm] > 0.0:
+            gap = reward - state[_SUM, arm] / state[_COUNT, arm]
+            state[_SQUARES, arm] += gap * gap * state[_COUNT, arm] / (state[_COUNT, arm] + 1.0)
         state[_SUM, arm] += reward
+    state[_COUNT, arm] += 1.0
 
 
 @kernel
@@ -154,11 +166,12 @@ class Thompson(Design):
     Parameters
     ----------
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), normal with known noise.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
     prior_parameters : (float, float)
         (successes, failures) of the Beta, or (mean, variance) of the normal; (1, 1) and (0, 1) by default.
-    noise_scale : float
-        Standard deviation of a normal reward.
+    noise_scale : float or None
+        Standard deviation of a normal reward; None for the one that each arm's rewards have so far (with
+        their number as the denominator), taken as known. While that is 0 the prior's stands in for it.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
@@ -196,7 +209,7 @@ class Thompson(Design):
 
     prior: str = "beta"
     prior_parameters: tuple[float, float] | None = None
-    noise_scale: float = 1.0
+    noise_scale: float | None = 1.0
     floor: float | tuple[float, float] | None = None
     initial_pulls: int = 0
     batch_size: int = 1
@@ -204,7 +217,8 @@ class Thompson(Design):
 
     def _problems(self) -> list[str]:
         problems = choice_problem("prior", self.prior, ("beta", "normal"))
-        problems += number_problem("noise_scale", self.noise_scale, 0.0, open_low=True)
+        if self.noise_scale is not None:
+            problems += number_problem("noise_scale", self.noise_scale, 0.0, open_low=True)
         problems += count_problem("batch_size", self.batch_size)
         problems += count_problem("draws", self.draws)
         problems += count_problem("initial_pulls", self.initial_pulls, low=0)
@@ -266,7 +280,7 @@ class Thompson(Design):
             beta_prior=beta_prior,
             prior_first=float(first),
             prior_second=float(second),
-            noise_variance=float(self.noise_scale) ** 2,
+            noise_variance=0.0 if self.noise_scale is None else float(self.noise_scale) ** 2,
             draws=int(self.draws),
             initial_pulls=int(self.initial_pulls),
             floor_scale=float(scale),

@@ -31,8 +31,8 @@ FIGURE = {
     "high signal": {"uniform": 0.812, "sqrt": 0.841, "two-point": 0.877, "sample mean": 0.882},
 }
 """90% intervals of the contrast at T = 1,000 in the paper, read off a plot: give or take .003."""
-READINGS = {"1/3": math.sqrt(1.0 / 3.0), "1": 1.0}
-"""Noise variance that Thompson sampling believes in: the rewards' own, or one. The paper does not say."""
+READINGS = {"1/3": (math.sqrt(1.0 / 3.0), 100), "1": (1.0, 100), "estimated": (None, 20)}
+"""Noise scale that Thompson sampling believes in, and posterior draws a round; the paper does not say."""
 CONTRASTS = ("arm 2 minus arm 1", "arm 2 minus arm 0")
 BLOCK = 64
 PAGE = """\
@@ -42,15 +42,19 @@ Command: `python docs/evidence/hadad.py{flags}`. Seed: {seed}. Date: {today}. {r
 {minutes:.1f} minutes on {jobs}.
 
 The setting of Hadad, Hirshberg, Zhan, Wager and Athey (2021): three arms, rewards uniform within 1 of the
-arm's mean; Thompson sampling with a normal prior N(0, 1), 5 initial rounds an arm on average, 100 draws a
-round, propensities at least t^-0.7 / 3. Means (1, 1, 1), (.9, 1, 1.1) and (.5, 1, 1.5). Intervals are normal,
-nominal 90%. The floor makes propensities at T = 1,000 as small as .0026, at 10,000 as small as .0005. The
-noise variance in Thompson's posterior is not stated in what the figures were read from: rows give both the
-rewards' own 1/3, and 1.
+arm's mean; Thompson sampling with a normal prior N(0, 1), 5 initial rounds an arm on average, propensities at
+least t^-0.7 / 3. Means (1, 1, 1), (.9, 1, 1.1) and (.5, 1, 1.5). Intervals are normal, nominal 90%. The floor
+makes propensities at T = 1,000 as small as .0026, at 10,000 as small as .0005.
+
+The noise variance in Thompson's posterior is not stated in what the figures were read from. Rows with 1/3, the
+rewards' own, and 1 draw 100 times a round from the posterior. Rows marked "estimated" follow the authors'
+published simulation code (repository gsbDBI/adaptive-confidence-intervals): the variance that the arm's
+rewards have so far, and 20 draws a round. There the first 15 rounds are dealt out in turn and logged as if
+drawn with probability 1/3; here they are drawn with that probability.
 
 The contrast is that of arm 2 minus arm 1, counted from 0 in the order of the means: the best arm minus the
-middle one. What the figures were read from leaves room for arm 2 minus arm 0, the best minus the worst: it
-was tried as well, and "What it shows" compares both readings with the plot.
+middle one. What the figures were read from leaves room for arm 2 minus arm 0, the best minus the worst, which
+that code keeps: it was tried as well, and "What it shows" compares both readings with the plot.
 
 ## Coverage of the contrast of arm 2 minus arm 1, the best and the middle arm
 
@@ -78,14 +82,17 @@ In brackets what the paper's plot shows at T = 1,000, give or take .003. Binomia
 
 
 def one_share(
-    means: tuple[float, ...], noise_scale: float, horizon: int, start: int, stop: int
+    means: tuple[float, ...], belief: tuple[float | None, int], horizon: int, start: int, stop: int
 ) -> np.ndarray:
     """Estimates and standard errors of some replications, shape (runs, estimators, 5, 2).
 
     The last two axes: arm 0 (worst), arm 2 (best), arm 1, arm 2 minus arm 1, arm 2 minus arm 0; estimate and
     standard error.
     """
-    design = Thompson(prior="normal", initial_pulls=5, floor=(1.0 / 3.0, DECAY), noise_scale=noise_scale)
+    noise_scale, draws = belief
+    design = Thompson(
+        prior="normal", initial_pulls=5, floor=(1.0 / 3.0, DECAY), noise_scale=noise_scale, draws=draws
+    )
     environment = UniformArms([m - 1.0 for m in means], [m + 1.0 for m in means])
     codes = np.arange(3)
     found = np.zeros((stop - start, len(ESTIMATORS), 5, 2))
@@ -111,12 +118,12 @@ def one_share(
 
 
 def replications(
-    means: tuple[float, ...], noise_scale: float, horizon: int, runs: int, jobs: int
+    means: tuple[float, ...], belief: tuple[float | None, int], horizon: int, runs: int, jobs: int
 ) -> np.ndarray:
     """All replications of one setting."""
     size = BLOCK * max(1, math.ceil(runs / (BLOCK * 8 * jobs)))
     shares = [(start, min(start + size, runs)) for start in range(0, runs, size)]
-    parts = Parallel(n_jobs=jobs)(delayed(one_share)(means, noise_scale, horizon, *share) for share in shares)
+    parts = Parallel(n_jobs=jobs)(delayed(one_share)(means, belief, horizon, *share) for share in shares)
     return np.concatenate(parts)
 
 

@@ -36,24 +36,28 @@ def renewals(horizon: int, initial: int, batch_size: int) -> list[int]:
 
 
 def normal_probabilities(
-    rewards: list[list[float]], mean: float, variance: float, noise: float
+    rewards: list[list[float]], mean: float, variance: float, noise: float | None
 ) -> np.ndarray:
-    """P(arm is best) of two arms with normal posteriors."""
+    """P(arm is best) of two arms with normal posteriors; without a noise scale each arm's own is taken."""
     posterior = []
     for values in rewards:
-        precision = 1 / variance + len(values) / noise**2
-        posterior.append(((mean / variance + sum(values) / noise**2) / precision, 1 / precision))
+        square = noise**2 if noise is not None else np.var(values) if len(values) > 1 else variance
+        precision = 1 / variance + len(values) / square
+        posterior.append(((mean / variance + sum(values) / square) / precision, 1 / precision))
     gap = (posterior[1][0] - posterior[0][0]) / math.sqrt(posterior[0][1] + posterior[1][1])
     return np.array([stats.norm.sf(gap), stats.norm.cdf(gap)])
 
 
 @pytest.mark.parametrize("floor", [None, 0.1, (0.5, 0.7), (1 / 2, 0.0)])
 @pytest.mark.parametrize(("initial_pulls", "batch_size"), [(0, 1), (5, 1), (0, 25), (3, 10)])
-def test_two_normal_arms_in_closed_form(floor: Any, initial_pulls: int, batch_size: int) -> None:
+@pytest.mark.parametrize("noise", [1.5, None])
+def test_two_normal_arms_in_closed_form(
+    floor: Any, initial_pulls: int, batch_size: int, noise: float | None
+) -> None:
     design = Thompson(
         prior="normal",
         prior_parameters=(0.2, 2.0),
-        noise_scale=1.5,
+        noise_scale=noise,
         floor=floor,
         initial_pulls=initial_pulls,
         batch_size=batch_size,
@@ -64,7 +68,7 @@ def test_two_normal_arms_in_closed_form(floor: Any, initial_pulls: int, batch_si
     expected, current = np.zeros((horizon, 2)), np.array([0.5, 0.5])
     for t in range(horizon):
         if t in renewals(horizon, initial, batch_size):
-            current = normal_probabilities(rewards, 0.2, 2.0, 1.5)
+            current = normal_probabilities(rewards, 0.2, 2.0, noise)
             current = lift(current, floor_at(floor, t + 1, 2)) if floor is not None else current
         expected[t] = current
         rewards[log.arrays.action[t]].append(log.arrays.reward[t])
