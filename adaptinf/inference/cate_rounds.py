@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.cate_notes import estimated_propensities
+from adaptinf.inference.labelled import by_round
 from adaptinf.inference.log_traits import is_adaptive
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -56,14 +58,18 @@ def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     Raises
     ------
     ParameterError
-        If there is no such column, or the values are not booleans, of another length, or all false.
+        If there is no such column, or the values are not booleans, of another length, or all false; if a
+        Series has an index other than 0, ..., T - 1.
     """
     if rounds is None:
         return None
     try:
-        values = np.asarray(log.column(rounds) if isinstance(rounds, str) else rounds)
+        given = log.column(rounds) if isinstance(rounds, str) else rounds
     except ParameterError as error:
         raise ParameterError("CATE", [f"rounds: {problem}" for problem in error.problems]) from None
+    values, problems = by_round("rounds", given, pd.RangeIndex(log.n_rounds))
+    if problems:
+        raise ParameterError("CATE", problems)
     problem = None
     if values.shape != (log.n_rounds,):
         problem = f"rounds must have one entry a round, shape ({log.n_rounds},), got shape {values.shape}"

@@ -10,14 +10,16 @@ element of a given matrix".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.labelled import by_arm
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -63,9 +65,9 @@ def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any,
         The log.
     codes : ndarray of int64, shape (k,)
         The arms of interest.
-    outcome : str, mapping of arm to str, array_like of shape (T, k), or None
-        A member of `OUTCOMES`, columns of the log that hold predictions, or the predictions. None for the
-        running mean.
+    outcome : str, mapping of arm to str, DataFrame or array_like of shape (T, k), or None
+        A member of `OUTCOMES`, columns of the log that hold predictions, or the predictions: a frame has a
+        column an arm. None for the running mean.
     ridge : float or None
         Penalty of the running ridge, fixed in advance; 1 by default.
 
@@ -117,7 +119,7 @@ def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any,
 
 _ALLOWED = (
     f"{' or '.join(map(repr, OUTCOMES))}, a mapping of every arm to a column of the log, or an array of "
-    "predictions, shape (rounds, arms)"
+    "predictions, shape (rounds, arms), or a frame of them with a column an arm"
 )
 
 
@@ -268,17 +270,20 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
         if missing:
             raise ParameterError(subject, [f"outcome has no column for arm {', '.join(missing)}"])
         known = set(map(str, log.frame.columns)) | set(log.columns)
-        unknown = [repr(outcome[label]) for label in labels if outcome[label] not in known]
+        named = [outcome[label] for label in labels]
+        if not all(isinstance(name, Hashable) for name in named):
+            raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
+        unknown = [repr(name) for name in named if name not in known]
         if unknown:
             raise ParameterError(
                 subject, [f"the log has no column {', '.join(unknown)}: name it in context= of the log"]
             )
-        outcome = np.column_stack([log.column(outcome[label]) for label in labels])
-    try:
-        values = np.asarray(outcome, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(subject, [f"outcome must be {_ALLOWED}"]) from None
-    problems = []
+        outcome = np.column_stack([log.column(name) for name in named])
+    values, problems = by_arm("outcome", outcome, labels, pd.RangeIndex(log.n_rounds))
+    if values is None and not problems:
+        problems.append(f"outcome must be {_ALLOWED}")
+    if values is None or problems:
+        raise ParameterError(subject, problems)
     if values.shape != (log.n_rounds, len(codes)):
         problems.append(f"outcome must have shape {(log.n_rounds, len(codes))}, got {values.shape}")
     elif not np.all(np.isfinite(values)):

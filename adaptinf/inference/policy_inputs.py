@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.labelled import by_arm
 from adaptinf.inference.snapshots import predict, probability_problems
-from adaptinf.parameters import number_array
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Policy", "check_support", "read_policies"]
 
+_LONGEST = 40
 _FORMS = (
-    "an arm, 'uniform', an array of shape (T, K) or (K,), a mapping from arms to columns, a callable of the "
-    "contexts, or a model with predict_proba"
+    "an arm, 'uniform', an array of shape (T, K) or (K,), a frame with a column an arm, a mapping from "
+    "arms to columns, a callable of the contexts, or a model with predict_proba"
 )
 
 
@@ -144,7 +145,15 @@ def _name(log: AdaptiveLog, policy: Any, position: int, count: int) -> str:
     own = getattr(policy, "__name__", None)
     if isinstance(own, str) and own.isidentifier():
         return own
+    if isinstance(policy, Mapping) and all(isinstance(one, (str, int, float)) for one in policy.values()):
+        written = "{" + ", ".join(f"{arm}: {_short(one)}" for arm, one in policy.items()) + "}"
+        if len(written) <= _LONGEST:
+            return written
     return "policy" if count == 1 else f"policy {position + 1}"
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _is_arm(log: AdaptiveLog, policy: Any) -> bool:
@@ -167,14 +176,13 @@ def _probabilities(
         return None, [f"{policy!r} is no arm of the log ({known}); a policy is {_FORMS}"]
     if isinstance(policy, Mapping):
         return _from_columns(log, policy, what)
-    if isinstance(policy, pd.DataFrame):
-        if set(policy.columns) != set(log.arms):
-            return None, [f"{what}: the columns of a frame must be the arms {list(log.arms)}"]
-        values = number_array(policy[list(log.arms)].to_numpy())
-    elif callable(policy) or hasattr(policy, "predict_proba"):
+    values: FloatArray | None
+    if callable(policy) or hasattr(policy, "predict_proba"):
         values = predict(subject, what, policy, log.frame[list(log.context)], log.arms)
     else:
-        values = number_array(policy)
+        values, problems = by_arm(what, policy, log.arms, pd.RangeIndex(log.n_rounds))
+        if problems:
+            return None, problems
     if values is not None and values.shape == (log.n_arms,):
         values = np.broadcast_to(values, shape)
     return values, probability_problems(what, values, shape, 0)
@@ -184,21 +192,21 @@ def _from_columns(
     log: AdaptiveLog, policy: Mapping[Any, Any], what: str
 ) -> tuple[FloatArray | None, list[str]]:
     """Probabilities from columns of the log, arrays or numbers by arm; arms left out are never taken."""
-    problems = [f"{what}: {arm!r} is no arm of the log" for arm in policy if arm not in log.arms]
-    values = np.zeros((log.n_rounds, log.n_arms))
+    if policy and not any(arm in log.arms for arm in policy):
+        known, keys = ", ".join(map(repr, log.arms)), ", ".join(map(repr, [*policy][:5]))
+        return None, [
+            f"{what}: its keys ({keys}) are no arms of the log ({known}); several policies go in a list, "
+            "with their labels in names="
+        ]
+    problems: list[str] = []
+    columns = dict(policy)
     for arm, source in policy.items():
-        if arm not in log.arms:
-            continue
-        if isinstance(source, str):
+        if isinstance(source, str) and arm in log.arms:
             try:
-                column = number_array(log.column(source))
+                columns[arm] = log.column(source)
             except (KeyError, ParameterError) as error:
                 problems.append(f"{what}: {error}")
-                continue
-        else:
-            column = number_array(source)
-        if column is None or column.shape not in ((), (log.n_rounds,)):
-            problems.append(f"{what}: the column of {arm!r} must be {log.n_rounds} numbers")
-        else:
-            values[:, log.arms.index(arm)] = column
-    return values, problems or probability_problems(what, values, values.shape, 0)
+                columns[arm] = 0.0
+    values, found = by_arm(what, columns, log.arms, pd.RangeIndex(log.n_rounds))
+    problems += found
+    return values, problems or probability_problems(what, values, (log.n_rounds, log.n_arms), 0)

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
+from adaptinf.inference.labelled import by_arm
 from adaptinf.inference.log_traits import constant_propensities, design_names
 from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray, IntArray
@@ -64,9 +66,10 @@ class PolicySnapshots:
         takes the log's own batches.
     policies : sequence, shape (B,)
         For each batch one of: a callable that takes a frame of n contexts (the log's context columns) and
-        returns an (n, K) array in the order of ``log.arms``; a fitted model with ``predict_proba``, whose
-        columns follow ``classes_`` where it has them; an array of shape (K,), for a batch that does not look
-        at contexts; an array of shape (T, K) with the batch's policy at the contexts of all T rounds.
+        returns an (n, K) array in the order of ``log.arms``, or a frame with a column an arm; a fitted model
+        with ``predict_proba``, whose columns follow ``classes_`` where it has them; an array of shape (K,),
+        or a Series indexed by the arms, for a batch that does not look at contexts; an array of shape (T, K),
+        or a frame, with the batch's policy at the contexts of all T rounds.
 
     Raises
     ------
@@ -264,16 +267,27 @@ def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any
     except Exception as error:
         problem = f"{name} failed on the contexts: {type(error).__name__}: {error}"
         raise ParameterError(subject, [problem]) from error
-    values = number_array(given)
     classes = getattr(policy, "classes_", None)
-    if not model or values is None or classes is None:
+    if model and classes is not None:
+        labels = np.asarray(classes).tolist()
+        if set(labels) != set(arms) or len(labels) != len(arms):
+            raise ParameterError(subject, [f"{name}: its classes_ {labels} are not the arms {list(arms)}"])
+        given = _by_class(given, labels, arms)
+    values, problems = by_arm(name, given, arms, contexts.index)
+    if problems:
+        raise ParameterError(subject, problems)
+    return values
+
+
+def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
+    """Label a model's columns by its classes, where it has not labelled them by the arms itself."""
+    if isinstance(given, pd.DataFrame) and set(given.columns) == set(arms):
+        return given
+    values = np.asarray(given)
+    if values.ndim != 2 or values.shape[1] != len(classes):
         return values
-    labels = np.asarray(classes).tolist()
-    if set(labels) != set(arms) or len(labels) != len(arms):
-        raise ParameterError(subject, [f"{name}: its classes_ {labels} are not the arms {list(arms)}"])
-    if values.ndim != 2 or values.shape[1] != len(labels):
-        return values
-    return values[:, [labels.index(arm) for arm in arms]]
+    index = given.index if isinstance(given, pd.DataFrame) else None
+    return pd.DataFrame(values, columns=classes, index=index)
 
 
 def probability_problems(name: str, values: FloatArray | None, shape: tuple[int, int], low: int) -> list[str]:
@@ -350,7 +364,10 @@ def _entry(log: AdaptiveLog, batch: int, policy: Any) -> Any:
     """Return a callable or model as it is, anything else as a checked array of shape (K,) or (T, K)."""
     if callable(policy) or hasattr(policy, "predict_proba"):
         return policy
-    values, name = number_array(policy), f"the policy of batch {batch}"
+    name = f"the policy of batch {batch}"
+    values, problems = by_arm(name, policy, log.arms, pd.RangeIndex(log.n_rounds))
+    if problems:
+        raise ParameterError("PolicySnapshots", problems)
     if values is not None and values.ndim == 1:
         problems = probability_problems(name, values[None, :], (1, log.n_arms), 0)
     else:

@@ -85,6 +85,22 @@ def test_marked_rounds_alone_are_used(how):
     assert_welch(model.fit(), frame[frame["coin"]])
 
 
+def test_a_series_of_rounds_must_be_in_the_order_of_the_log():
+    frame = simple_frame()
+    flag = pd.Series(np.arange(600) >= 100)
+    expected = CATE(simple_log(frame), by="site", rounds=flag.to_numpy()).fit()
+    np.testing.assert_array_equal(
+        CATE(simple_log(frame), by="site", rounds=flag).fit().estimate, expected.estimate
+    )
+    for wrong in (flag[::-1], flag.set_axis(np.arange(1, 601)), flag.set_axis([f"p{t}" for t in range(600)])):
+        with pytest.raises(
+            ParameterError, match=r"rounds: its index is not 0, ..., 599 in order.*plain array"
+        ):
+            CATE(simple_log(frame), by="site", rounds=wrong)
+        with pytest.raises(ParameterError, match="its index is not 0"):
+            CATE.from_formula("age", simple_log(frame.assign(age=1.0), context=["site", "age"]), rounds=wrong)
+
+
 def test_treatment_and_control_may_be_exchanged():
     log = simple_log(simple_frame())
     forward = CATE(log, by="site").fit()

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
@@ -217,6 +218,21 @@ class TestOwnPredictions:
             running_means(indicators(action, np.arange(3)), reward),
         ):
             assert np.isfinite(ArmMeans(log).fit(outcome=honest).estimate).all()
+
+    def test_frames_are_read_by_their_labels(self) -> None:
+        log = make_log()
+        guess = np.column_stack([log.arrays.context["x"] * s + 3.0 for s in (1.0, 2.0, 3.0)])
+        expected = ArmMeans(log).fit(outcome=guess).estimate
+        frame = pd.DataFrame(guess, columns=list("abc"))[list("cab")]
+        for given in (frame, pl.from_pandas(frame)):
+            np.testing.assert_array_equal(ArmMeans(log).fit(outcome=given).estimate, expected)
+        for wrong in (frame[["a", "b"]], frame.rename(columns={"c": "d"}), pl.from_pandas(frame[["a", "b"]])):
+            with pytest.raises(ParameterError, match="are not the arms"):
+                ArmMeans(log).fit(outcome=wrong)
+        with pytest.raises(ParameterError, match="its index is not 0"):
+            ArmMeans(log).fit(outcome=frame[::-1])
+        with pytest.raises(ParameterError, match="to the name of a column"):
+            ArmMeans(log).fit(outcome=dict.fromkeys("abc", guess[:, 0]))
 
     def test_wrong_shapes(self) -> None:
         log = make_log()

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
 from adaptinf.designs import EpsilonGreedy
-from adaptinf.errors import AdaptinfWarning
+from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.policy import PolicyContrast, PolicyValue
 from adaptinf.inference.results import Estimand
@@ -176,6 +177,51 @@ class TestPolicies:
         constant = PolicyValue(log, ["b", {"b": 1.0}, np.eye(3)[1]]).fit(weights="uniform").estimate
         np.testing.assert_allclose(constant, constant[0], rtol=1e-14)
 
+    def test_labels_count_wherever_there_are_any(self) -> None:
+        log = make_log()
+        matrix = sign(log.frame)
+        turned, order = matrix[:, [2, 0, 1]], ["c", "a", "b"]
+        forms = [
+            matrix,
+            pl.DataFrame(turned, schema=order),
+            lambda _: pd.DataFrame(turned, columns=order),
+            lambda _: pl.DataFrame(turned, schema=order),
+            lambda _: {"b": matrix[:, 1], "a": pd.Series(matrix[:, 0])},
+            Labelled(),
+        ]
+        values = PolicyValue(log, forms, names=[str(k) for k in range(len(forms))]).fit(weights="uniform")
+        np.testing.assert_allclose(values.estimate, values.estimate[0], rtol=1e-14)
+        shares = pd.Series({"c": 0.1, "b": 0.2, "a": 0.7})
+        constant = [shares, lambda _: shares, np.array([0.7, 0.2, 0.1]), {"a": 0.7, "b": 0.2, "c": 0.1}]
+        values = PolicyValue(log, constant, names=list("1234")).fit(weights="uniform")
+        np.testing.assert_allclose(values.estimate, values.estimate[-1], rtol=1e-14)
+
+    def test_numbers_as_labels_of_polars_columns(self) -> None:
+        log = AdaptiveLog.from_arrays(make_log().arrays, arms=(3, 1, 2))
+        table = pl.DataFrame({"1": [0.2] * HORIZON, "2": [0.1] * HORIZON, "3": [0.7] * HORIZON})
+        (policy,) = PolicyValue(log, table).policies
+        np.testing.assert_allclose(policy.probabilities[0], [0.7, 0.2, 0.1])
+
+    def test_labelled_snapshots(self) -> None:
+        log = make_log("contextual")
+        arms, other = list("abc"), list("cab")
+
+        def late(frame: pd.DataFrame) -> pd.DataFrame:
+            return pd.DataFrame(by_context(frame), frame.index, arms)[other]
+
+        turned = [pd.Series(np.full(3, 1 / 3), index=other), late]
+        by_label = PolicyValue(log, sign).fit(snapshots=PolicySnapshots([0, HALF], turned))
+        by_place = PolicyValue(log, sign).fit(snapshots=SNAPSHOTS)
+        np.testing.assert_array_equal(by_label.estimate, by_place.estimate)
+        wrong = [pd.Series(np.full(3, 1 / 3), index=list("abd")), *turned[1:]]
+        with pytest.raises(ParameterError, match="are not the arms"):
+            PolicyValue(log, sign).fit(snapshots=PolicySnapshots([0, HALF], wrong))
+
+    def test_names_of_mappings(self) -> None:
+        given = ["a", {"b": 1.0}, {"a": 0.25, "c": 0.75}, {"a": np.ones(HORIZON)}]
+        names = [policy.name for policy in PolicyValue(make_log(), given).policies]
+        assert names == ["a", "{b: 1}", "{a: 0.25, c: 0.75}", "policy 4"]
+
     def test_columns_of_the_log(self) -> None:
         rng = np.random.default_rng(0)
         share = rng.uniform(size=50)
@@ -225,6 +271,15 @@ class TestPolicies:
         )
         kept = PolicyValue(log, sign).fit(outcome=shifted, keep_scores=True, **options)
         np.testing.assert_allclose(kept.scores["scores"][:, 0], by_hand, rtol=1e-12)
+
+
+class Labelled:
+    """A model that labels its own columns, in another order than its classes."""
+
+    classes_ = np.array(["a", "b", "c"])
+
+    def predict_proba(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame(sign(frame)[:, [1, 2, 0]], columns=["b", "c", "a"])
 
 
 class Model:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -88,7 +89,23 @@ def changed(row: int, values: list[float]) -> np.ndarray:
         ({"a": [0.5, 0.5], "b": 0.5}, "the column of 'a' must be 60 numbers"),
         (["a", "a"], "two policies have the same name: a, a"),
         (Model(), r"classes_ \['a', 'z'\] are not the arms"),
-        (pd.DataFrame(MATRIX, columns=["a", "c"]), "columns of a frame must be the arms"),
+        (pd.DataFrame(MATRIX, columns=["a", "c"]), r"labels \['a', 'c'\] are not the arms \['a', 'b'\]"),
+        (pd.DataFrame(MATRIX, columns=["a", "a"]), "are not the arms"),
+        (
+            pd.DataFrame(MATRIX, columns=["a", "b"], index=range(HORIZON)[::-1]),
+            "sort it as the log is sorted",
+        ),
+        (pl.DataFrame(MATRIX, schema=["a", "c"]), "are not the arms"),
+        (pd.Series([0.5, 0.5], index=["a", "c"]), "are not the arms"),
+        (pd.Series([0.5, 0.5]), "are not the arms"),
+        (lambda frame: pd.DataFrame(late(frame), columns=["a", "c"]), "are not the arms"),
+        (lambda frame: pd.DataFrame(late(frame), list(frame.index)[::-1], ["a", "b"]), "its index is not 0"),
+        (lambda _: {"a": 0.5, "z": 0.5}, "'z' is no arm"),
+        (
+            {"a": pd.Series(MATRIX[:, 0], index=range(1, HORIZON + 1)), "b": 0.5},
+            "arm 'a': its index is not 0",
+        ),
+        ({"mine": "uniform", "always": "a"}, r"several policies go in a list, with their labels in names="),
     ],
 )
 def test_policies(policy: Any, message: str) -> None:
