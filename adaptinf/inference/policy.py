@@ -54,8 +54,8 @@ class PolicyValue:
         indexed by the arms, in any order; a mapping from arms to columns of the log, arrays of T
         probabilities or numbers (arms left out have probability 0); a callable that takes the frame
         of contexts and returns a (T, K) array, a frame or a mapping; a model with ``predict_proba``. A list
-        gives one term a policy, with their joint covariance. What has a row a round must be in the log's order: a pandas index other
-        than 0, ..., T - 1 is refused.
+        gives one term a policy, with their joint covariance. What has a row a round must be in the log's
+        order: a pandas index other than 0, ..., T - 1 is refused.
     names : sequence of str, optional
         Labels of the policies.
 
