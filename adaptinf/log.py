@@ -37,7 +37,8 @@ class AdaptiveLog(LogColumns):
         Of pandas or polars, with T rows in time order. It is not changed, and its index is ignored: rows are
         counted from 0.
     action : str
-        Column of the chosen arms: strings, whole numbers, booleans or finite numbers, of one type.
+        Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
+        same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused.
     reward : str
         Numeric column of finite rewards; booleans count as 0 and 1.
     propensity : str, optional
@@ -47,15 +48,18 @@ class AdaptiveLog(LogColumns):
         Column with the probability of each arm, chosen or not, in [0, 1]. Rows must sum to 1 within 1e-6, and
         the chosen arm's entry must equal `propensity` within a millionth of it. By default the columns named
         ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
-        nobody chose.
+        nobody chose. Columns of such names of which none is an arm's are refused, but for a single one beside
+        `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     batch : str, optional
-        Column of batches, each one stretch of rows; they are numbered from 0 in the log.
+        Column of batches, each one stretch of rows: labels, dates or times; they are numbered from 0 in the
+        log.
     unit : str, optional
         Column that says who took part.
     round : str, optional
-        Column of increasing round numbers or times (times with a zone become UTC); by default 1, ..., T.
+        Column of increasing round numbers, times or dates, also as ISO 8601 text (times with a zone become
+        UTC); by default 1, ..., T.
     phase : str, optional
         Column of strings, such as learning and estimation.
     randomised : str, optional
@@ -79,6 +83,10 @@ class AdaptiveLog(LogColumns):
         Number of rounds whose reward can change a later action; unknown by default.
     recommended : label, optional
         The arm that a best-arm design named.
+    context_free : bool, optional
+        Whether contexts had no part in the choice of arms, those in the log and any others. Say False where
+        they had one although the log does not have them. By default they may have had one where the log has
+        contexts and does not name a design that ignores them.
 
     Attributes
     ----------
@@ -88,7 +96,8 @@ class AdaptiveLog(LogColumns):
         All arms; ``arrays.action`` holds positions in it.
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
-    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, recommended
+    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+    recommended, context_free
         As above.
 
     Raises
@@ -127,6 +136,7 @@ class AdaptiveLog(LogColumns):
     noise: str | None
     adaptive_rounds: int | None
     recommended: Label | None
+    context_free: bool | None
 
     def __init__(
         self,
@@ -152,6 +162,7 @@ class AdaptiveLog(LogColumns):
         releases: pd.DataFrame | Mapping[str, Any] | None = None,
         adaptive_rounds: int | None = None,
         recommended: Any = None,
+        context_free: bool | None = None,
     ) -> None:
         checked = check_frame(
             frame,
@@ -178,6 +189,7 @@ class AdaptiveLog(LogColumns):
                 adaptive_rounds=adaptive_rounds,
                 recommended=recommended,
                 propensity_status=propensity_status,
+                context_free=context_free,
             ),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
@@ -201,6 +213,7 @@ class AdaptiveLog(LogColumns):
         releases: pd.DataFrame | Mapping[str, Any] | None = None,
         adaptive_rounds: int | None = None,
         recommended: Label | None = None,
+        context_free: bool | None = None,
     ) -> AdaptiveLog:
         """Log from arrays that are known to be right: nothing is checked and nothing is copied.
 
@@ -215,7 +228,7 @@ class AdaptiveLog(LogColumns):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        recommended : optional
+        recommended, context_free : optional
             As in the constructor, in their final types.
 
         Returns
@@ -243,6 +256,7 @@ class AdaptiveLog(LogColumns):
             adaptive_rounds=adaptive_rounds,
             recommended=recommended,
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
+            context_free=context_free,
         )
         log._fill(arrays, tuple(arms), tuple(phases), reward_range, metadata)
         return log
@@ -268,6 +282,7 @@ class AdaptiveLog(LogColumns):
         self.noise = metadata.noise
         self.adaptive_rounds = metadata.adaptive_rounds
         self.recommended = metadata.recommended
+        self.context_free = metadata.context_free
         self._releases = metadata.releases
         self._frame = self._names = self._rounds = self._units = None
 

@@ -34,6 +34,7 @@ __all__ = [
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     str: (r"(?s).*", str),
     int: (r"-?\d+", int),
@@ -120,6 +121,13 @@ def _columns_by_name(
     known = observed if declared is None else declared
     pairs: list[tuple[Label, Hashable]] = [(arm, free[str(arm)]) for arm in known if str(arm) in free]
     if not pairs:
+        if len(free) > ("propensity" in roles.single) and known:
+            found.add(
+                "unmatched-propensity-columns",
+                f"the columns {_listed(free.values())} are named like propensities, and none is that of an "
+                f"arm ({_listed(known)}); rename them after the arms, name them in propensities= (or "
+                "propensity=), or drop them",
+            )
         return ArmColumns()
     if declared is None:
         pairs += _unchosen_arms(observed, free, found)
@@ -210,8 +218,9 @@ def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: F
 
 
 def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
-    """Report arms whose labels are equal, or read the same, although their types differ."""
-    for alike in alike_labels([*arms, *labels.values]):
+    """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
+    every = [*arms, *labels.values]
+    for alike in alike_labels(every) or _mixed(every):
         keys = set(map(label_key, alike))
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
         message = (
@@ -222,6 +231,17 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> N
             found.add_rows("ambiguous-arm", message, member[labels.codes])
         else:
             found.add("ambiguous-arm", message)
+
+
+def _mixed(labels: Iterable[Label]) -> list[list[Label]]:
+    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
+    distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
+    flags = [label for label in distinct if isinstance(label, bool)]
+    if flags:
+        return [distinct] if len(flags) < len(distinct) else []
+    numbers = [label for label in distinct if not isinstance(label, str)]
+    numerals = [label for label in distinct if isinstance(label, str) and _NUMERAL.fullmatch(label)]
+    return [[*numbers, *numerals]] if numbers and numerals else []
 
 
 def check_propensity_rows(

@@ -34,6 +34,7 @@ class Metadata:
     adaptive_rounds: Any = None
     recommended: Any = None
     propensity_status: Any = None
+    context_free: Any = None
 
 
 def check_metadata(
@@ -55,6 +56,7 @@ def check_metadata(
         adaptive_rounds=_check_adaptive_rounds(given.adaptive_rounds, n_rounds, found),
         recommended=_check_recommended(given.recommended, arms, found),
         propensity_status=_check_status(given.propensity_status, has_propensity, found),
+        context_free=_check_truth("context_free", given.context_free, found),
     )
 
 
@@ -83,6 +85,13 @@ def _check_guarantee(name: str, given: object, found: Findings) -> PrivacyGuaran
         found.add("bad-guarantee", f"{name} has fields of the wrong type: {error}")
         return None
     return guarantee if known else None
+
+
+def _check_truth(name: str, given: object, found: Findings) -> bool | None:
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return None if given is None else bool(given)
+    found.add("bad-truth-value", f"{name} must be True, False or None, got {given!r}")
+    return None
 
 
 def _check_design(given: object, found: Findings) -> DesignRecord | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 from adaptinf.validation.columns import Column, Labels, as_float, label_array, read_labels
 from adaptinf.validation.findings import Findings
+from adaptinf.validation.times import ISO_EXAMPLES, read_times
 
 __all__ = [
     "check_batches",
@@ -97,10 +98,14 @@ def check_probabilities(column: Column, what: str, lowest: str, found: Findings)
 
 
 def check_rounds(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
-    """Round numbers or times; they must increase."""
+    """Round numbers or times, dates as ISO 8601 text included; they must increase."""
     what = f"round column {name!r}"
+    found.add_rows("missing-round", f"{what} has no value", column.missing)
+    if column.values.dtype.kind == "O":
+        column, bad = _read_dates(column, what, found)
+        if bad:
+            return None
     values, missing = column.values, column.missing
-    found.add_rows("missing-round", f"{what} has no value", missing)
     if values.dtype.kind not in "iufM":
         found.add("bad-round", f"{what} must hold numbers or times, not {column.dtype}")
         return None
@@ -115,7 +120,11 @@ def check_rounds(column: Column, name: object, found: Findings) -> NDArray[Any] 
     repeated[rows] = pd.Series(values[rows]).duplicated().to_numpy()
     backward[rows[1:]] = values[rows[1:]] < values[rows[:-1]]
     found.add_rows(
-        "duplicated-round", f"{what} repeats an earlier round; every row must be a round of its own", repeated
+        "duplicated-round",
+        f"{what} repeats an earlier round; every row must be a round of its own. If the rows are in the "
+        "order in which the arms were chosen, leave round= out; if arms of one value were chosen together, "
+        "before any of their rewards was known, give the column as batch=",
+        repeated,
     )
     found.add_rows(
         "unordered-round",
@@ -126,11 +135,16 @@ def check_rounds(column: Column, name: object, found: Findings) -> NDArray[Any] 
 
 
 def check_batches(column: Column, name: object, found: Findings) -> IntArray | None:
-    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows."""
+    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows. Times are labels too."""
     what = f"batch column {name!r}"
+    if column.values.dtype.kind == "O":
+        times, bad = read_times(column)
+        column = column if bad.any() or column.missing.all() else times
+    if column.values.dtype.kind == "M":
+        column = Column(column.values.view(np.int64), column.missing, column.dtype)
     labels = read_labels(column)
     found.add_rows("missing-batch", f"{what} has no value", labels.missing)
-    found.add_rows("bad-batch", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
     found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
     rows = np.flatnonzero(labels.codes >= 0)
     codes = labels.codes[rows]
@@ -214,6 +228,21 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
         labels.bad | _not_text(labels),
     )
     return _expand(labels)
+
+
+def _read_dates(column: Column, what: str, found: Findings) -> tuple[Column, bool]:
+    """A column of dates as text or objects as times, and whether it holds anything else."""
+    times, bad = read_times(column)
+    first = ", ".join(list(dict.fromkeys(f"{value!r:.40}" for value in column.values[bad][:100]))[:3])
+    message = (
+        f"{what} must hold numbers, times, or dates as ISO 8601 text such as {ISO_EXAMPLES} (all with a "
+        f"zone, or none), not {column.dtype} such as {first}"
+    )
+    if bad.any() and np.array_equal(bad, ~column.missing):
+        found.add("bad-round", message)
+    else:
+        found.add_rows("bad-round", message, bad)
+    return times, bool(bad.any())
 
 
 def _read_numbers(

@@ -517,6 +517,16 @@ def test_foreign_files_are_validated_like_frames(tmp_path: Path) -> None:
     ]
 
 
+def test_dates_of_a_csv_are_rounds(tmp_path: Path) -> None:
+    days = ["2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"]
+    FRAME.assign(when=days).to_csv(tmp_path / "trial.csv", index=False)
+    log = read_log(tmp_path / "trial.csv", action="arm", reward="y", round="when")
+    assert log.column("when").astype("M8[D]").astype(str).tolist() == days
+    for name in ("again.csv", "again.parquet"):
+        write(log, tmp_path / name)
+        assert read_log(tmp_path / name).equals(log)
+
+
 def test_repeated_columns_of_a_csv_are_not_renamed_away(tmp_path: Path) -> None:
     (tmp_path / "twice.csv").write_text("arm,y,y\na,1,0\nb,0,1\n")
     with pytest.raises(LogValidationError, match="several columns have the same name: 'y'"):

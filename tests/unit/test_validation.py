@@ -438,6 +438,107 @@ def test_a_number_is_not_the_string_that_shows_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("labels", "rows", "shown"),
+    [
+        ([0, "1", True, 0], (0, 1, 2, 3), "0, '1', True"),
+        ([2, True, False, 2], (0, 1, 2, 3), "2, True, False"),
+        (["a", False, "a", "b"], (0, 1, 2, 3), "'a', False, 'b'"),
+        ([0, "1", "x", 0], (0, 1, 3), "0, '1' cannot"),
+        ([0.5, " -2e3 ", "x", 0.5], (0, 1, 3), "0.5, ' -2e3 ' cannot"),
+    ],
+)
+def test_labels_of_types_that_are_easily_mixed_up(
+    labels: list[Any], rows: tuple[int, ...], shown: str
+) -> None:
+    frame = pd.DataFrame({"arm": pd.Series(labels, dtype=object), "y": 1.0})
+    with pytest.raises(LogValidationError, match="give arms labels of one type") as caught:
+        AdaptiveLog(frame, action="arm", reward="y")
+    assert [(problem.code, problem.rows) for problem in caught.value.problems] == [("ambiguous-arm", rows)]
+    assert shown in str(caught.value)
+    distinct = list(dict.fromkeys(labels))
+    with pytest.raises(LogValidationError, match="give arms labels of one type"):
+        AdaptiveLog(frame[:1], action="arm", reward="y", arms=distinct)
+
+
+def test_names_beside_numbers_are_labels() -> None:
+    frame = pd.DataFrame({"arm": pd.Series([3, "x", 0.5, "3a"], dtype=object), "y": 1.0})
+    assert AdaptiveLog(frame, action="arm", reward="y").arms == (3, "x", 0.5, "3a")
+
+
+def test_propensity_columns_of_which_none_is_an_arms() -> None:
+    frame = pd.DataFrame({"arm": ["a", "b"], "y": 1.0, "propensity_A": 0.5, "propensity_B": 0.5, "p": 0.5})
+    for options in ({}, {"propensity": "p"}, {"arms": ["a", "b", "c"]}):
+        with pytest.raises(LogValidationError) as caught:
+            AdaptiveLog(frame, action="arm", reward="y", **options)
+        (problem,) = caught.value.problems
+        assert problem.code == "unmatched-propensity-columns"
+        assert "'propensity_A', 'propensity_B'" in problem.message
+        assert "('a', 'b'" in problem.message
+    named = {"a": "propensity_A", "b": "propensity_B"}
+    assert AdaptiveLog(frame, action="arm", reward="y", propensities=named).arrays.propensities is not None
+    one = frame.drop(columns="propensity_B")
+    with pytest.raises(LogValidationError, match="none is that of an arm"):
+        AdaptiveLog(one, action="arm", reward="y")
+    assert AdaptiveLog(one, action="arm", reward="y", propensity="p").arrays.propensities is None
+
+
+DAYS = ["2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"]
+DATES = [datetime.date.fromisoformat(day) for day in DAYS]
+HOURS = [f"{day}T09:30:00+02:00" for day in DAYS]
+
+
+@pytest.mark.parametrize(
+    ("when", "first"),
+    [
+        (DAYS, "2024-02-28"),
+        (DATES, "2024-02-28"),
+        ([f"{day} 07:15" for day in DAYS], "2024-02-28T07:15"),
+        (HOURS, "2024-02-28T07:30"),
+        ([datetime.datetime.fromisoformat(hour) for hour in HOURS], "2024-02-28T07:30"),
+    ],
+)
+@pytest.mark.parametrize("polars", [False, True])
+def test_dates_as_rounds_and_batches(when: list[Any], first: str, polars: bool) -> None:
+    frame = (pl.DataFrame if polars else pd.DataFrame)({"arm": list("abab"), "y": [1.0] * 4, "when": when})
+    log = AdaptiveLog(frame, action="arm", reward="y", round="when")
+    assert log.column("t").dtype.kind == "M"
+    assert log.column("t")[0] == np.datetime64(first)
+    assert (np.diff(log.column("t")) == np.timedelta64(1, "D")).all()
+    batches = AdaptiveLog(frame, action="arm", reward="y", batch="when")
+    assert batches.arrays.batch.tolist() == [0, 1, 2, 3]
+    turned = frame[::-1]
+    for role, code in (("round", "unordered-round"), ("batch", "unordered-batch")):
+        with pytest.raises(LogValidationError) as caught:
+            AdaptiveLog(turned, action="arm", reward="y", **{role: "when"})
+        assert [problem.code for problem in caught.value.problems] == [code]
+
+
+def test_text_that_is_no_date() -> None:
+    frame = pd.DataFrame({"arm": list("abab"), "y": 1.0, "when": [DAYS[0], "01/03/2024", "2024-13-02", None]})
+    with pytest.raises(LogValidationError) as caught:
+        AdaptiveLog(frame, action="arm", reward="y", round="when")
+    assert [(p.code, p.rows) for p in caught.value.problems] == [
+        ("missing-round", (3,)),
+        ("bad-round", (1, 2)),
+    ]
+    assert "such as '01/03/2024', '2024-13-02' [rows 1, 2]" in str(caught.value)
+    zones = frame.assign(when=[*HOURS[:3], DAYS[3]])
+    with pytest.raises(LogValidationError, match=r"all with a zone, or none.*\[row 3\]"):
+        AdaptiveLog(zones, action="arm", reward="y", round="when")
+    both = AdaptiveLog(frame.assign(when=[*DATES[:2], *DAYS[2:]]), action="arm", reward="y", round="when")
+    assert both.column("t").astype("M8[D]").astype(str).tolist() == DAYS
+    labels = frame.assign(when=["wave 2", "wave 1", "wave 1", "2024-03-01"])
+    assert AdaptiveLog(labels, action="arm", reward="y", batch="when").arrays.batch.tolist() == [0, 1, 1, 2]
+
+
+def test_several_rows_of_a_day() -> None:
+    frame = pd.DataFrame({"arm": list("abab"), "y": 1.0, "when": [DAYS[0], DAYS[0], DAYS[1], DAYS[1]]})
+    with pytest.raises(LogValidationError, match=r"leave round= out.*give the column as batch="):
+        AdaptiveLog(frame, action="arm", reward="y", round="when")
+    assert AdaptiveLog(frame, action="arm", reward="y", batch="when").arrays.batch.tolist() == [0, 0, 1, 1]
+
+
 def test_derived_propensity_of_the_chosen_arm_must_be_positive() -> None:
     frame = pd.DataFrame(
         {"arm": [0, 1, 0], "y": 1.0, "propensity_0": [1, 1, 0.5], "propensity_1": [0, 0, 0.5]}
