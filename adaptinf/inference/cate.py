@@ -169,6 +169,9 @@ class CATE:
         """
         from adaptinf.inference.cate_projection import CATEProjection
 
+        if isinstance(log, str):
+            problem = "the formula comes first and the log second, as in CATE.from_formula('age', log)"
+            raise ParameterError("CATE.from_formula", [problem])
         return CATEProjection(formula, log, treatment=treatment, control=control, rounds=rounds)
 
     def fit(

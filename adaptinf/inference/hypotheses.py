@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import linalg, special
 
 from adaptinf.errors import ParameterError
@@ -140,8 +141,6 @@ class LinearTest:
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Frame with columns hypothesis, estimate, std_error, statistic, p_value, conf_low and conf_high."""
-        import pandas as pd
-
         limits = self.conf_int(alpha)
         return pd.DataFrame(
             {
@@ -169,9 +168,10 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
     subject : str
         What was called.
     restriction : str, sequence of str, mapping of term to number, array_like, or (array_like, array_like)
-        Equations such as ``"b - a = 0"`` or ``"a = b, b = c"`` (a name with spaces, or that is a number,
-        stands between backticks, as in "`1` - `0` = 0"); or a matrix of shape (q, k), or such a matrix with
-        its right-hand sides, shape (q,), which are 0 by default.
+        Equations such as ``"b - a = 0"`` or ``"a = b, b = c"`` (a name with spaces or signs, or that is a
+        number, stands between backticks, as in "`1` - `0` = 0" and "`sex=M` = `sex=F`"); or a matrix of
+        shape (q, k), or such a matrix with its right-hand sides, shape (q,), which are 0 by default. The
+        columns of a frame, and the index of a Series of coefficients, are the terms.
     terms : sequence of str
         The k terms.
 
@@ -330,9 +330,11 @@ def _is_strings(restriction: Any) -> bool:
 
 
 def _hint(terms: Sequence[str]) -> str:
+    quoted = [f"`{term}`" for term in terms if not _PLAIN_NAME.fullmatch(term)]
+    example = f", as in {' - '.join(quoted[:2])} = 0" if quoted else ""
     return (
-        f"; the terms are {', '.join(map(repr, terms))} (put a name that has spaces or is a number between "
-        "backticks)"
+        f"; the terms are {', '.join(map(repr, terms))} (a name that has spaces, '=' or other signs, or is a "
+        f"number, goes between backticks{example})"
     )
 
 
@@ -372,6 +374,13 @@ def _from_arrays(
     right: Any = 0.0
     if isinstance(restriction, tuple) and len(restriction) == 2 and np.ndim(restriction[0]) >= 1:
         restriction, right = restriction
+    if isinstance(restriction, pd.Series):
+        restriction = restriction.to_frame().T
+    if isinstance(restriction, pd.DataFrame):
+        if sorted(map(str, restriction.columns)) != sorted(terms):
+            problem = f"the columns of the restriction are not the terms{_hint(terms)}"
+            raise ParameterError(subject, [problem])
+        restriction = restriction.set_axis(restriction.columns.map(str), axis=1)[list(terms)]
     try:
         matrix = np.atleast_2d(np.asarray(restriction, dtype=np.float64))
         values = np.broadcast_to(np.asarray(right, dtype=np.float64), (len(matrix),)).copy()

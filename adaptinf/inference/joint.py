@@ -277,7 +277,7 @@ class JointInference:
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
             Such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand sides). A name with
-            spaces, or that is a number, stands between backticks.
+            spaces or signs, or that is a number, stands between backticks.
 
         Returns
         -------

@@ -619,6 +619,12 @@ def test_masks_that_mark_nothing_sensible_are_refused(rounds, problem):
         CATE(simple_log(simple_frame()), by="site", rounds=rounds)
 
 
+def test_a_formula_after_the_log():
+    log = simple_log(simple_frame())
+    with pytest.raises(ParameterError, match=r"formula comes first.*CATE.from_formula\('age', log\)"):
+        CATE.from_formula(log, "coin")
+
+
 def test_fit_lists_every_wrong_argument():
     model = CATE(simple_log(simple_frame()), by="site", rounds="coin")
     with pytest.raises(ParameterError) as error:

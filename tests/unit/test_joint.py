@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -55,6 +56,28 @@ def uniform_log(n_arms: int = 3, rounds: int = 600) -> AdaptiveLog:
         propensities=np.full((rounds, n_arms), 1 / n_arms),
     )
     return AdaptiveLog.from_arrays(arrays, arms=tuple("abcdefgh"[:n_arms]))
+
+
+class TestRestrictions:
+    TERMS = ("sex=M", "sex=F", "age")
+
+    def test_tables_of_coefficients_are_read_by_their_labels(self) -> None:
+        expected = linear_hypothesis("t_test", "b - 2 * a = 0.5", ["a", "b"])
+        row = pd.Series({"b": 1.0, "a": -2.0})
+        for given in (row, row.to_frame().T):
+            found = linear_hypothesis("t_test", (given, 0.5), ["a", "b"])
+            np.testing.assert_array_equal(found.matrix, expected.matrix)
+            np.testing.assert_array_equal(found.values, [0.5])
+        with pytest.raises(ParameterError, match="columns of the restriction are not the terms; "):
+            linear_hypothesis("t_test", row.rename({"b": "c"}), ["a", "b"])
+
+    @pytest.mark.parametrize("text", ["sex=M - sex=F", "sex=M = sex=F", "sex=M"])
+    def test_names_with_signs(self, text: str) -> None:
+        told = r"or is a number, goes between backticks, as in (`sex=M` - `sex=F` = 0)\)"
+        with pytest.raises(ParameterError, match=told) as caught:
+            linear_hypothesis("t_test", text, self.TERMS)
+        advice = str(caught.value).partition("as in ")[2].rstrip(")")
+        np.testing.assert_array_equal(linear_hypothesis("t_test", advice, self.TERMS).matrix, [[1, -1, 0]])
 
 
 class TestSimultaneous:
