@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
@@ -22,6 +23,7 @@ from adaptinf.inference.maxinfo_domain import (
     bound_problems,
     check,
     interval_problems,
+    level_problems,
     log_of_level,
     pvalue_problems,
 )
@@ -111,7 +113,7 @@ def correct_pvalues(
     epsilon : float
         Pure reward-level privacy of the collection.
     n : int
-        Number of rounds whose reward can change a later action, given the actions.
+        Number of rounds whose reward can change a later action, given the actions; at least 1.
     beta : float or "optimal"
         Failure probability in [0, 1); ``"optimal"`` minimises each corrected p-value over beta.
     bound : {"max-information", "moment"}
@@ -119,7 +121,7 @@ def correct_pvalues(
 
     Returns
     -------
-    ndarray
+    ndarray, or Series where ``p`` is one
         Shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. All ones (and a warning) where the
         correction is vacuous at alpha = 0.05.
 
@@ -154,16 +156,16 @@ def correct_pvalues(
     """
     values = np.asarray(p, dtype=np.float64)
     problems = bound_problems(bound, beta) + pvalue_problems("p", values, 0.0, 1.0)
-    check("correct_pvalues", epsilon, n, problems)
+    check("correct_pvalues", epsilon, n, problems, least=1)
     if _usual_level(epsilon, n, beta, bound) < _LOG_SMALLEST_DOUBLE:
         warnings.warn(
             f"no correction possible at epsilon = {epsilon:g} and n = {int(n)}: every corrected p-value is 1",
             VacuousCorrectionWarning,
             stacklevel=2,
         )
-        return np.where(np.isnan(values), np.nan, 1.0)[()]
+        return _labelled(p, np.where(np.isnan(values), np.nan, 1.0))
     if beta == "optimal" and epsilon * n == 0.0:
-        return values.copy()[()]
+        return _labelled(p, values.copy())
     with np.errstate(divide="ignore"):
         log_p = np.log(values)
     if beta == "optimal":
@@ -172,7 +174,14 @@ def correct_pvalues(
         inflated = np.exp(np.minimum(0.0, information(epsilon, n, beta) + log_p))
         corrected = np.minimum(1.0, inflated + beta)
     # The way through logarithms may lose the last bits; a corrected p-value is never the smaller one.
-    return np.maximum(corrected, values)[()]
+    return _labelled(p, np.maximum(corrected, values))
+
+
+def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
+    """Values with the index of what was given, where that is a Series."""
+    if isinstance(given, pd.Series):
+        return cast("FloatArray", pd.Series(values, index=given.index, name=given.name))
+    return values[()]
 
 
 def log_correct_pvalues(
@@ -189,7 +198,7 @@ def log_correct_pvalues(
 
     Returns
     -------
-    ndarray
+    ndarray, or Series where ``log_p`` is one
         Shape of ``log_p``, between ``log_p`` and 0.
 
     Raises
@@ -205,7 +214,7 @@ def log_correct_pvalues(
     values = np.asarray(log_p, dtype=np.float64)
     problems = bound_problems(bound, "optimal") + pvalue_problems("log_p", values, -math.inf, 0.0)
     check("log_correct_pvalues", epsilon, n, problems)
-    return log_corrected(values, epsilon, n, bound)[()]
+    return _labelled(log_p, log_corrected(values, epsilon, n, bound))
 
 
 def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max-information") -> float:
@@ -214,7 +223,7 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     Parameters
     ----------
     alpha : float
-        Level that is wanted, in [0, 1).
+        Level that is wanted (not the confidence level), in [0, 0.5).
     epsilon, n, bound
         As in `correct_pvalues`.
 
@@ -236,8 +245,8 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     >>> round(corrected_level(0.05, epsilon=0.1, n=1000), 8)
     1.69e-06
     """
-    problems = bound_problems(bound, "optimal") + interval_problems("alpha", alpha, closed=False)
-    check("corrected_level", epsilon, n, problems)
+    problems = bound_problems(bound, "optimal") + level_problems(alpha)
+    check("corrected_level", epsilon, n, problems, least=1)
     if alpha == 0.0 or epsilon * n == 0.0:
         return float(alpha)
     return min(alpha, math.exp(log_level(math.log(alpha), epsilon, n, bound)[0]))

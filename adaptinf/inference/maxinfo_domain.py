@@ -10,16 +10,23 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
-__all__ = ["bound_problems", "check", "interval_problems", "log_of_level", "pvalue_problems"]
+__all__ = [
+    "bound_problems",
+    "check",
+    "interval_problems",
+    "level_problems",
+    "log_of_level",
+    "pvalue_problems",
+]
 
 
-def check(subject: str, epsilon: float, n: float, problems: list[str]) -> None:
+def check(subject: str, epsilon: float, n: float, problems: list[str], least: int = 0) -> None:
     """Raise a `ParameterError` for a bad epsilon or n, and for the problems that the caller found."""
     found = []
     if not _is_number(epsilon) or not 0.0 <= epsilon < math.inf:
         found.append(f"epsilon must be a finite number, 0 or more, got {epsilon!r}")
-    if not _is_number(n) or not 0 <= n < math.inf or n != int(n):
-        found.append(f"n must be a whole number of rounds, 0 or more, got {n!r}")
+    if not _is_number(n) or not least <= n < math.inf or n != int(n):
+        found.append(f"n must be a whole number of rounds, {least} or more, got {n!r}")
     if found or problems:
         raise ParameterError(subject, found + problems)
 
@@ -29,6 +36,13 @@ def log_of_level(subject: str, alpha: float) -> float:
     if not _is_number(alpha) or not 0.0 < alpha < 1.0:
         raise ParameterError(subject, [f"alpha must be strictly between 0 and 1, got {alpha!r}"])
     return math.log(alpha)
+
+
+def level_problems(alpha: float) -> list[str]:
+    """Problem of a level outside [0, 0.5), such as a confidence level."""
+    if _is_number(alpha) and 0.0 <= alpha < 0.5:
+        return []
+    return [f"alpha must be between 0 and 0.5 (0.05 for what counts as significant at 5%), got {alpha!r}"]
 
 
 def interval_problems(name: str, value: float, *, closed: bool) -> list[str]:

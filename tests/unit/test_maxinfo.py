@@ -61,7 +61,7 @@ def test_levels_that_a_nominal_five_percent_needs() -> None:
     assert at_one_hundredth == pytest.approx(4.76e-3, abs=5e-6)
 
 
-@pytest.mark.parametrize(("epsilon", "n"), [(0.0, 1000), (1.0, 0)])
+@pytest.mark.parametrize(("epsilon", "n"), [(0.0, 1000), (0.0, 1)])
 @pytest.mark.parametrize("bound", ["max-information", "moment"])
 def test_nothing_to_correct_without_adaptivity(epsilon: float, n: int, bound: str) -> None:
     p = np.array([0.0, 1e-300, 0.03, 1.0, np.nan])
@@ -85,7 +85,10 @@ def test_shape_is_kept() -> None:
     assert correct_pvalues([], epsilon=0.1, n=100).shape == (0,)
     assert isinstance(correct_pvalues(1e-4, epsilon=0.1, n=100), float)
     one = correct_pvalues(1e-4, epsilon=0.1, n=100)
-    np.testing.assert_array_equal(correct_pvalues(pd.Series([1e-4]), epsilon=0.1, n=100), [one])
+    series = pd.Series([1e-4, 0.5], index=["b", "a"], name="p")
+    expected = pd.Series([one, 1.0], index=["b", "a"], name="p")
+    pd.testing.assert_series_equal(correct_pvalues(series, epsilon=0.1, n=100), expected)
+    pd.testing.assert_series_equal(np.exp(log_correct_pvalues(np.log(series), epsilon=0.1, n=100)), expected)
 
 
 def test_fixed_beta_is_the_formula() -> None:
@@ -168,6 +171,16 @@ def test_n_must_count_rounds(n: int) -> None:
         max_information(0.1, n, 0.1)
 
 
+def test_a_correction_for_no_rounds_is_a_mistake() -> None:
+    for call in (
+        lambda: correct_pvalues(0.1, epsilon=0.1, n=0),
+        lambda: corrected_level(0.05, epsilon=0.1, n=0),
+    ):
+        with pytest.raises(ParameterError, match="n must be a whole number of rounds, 1 or more, got 0"):
+            call()
+    assert max_information(0.1, 0, 0.1) == 0.0
+
+
 def test_ranges_of_the_other_arguments() -> None:
     with pytest.raises(ParameterError, match="beta must be in"):
         max_information(0.1, 10, 1.1)
@@ -177,8 +190,8 @@ def test_ranges_of_the_other_arguments() -> None:
         correct_pvalues(0.1, epsilon=0.1, n=10, beta=0.01, bound="moment")
     with pytest.raises(ParameterError, match=r"log_p must lie in \[-inf, 0\]"):
         log_correct_pvalues([0.1, -1.0], epsilon=0.1, n=10)
-    for alpha in (1.0, -0.1, math.nan):
-        with pytest.raises(ParameterError, match=r"alpha must be in \[0, 1\)"):
+    for alpha in (1.0, 0.95, 0.5, -0.1, math.nan, True):
+        with pytest.raises(ParameterError, match=r"alpha must be between 0 and 0\.5"):
             corrected_level(alpha, epsilon=0.1, n=10)
     for log_alpha in (0.0, math.nan):
         with pytest.raises(ParameterError, match="log_alpha must be below 0"):
