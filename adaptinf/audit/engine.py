@@ -280,6 +280,16 @@ class _Terms:
         )
 
 
+def _limits(result: Results, log_alpha: float) -> FloatArray:
+    """Intervals, shape (k, 2); (inf, -inf) where a test leaves no value, which is a miss and no gap."""
+    limits = result.reference.interval(log_alpha)
+    none = np.isfinite(result.estimate) & np.isnan(limits).all(axis=1)
+    if none.any():
+        none &= ~np.isnan(result.reference.log_pvalues(float(result.null)))
+        limits = np.where(none[:, None], (np.inf, -np.inf), limits)
+    return limits
+
+
 class _Block:
     """Numbers of the runs of one block."""
 
@@ -304,7 +314,7 @@ class _Block:
         row = values[len(runs)]
         row[:, _ESTIMATE] = result.estimate
         row[:, _SE] = result.std_error
-        row[:, _LOW:] = result.reference.interval(log_alpha)
+        row[:, _LOW:] = _limits(result, log_alpha)
         runs.append(run)
 
     def refuse(self, analysis: str, reason: str) -> None:

@@ -93,7 +93,7 @@ def add_runs(
     keys : iterable of Key
         The terms.
     estimate, low, high, std_error : ndarray of shape (runs, terms)
-        Numbers of each run; NaN where there is none.
+        Numbers of each run; NaN where there is none. Limits of (inf, -inf) are an empty set.
     """
     for column, key in enumerate(keys):
         errors = None if std_error is None else std_error[:, column]
@@ -113,13 +113,14 @@ def _parts(
     if error.size == 0:
         return parts
     parts[_COVERED] = ((low <= key.truth) & (key.truth <= high)).sum()
-    parts[_BELOW] = (high < key.truth).sum()
-    parts[_ABOVE] = (low > key.truth).sum()
+    some = low <= high  # an empty set misses the truth, on neither side
+    parts[_BELOW] = (some & (high < key.truth)).sum()
+    parts[_ABOVE] = (some & (low > key.truth)).sum()
     if key.null is not None:
         parts[_REJECTED] = ((high < key.null) | (low > key.null)).sum()
     parts[_ERROR] = error.sum()
     parts[_SPREAD] = np.square(error - parts[_ERROR] / error.size).sum()
-    parts[_WIDTH] = (high - low).sum()
+    parts[_WIDTH] = (high - low)[some].sum()
     if std_error is not None:
         sizes = std_error[known]
         sizes = sizes[np.isfinite(sizes)]

@@ -69,7 +69,8 @@ def read_adam(
     value : str
         Column of the outcome.
     covariates : sequence of str
-        Baseline columns of ADSL to keep as contexts.
+        Baseline columns of ADSL to keep as contexts. Columns by which propensities are looked up are kept in
+        any case, the stage excepted: estimators must know what moved the propensities.
     batch : str, optional
         Column of ADSL with the stage of the trial; the stages must follow each other in `order`.
     **options
@@ -160,12 +161,14 @@ def read_adam(
         treatment=subjects[chosen], outcome=rewards.loc[subjects[_SUBJECT]].to_numpy()
     )
     probabilities, columns = _propensities(subjects, chosen, propensity)
+    strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
+    rounds = rounds.assign(**{name: subjects[name] for name in strata})
     return AdaptiveLog(
         pd.concat([rounds, probabilities], axis=1),
         action="treatment",
         reward="outcome",
         unit=_SUBJECT,
-        context=list(covariates),
+        context=[*covariates, *strata],
         batch=batch,
         **columns,
         **options,
@@ -277,6 +280,12 @@ def _propensities(
         raise ParameterError("read_adam", [f"propensity has no column for {', '.join(map(str, unknown))}"])
     table = table.set_axis([f"probability of {arm}" for arm in arms], axis=1)
     return table, {"propensities": {arm: f"probability of {arm}" for arm in arms}}
+
+
+def _strata(subjects: pd.DataFrame, propensity: Any) -> list[str]:
+    """Columns of ADSL by which a table of propensities is looked up."""
+    table = isinstance(propensity, pd.DataFrame)
+    return [str(column) for column in propensity if column in subjects] if table else []
 
 
 def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> pd.DataFrame:

@@ -66,6 +66,10 @@ def read_dsjson(
     counted from 1), their probabilities in the same order (``p``), and the one that was played first. A line
     that holds a late outcome without a decision is refused: join outcomes to their decisions beforehand.
 
+    A policy may have looked at features that are no contexts of the log: lists, those that some events lack
+    or that `context` leaves out, and those of actions. Where such features change from event to event the
+    log has ``context_free=False``, so that no estimator takes the arms' rounds to be comparable mixes.
+
     ``pdrop``, the probability with which a client left out events, must be the same throughout: thinning that
     is unrelated to the outcome and constant leaves every estimate valid, other thinning does not.
 
@@ -120,6 +124,7 @@ def read_dsjson(
         context=kept,
         arms=names,
         reward_range=reward_range,
+        context_free=False if _hides_features(events, set(kept)) else None,
     )
 
 
@@ -237,6 +242,24 @@ def _shared(features: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield from _shared(value, f"{prefix}{name}.")
         elif isinstance(value, bool | int | float | str):
             yield f"{prefix}{name}", value
+
+
+def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
+    """Whether anything that the policy may have seen, and the log does not have, changes between events."""
+    first = json.dumps(_hidden(events[0]["c"], kept), sort_keys=True)
+    return any(json.dumps(_hidden(event["c"], kept), sort_keys=True) != first for event in events)
+
+
+def _hidden(features: Mapping[str, Any], kept: set[str], prefix: str = "") -> dict[str, Any]:
+    left: dict[str, Any] = {}
+    for name, value in features.items():
+        if name == "_multi":
+            left[name] = sorted(json.dumps(action, sort_keys=True) for action in value)
+        elif isinstance(value, dict):
+            left[name] = _hidden(value, kept, f"{prefix}{name}.")
+        elif f"{prefix}{name}" not in kept:
+            left[name] = value
+    return left
 
 
 def _kept(shared: pd.DataFrame, context: Iterable[str] | None) -> list[str]:

@@ -89,7 +89,7 @@ def arm_verdicts(
     list of Verdict
         In order of rank.
     """
-    names = " over ".join(design_names(log))
+    names = " over ".join(design_names(log)) or "the design, as the log says,"
     refusal = (
         f"{names} assigns arms by context, so that the arms' rounds are different mixes of contexts, whose "
         "means cannot be compared"
@@ -249,6 +249,8 @@ def context_names(log: AdaptiveLog, most: int = 5) -> str:
     most : int
         How many to name.
     """
+    if not log.context:
+        return "contexts that the log does not have"
     return ", ".join(log.context[:most]) + (", ..." if len(log.context) > most else "")
 
 

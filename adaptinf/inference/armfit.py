@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 __all__ = [
+    "FEW_REWARDS",
     "TINY_PROPENSITY",
     "ArmFit",
     "check_test",
@@ -45,6 +46,9 @@ __all__ = [
 
 TINY_PROPENSITY = 1e-4
 """Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
+
+FEW_REWARDS = 10.0
+"""Effective sample size below which a note doubts normal intervals."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +100,11 @@ class ArmFit:
         pair = [first, second]
         if np.any(self.pulls[pair] == 0):
             return math.nan, math.nan, math.nan
+        spread = self.covariance[np.ix_(pair, pair)]
         contrast = np.array([1.0, -1.0])
-        variance = float(contrast @ self.covariance[np.ix_(pair, pair)] @ contrast)
-        size = math.sqrt(variance) if variance >= 0.0 else 0.0 if math.isfinite(variance) else math.nan
+        variance = float(contrast @ spread @ contrast)
+        # An arm whose rewards never varied says nothing of how far its mean may be from them.
+        size = math.sqrt(max(variance, 0.0)) if np.all(np.diag(spread) > 0.0) else math.nan
         freedom = float(self.pulls[pair].min() - 1.0)
         return float(self.estimate[first] - self.estimate[second]), size, freedom
 
@@ -186,12 +192,13 @@ def _fit_scores(log: AdaptiveLog, codes: IntArray, choice: Choice, outcome: Outc
         model = Outcome.running_mean() if outcome is None else outcome
     means = score_estimates(log, codes, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
+    once = np.where(means.pulls > 1, 0.0, np.nan)  # the spread of one reward is unknown
     return ArmFit(
         choice=choice,
         naive=False,
         labels=_labels(log, codes),
         estimate=means.estimate + never,
-        covariance=means.covariance + never[:, None] + never[None, :],
+        covariance=means.covariance + once[:, None] + once[None, :],
         pulls=means.pulls,
         successes=means.successes,
         ess=means.ess,

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.arm_rules import context_may_move, context_names
-from adaptinf.inference.armfit import TINY_PROPENSITY, ArmFit
+from adaptinf.inference.armfit import FEW_REWARDS, TINY_PROPENSITY, ArmFit
 from adaptinf.inference.choice import is_adaptive
+from adaptinf.inference.log_traits import varying_propensities
 from adaptinf.inference.maxinfo import Correction, why_not
+from adaptinf.inference.mean_rules import SHORT_RUNS
 from adaptinf.inference.small_samples import FEW_EVENTS
+from adaptinf.inference.snapshots import is_context_free
+from adaptinf.inference.stable_designs import stability_of
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -63,15 +67,26 @@ def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
         )
     if log.context:
         notes.append("The log has contexts: the estimate is of the arm's mean only if they had no part.")
+    elif log.arrays.propensity is not None and varying_propensities(log):
+        notes.append(
+            "The log's propensities move and are not used: right only if earlier rewards moved them, not "
+            "contexts that the log does not have."
+        )
     return notes
 
 
 def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     notes = []
+    known = stability_of(log)
     if not fit.naive:
         notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
     elif correction is not None:
         notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
+    elif known is not None and known.stable and test != "exact":
+        notes.append(
+            f"Sample means: valid in long runs of {known.design}, whose arm counts settle ({known.source}), "
+            f"given {known.condition}; {SHORT_RUNS}."
+        )
     else:
         notes.append("Sample means: not valid under adaptivity; a naive baseline.")
     if log.context:
@@ -95,9 +110,10 @@ def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correcti
 
 def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
     choice = fit.choice
-    notes = [
-        "Assumes propensities given the past, positive in every round, and arm means that stay the same."
-    ]
+    rests = "propensities given the past, positive in every round, and arm means that stay the same"
+    if choice.weights != "uniform" and not log.context:
+        rests += "; that the choice of arms used no contexts, as the log has none"
+    notes = [f"Assumes {rests}."]
     if fit.outcome is not None:
         notes.append(fit.outcome.note)
     if log.propensity_status == "estimated":
@@ -119,8 +135,19 @@ def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
             "Uniform weights: not normal in general when propensities move with the data; sqrt and two-point "
             "weights guard against that and need every arm's propensity."
         )
+    if choice.weights != "uniform" and log.context and not is_context_free(log):
+        notes.append(
+            f"Valid only if the propensities do not depend on {context_names(log)}: weights made from "
+            "propensities that do would count contexts unequally, which biases the means."
+        )
     if choice.weights == "two-point":
         notes.append(f"Two-point weights: propensity floor of decay {choice.decay:g}.")
+    few = (fit.pulls > 1) & (fit.ess < FEW_REWARDS)
+    if np.any(few):
+        arms = ", ".join(label for label, flag in zip(fit.labels, few, strict=True) if flag)
+        notes.append(
+            f"{arms}: effective sample size below {FEW_REWARDS:g}: normal intervals may be far too short."
+        )
     tiny = fit.min_propensity < TINY_PROPENSITY
     if np.any(tiny):
         notes.append(
@@ -143,6 +170,7 @@ def _gaps(fit: ArmFit, test: str) -> list[str]:
             notes.append(f"{arm}: chosen once, so it has no standard error.")
         if size == 0.0:
             notes.append(
-                f"{arm}: its rewards do not vary: no test or interval (exact ones need sample means)."
+                f"{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact "
+                "ones need sample means)."
             )
     return notes

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _LOG_2 = math.log(2.0)
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +201,11 @@ def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[B
         raise InvalidForLog(
             method, "it needs batches, and the log has none (give batch=)", ways_out(log, codes)
         )
+    moved = _moving_batches(batch, log.arrays.propensities)
+    if len(moved):
+        shown = ", ".join(map(str, moved[:10])) + (", ..." if len(moved) > 10 else "")
+        reason = f"propensities move within {len(moved)} batches ({shown}, counted from 0), where nothing may"
+        raise InvalidForLog(method, f"{reason} adapt", ways_out(log, codes))
     found = batch_contrasts(batch, log.arrays.action, log.arrays.reward, int(codes[0]), int(codes[1]))
     keep = (found.treated > 0) & (found.control > 0) & (found.df > 0)
     missing = np.flatnonzero(~keep)
@@ -217,6 +223,14 @@ def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[B
         )
         raise InvalidForLog(method, reason if np.any(keep) else what, ways_out(log, codes))
     return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
+
+
+def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArray:
+    """Batches in which the propensities of a round differ from those of the round before."""
+    if propensities is None:
+        return np.zeros(0, dtype=np.int64)
+    moves = np.abs(np.diff(propensities, axis=0)).max(axis=1, initial=0.0) > _SAME
+    return np.asarray(np.unique(batch[1:][moves & (np.diff(batch) == 0)]), dtype=np.int64)
 
 
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
@@ -263,8 +277,9 @@ def batched_notes(log: AdaptiveLog, left_out: list[str], reference: BatchedRefer
         Of the fit.
     """
     notes = [
-        "Batched least squares: assumes a difference that stays the same, and within each batch one variance "
-        "of both arms' rewards; the arms' means may drift together from batch to batch.",
+        "Batched least squares: assumes arms drawn with probabilities that stay the same within a batch, a "
+        "difference that does throughout, and within each batch one variance of both arms' rewards; the "
+        "arms' means may drift together from batch to batch.",
         *left_out,
     ]
     if reference.df is not None:

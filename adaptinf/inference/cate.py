@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arguments import label_problems, labels, require_log, text_problems
-from adaptinf.inference.cate_checks import arm_pair, context_problems, group_term
+from adaptinf.inference.cate_checks import arm_pair, context_problems, group_terms
 from adaptinf.inference.cate_groups import GroupResults
 from adaptinf.inference.cate_notes import (
     adjustment_notes,
+    by_reason,
     empty_interval_notes,
     estimated_propensities,
     gap_notes,
@@ -136,7 +137,7 @@ class CATE:
         self._marked = round_mask(log, rounds)
         self._pair = np.array([log.arms.index(self.control), log.arms.index(self.treatment)])
         self._group, self._labels = group_codes([log.column(name) for name in self.by])
-        self._terms = tuple(group_term(self.by, label) for label in self._labels)
+        self._terms = group_terms(self.by, self._labels)
 
     @classmethod
     def from_formula(
@@ -359,7 +360,7 @@ class CATE:
         if self.treatment == self.log.arms[0]:
             effect = replace(effects.effect, center=-effects.effect.center)
             effects = replace(effects, effect=effect, estimate=-effects.estimate)
-        terms = tuple(group_term(self.by, (label,)) for label in effects.groups)
+        terms = group_terms(self.by, [(label,) for label in effects.groups])
         reference = ReleasedReference(effects.effect)
         return self._results(
             "released",
@@ -373,7 +374,7 @@ class CATE:
             details=effects.details,
             notes=(
                 *effects.notes,
-                *(f"{terms[i]}: {reason}." for i, reason in effects.reasons.items()),
+                *by_reason(terms, [effects.reasons.get(i, "") for i in range(len(terms))]),
                 *empty_interval_notes(terms, reference, effects.estimate),
             ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.group_effects import group_codes
@@ -9,7 +10,7 @@ from adaptinf.inference.group_effects import group_codes
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["arm_pair", "context_problems", "group_term"]
+__all__ = ["arm_pair", "context_problems", "group_terms"]
 
 _FEW_GROUPS = 20
 _ROUNDS_PER_GROUP = 4
@@ -86,19 +87,38 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
     return problems
 
 
-def group_term(by: tuple[str, ...], label: tuple[Any, ...]) -> str:
-    """Name of a group in tables.
+def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
+    """Names of the groups in tables.
+
+    Numbers have six digits where that keeps the labels of their column apart.
 
     Parameters
     ----------
     by : tuple of str
         Columns.
-    label : tuple of label
-        One a column.
+    labels : sequence of tuple of label
+        One label a column.
 
     Examples
     --------
-    >>> group_term(("site", "wave"), ("x", 1))
-    'site=x, wave=1'
+    >>> group_terms(("site", "wave"), [("x", 1), ("x", 2)])
+    ('site=x, wave=1', 'site=x, wave=2')
+    >>> group_terms(("share",), [(1 / 6,), (1 / 3,)])
+    ('share=0.166667', 'share=0.333333')
     """
-    return ", ".join(f"{name}={value}" for name, value in zip(by, label, strict=True))
+    columns = [_written(column) for column in zip(*labels, strict=True)]
+    return tuple(
+        ", ".join(f"{name}={text}" for name, text in zip(by, row, strict=True))
+        for row in zip(*columns, strict=True)
+    )
+
+
+def _written(column: Sequence[Any]) -> list[str]:
+    """The labels of one column as text."""
+    short = [_rounded(label) if isinstance(label, float) else str(label) for label in column]
+    return short if len(set(short)) == len(set(column)) else list(map(str, column))
+
+
+def _rounded(number: float) -> str:
+    short = f"{number:.6g}"
+    return str(number) if float(short) == number else short

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "adjustment_notes",
+    "by_reason",
     "empty_interval_notes",
     "estimated_propensities",
     "gap_notes",
     "warn_of_tiny",
     "weight_notes",
 ]
+
+_SHOWN, _FEW = 8, 3
 
 
 def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
@@ -33,23 +36,58 @@ def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
     if not adjusted:
         return []
     return [
-        f"Agresti-Caffo intervals for {', '.join(adjusted)}: an arm has fewer than {FEW_EVENTS} successes or "
+        f"Agresti-Caffo intervals for {_some(adjusted)}: an arm has fewer than {FEW_EVENTS} successes or "
         "failures. The estimate is the raw difference; p-value, interval and standard error are those of the "
         "difference with a success and a failure added to each arm."
     ]
 
 
 def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -> list[str]:
-    """Why a group has no estimate or no standard error."""
-    notes = []
-    for term, (control, treatment), error in zip(terms, counts, std_error, strict=True):
+    """Why groups have no estimate or no standard error: one note a reason."""
+    reasons = []
+    for (control, treatment), error in zip(counts, std_error, strict=True):
         if min(control, treatment) < 1:
             missing = "neither arm has" if control == treatment else "one of the arms has no"
-            notes.append(f"{term}: no estimate, {missing} rewards among these rounds.")
+            reasons.append(f"no estimate, {missing} rewards among these rounds")
         elif np.isnan(error):
             reason = "an arm has a single reward" if min(control, treatment) < 2 else "no arm's rewards vary"
-            notes.append(f"{term}: no standard error, {reason}.")
+            reasons.append(f"no standard error, {reason}")
+        else:
+            reasons.append("")
+    notes = by_reason(terms, reasons)
+    if sum(map(bool, reasons)) > _FEW:
+        notes.append(
+            "Groups this small tell little: CATE.from_formula describes the effect by numbers such as ages "
+            "themselves, and fewer groups have more rounds each."
+        )
     return notes
+
+
+def by_reason(terms: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """One note a reason, with the groups of which it holds.
+
+    Parameters
+    ----------
+    terms : sequence of str, shape (G,)
+        The groups.
+    reasons : sequence of str, shape (G,)
+        Empty where there is nothing to tell.
+
+    Examples
+    --------
+    >>> by_reason(["x=1", "x=2", "x=3"], ["no estimate", "", "no estimate"])
+    ['x=1; x=3: no estimate.']
+    """
+    found: dict[str, list[str]] = {}
+    for term, reason in zip(terms, reasons, strict=True):
+        if reason:
+            found.setdefault(reason, []).append(term)
+    return [f"{_some(named)}: {reason}." for reason, named in found.items()]
+
+
+def _some(terms: Sequence[str]) -> str:
+    more = f" and {len(terms) - _SHOWN} more" if len(terms) > _SHOWN else ""
+    return "; ".join(terms[:_SHOWN]) + more
 
 
 def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
@@ -95,11 +133,8 @@ def empty_interval_notes(
 ) -> list[str]:
     """Groups whose noise left no interval."""
     empty = np.isnan(reference.interval(float(np.log(0.05)))[:, 0]) & np.isfinite(estimate)
-    return [
-        f"{term}: no interval at alpha = 0.05, noise carried the estimate beyond every possible effect."
-        for term, flag in zip(terms, empty, strict=True)
-        if flag
-    ]
+    reason = "no interval at alpha = 0.05, noise carried the estimate beyond every possible effect"
+    return by_reason(terms, [reason if flag else "" for flag in empty])
 
 
 def warn_of_tiny(subject: str, terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> None:

@@ -238,7 +238,7 @@ class CATEProjection:
         )
         scores = aipw_scores(chosen, reward, own, predicted)
         fit = weighted_projection(x, scores[:, 1] - scores[:, 0], weight, names, covariance)
-        std_error, gaps = _standard_errors(fit, len(kept))
+        std_error, gaps = _standard_errors(fit, kept)
         size = effective_size(chosen * (weight / own)[:, None]).min()
         lowest = (own if both is None else both[kept]).min()
         warn_of_tiny(_SUBJECT, ["the projection"], np.array([lowest]), np.array([size]))
@@ -303,8 +303,13 @@ class CATEProjection:
         return rows
 
 
-def _standard_errors(fit: Projection, n: int) -> tuple[FloatArray, list[str]]:
-    p = len(fit.coefficient)
+def _standard_errors(fit: Projection, kept: Any) -> tuple[FloatArray, list[str]]:
+    n, p = len(kept), len(fit.coefficient)
+    alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
+    if n > p and 0 < len(alone) < n:
+        shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
+        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
+        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
     std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     if n <= p:
         return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]

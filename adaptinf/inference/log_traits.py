@@ -45,7 +45,11 @@ def floor_decay(log: AdaptiveLog) -> float | None:
     float or None
         None where the log's design does not state a floor.
     """
-    floor = None if log.design is None else log.design.parameters.get("floor")
+    if log.design is None:
+        return None
+    if log.design.name == "EpsilonGreedy":
+        return float(log.design.parameters.get("decay", 0.0)) or None
+    floor = log.design.parameters.get("floor")
     if not isinstance(floor, (tuple, list, np.ndarray)) or len(floor) != 2:
         return None
     return float(floor[1])
@@ -124,7 +128,9 @@ def design_names(log: AdaptiveLog) -> tuple[str, ...]:
 
 
 def decides_by_context(log: AdaptiveLog) -> bool:
-    """Whether the log's design is known to assign arms by context."""
+    """Whether arms are known to have been assigned by context: the log says so, or names such a design."""
+    if log.context_free is False:
+        return True
     known = _BY_FINITE_CONTEXT | _BY_CONTEXT_VECTOR | _BY_POSITION | _BY_SCALAR
     return not known.isdisjoint(design_names(log))
 

@@ -18,10 +18,14 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["STABLE_ENOUGH", "length_ratio", "mean_verdicts"]
+__all__ = ["SHORT_RUNS", "STABLE_ENOUGH", "length_ratio", "mean_verdicts"]
 
 STABLE_ENOUGH = 0.1
 """Coefficient of variation of re-simulated arm counts up to which they count as settled."""
+SHORT_RUNS = (
+    "simulated on UCB with equal arms, nominal 95% intervals cover 92% at 1,000 rounds; audit.stability "
+    "measures whether counts have settled"
+)
 _PATIENCE = 2.0
 """How many times as long as those of ALEE exact intervals may be and still come first."""
 _USUAL_ALPHA = 0.05
@@ -76,8 +80,7 @@ def _plain(traits: Traits) -> Verdict:
         call,
         f"{known.design} is stable, its arm counts settle ({known.source})",
         f"{known.condition}, and a long run{mixed}",
-        "simulated on UCB with equal arms, nominal 95% intervals cover 92% at 1,000 rounds; "
-        "audit.stability measures whether counts have settled",
+        SHORT_RUNS,
     )
 
 

@@ -134,6 +134,12 @@ def _gaps(log: AdaptiveLog, policies: Sequence[Policy], terms: Sequence[str], fi
                 f"{policy.name}: {share:.2%} of its probability is on arms that were never chosen ({arms}), "
                 f"of which nothing is known: {end}"
             )
+    for policy, share in zip(policies, unobserved(log, policies, 2), strict=True):
+        if share >= UNOBSERVED > unobserved(log, [policy])[0]:
+            notes.append(
+                f"{policy.name}: {share:.2%} of its probability is on arms with one reward at most, whose "
+                "spread is unknown: no standard error."
+            )
     for term, estimate, variance in zip(terms, fit.estimate, np.diag(fit.covariance), strict=True):
         if variance == 0.0:
             notes.append(f"{term}: its scores do not vary: no test or interval.")

@@ -221,20 +221,21 @@ def fit_policies(
         covariance = influence.T @ influence
     if baseline is not None:
         smallest = np.minimum(smallest[:-1], smallest[-1])
-    gone = unobserved(log, every) >= UNOBSERVED
-    gone = gone[pairs] | (gone[-1] & (baseline is not None))
+    gone, bare = (unobserved(log, every, fewest) >= UNOBSERVED for fewest in (1, 2))
+    gone, bare = (one[pairs] | (one[-1] & (baseline is not None)) for one in (gone, bare))
     empty = np.where(gone | ~np.isfinite(estimate), np.nan, 0.0)
+    vague = np.where(bare, np.nan, empty)
     return PolicyFit(
         estimate=estimate + empty,
-        covariance=covariance + empty[:, None] + empty[None, :],
+        covariance=covariance + vague[:, None] + vague[None, :],
         ess=ess,
         min_propensity=smallest,
         rows={"scores": scores, "weights": weights},
     )
 
 
-def unobserved(log: AdaptiveLog, policies: Sequence[Policy]) -> FloatArray:
-    """Share of each policy's probability on arms that were never chosen.
+def unobserved(log: AdaptiveLog, policies: Sequence[Policy], fewest: int = 1) -> FloatArray:
+    """Share of each policy's probability on arms that were chosen less often than `fewest` times.
 
     Parameters
     ----------
@@ -242,13 +243,15 @@ def unobserved(log: AdaptiveLog, policies: Sequence[Policy]) -> FloatArray:
         The log.
     policies : sequence of Policy
         The k policies.
+    fewest : int
+        By default arms that were never chosen count.
 
     Returns
     -------
     ndarray, shape (k,)
     """
-    never = np.bincount(log.arrays.action, minlength=log.n_arms) == 0
-    return np.array([float(policy.probabilities[:, never].sum(axis=1).mean()) for policy in policies])
+    rare = np.bincount(log.arrays.action, minlength=log.n_arms) < fewest
+    return np.array([float(policy.probabilities[:, rare].sum(axis=1).mean()) for policy in policies])
 
 
 def _weighted(

@@ -27,6 +27,7 @@ __all__ = ["COVARIANCES", "Projection", "contrast_weights", "weighted_projection
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
+_NO_LEVERAGE_LEFT = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,8 +149,9 @@ def weighted_projection(
     Notes
     -----
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
-    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. Where a column is constant the others are centered,
-    and the system is solved by QR of the weighted columns.
+    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
+    when it alone varies in some column: its residual is 0 whatever its score. Where a column is constant the
+    others are centered, and the system is solved by QR of the weighted columns.
 
     Examples
     --------
@@ -168,9 +170,9 @@ def weighted_projection(
     solved = linalg.solve_triangular(r, q.T @ (root * score)) / size
     residual = score - centered @ solved
     if covariance in ("HC2", "HC3"):
-        left = np.maximum(1.0 - np.einsum("tj,tj->t", q, q), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
+        left = 1.0 - np.einsum("tj,tj->t", q, q)
+        left = np.where(left > _NO_LEVERAGE_LEFT, left, np.nan)
+        residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
     influence = linalg.solve_triangular(r, (q * (root * residual)[:, None]).T, check_finite=False).T / size
     if covariance == "HC1":
         n, p = covariates.shape

@@ -335,7 +335,7 @@ def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tu
         ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
         ("Propensities", known),
         ("Batches", "none" if arrays.batch is None else str(int(arrays.batch[-1]) + 1)),
-        ("Contexts", ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"),
+        ("Contexts", _contexts(log)),
         (
             "Rewards",
             f"within [{span[0]:g}, {span[1]:g}]" if bounded and span is not None else "no known bounds",
@@ -345,6 +345,12 @@ def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tu
     if variation is not None:
         facts.append(("Arm counts", f"vary by {variation:.1%} of their median"))
     return tuple(facts)
+
+
+def _contexts(log: AdaptiveLog) -> str:
+    known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
+    part = {None: "", True: "; no part in the choice of arms", False: "; others had a part in the choice"}
+    return known + part[log.context_free]
 
 
 def _note(method: Method) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arm_rules import SMALL, arm_verdicts
-from adaptinf.inference.log_traits import moves
+from adaptinf.inference.log_traits import moves, usable_decay
 from adaptinf.inference.results import Results
 from adaptinf.inference.sequence_checks import ESTIMATORS, METHODS, settle
 from adaptinf.inference.snapshots import is_context_free
@@ -105,7 +105,20 @@ def arm_rows(
 
     model = _Model(Contrast if contrast else ArmMeans, log, arguments)
     found = arm_verdicts(log, codes, contrast=contrast, decay=decay, variation=variation)
-    return [model.method(verdict) for verdict in found]
+    rows = [model.method(verdict) for verdict in found]
+    return [_settled(row) if row.verdict.name == "sample-mean" and row.verdict.valid else row for row in rows]
+
+
+def _settled(row: Method) -> Method:
+    """Sample means whose note says why they are valid here, in place of what they are at large."""
+
+    def run() -> Results:
+        result = row.run()
+        why = f"Sample means: {row.verdict.reason}."
+        notes = tuple(why if note.startswith("Sample means: ") else note for note in result.notes)
+        return replace(result, notes=notes)
+
+    return replace(row, run=run)
 
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any]) -> list[Method]:
@@ -295,6 +308,7 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     from adaptinf.inference.cate import CATE
     from adaptinf.inference.cate_projection import CATEProjection
 
+    decay = usable_decay(log) if decay is None else decay
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
     found = []
     first = model.made().fit

@@ -29,6 +29,7 @@ from adaptinf.inference.tails import (
 from adaptinf.typing import FloatArray
 
 __all__ = [
+    "AdjustedReference",
     "BinomialReference",
     "NormalReference",
     "Reference",
@@ -71,6 +72,14 @@ class Reference(Protocol):
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2); NaN rows where there is none."""
+
+
+@runtime_checkable
+class AdjustedReference(Protocol):
+    """A reference whose tests rest on other numbers than the estimates and standard errors shown."""
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distances from the null in standard errors, shape (k,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.adjustment import check_adjustment, log_adjusted
 from adaptinf.inference.joint import JointInference
 from adaptinf.inference.maxinfo import Correction
-from adaptinf.inference.reference import Reference
+from adaptinf.inference.reference import AdjustedReference, Reference
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -63,18 +63,23 @@ class LogFacts:
         What that design promises.
     noise : {"simulation", "release"} or None
         Backend of its privacy noise.
+    n_units : int or None
+        Units with more than one round among them; None where the log names none, or each has one.
     """
 
     n_rounds: int
     design: str | None = None
     guarantee: PrivacyGuarantee | None = None
     noise: str | None = None
+    n_units: int | None = None
 
     @classmethod
     def of(cls, log: AdaptiveLog) -> LogFacts:
         """Facts of a log."""
         name = None if log.design is None else log.design.name
-        return cls(n_rounds=log.n_rounds, design=name, guarantee=log.guarantee, noise=log.noise)
+        units = None if log.units is None else len(set(log.units.tolist()))
+        repeated = units if units is not None and units < log.n_rounds else None
+        return cls(log.n_rounds, name, log.guarantee, log.noise, repeated)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -175,9 +180,14 @@ class Results(JointInference):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Distances of the estimates from the null in standard errors, by term."""
+        """Distances of the estimates from the null in standard errors, by term.
+
+        Where p-values rest on an adjusted estimate (Agresti-Caffo), its distance.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
+            if isinstance(self.reference, AdjustedReference):
+                values = self.reference.statistics(self.null)
         return self._by_term(values, "statistic")
 
     @property

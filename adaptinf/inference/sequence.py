@@ -294,5 +294,4 @@ def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]
         notes.append(f"Rewards are taken to be sub-Gaussian with scale {settings.sigma:g}.")
     if settings.floor is not None:
         notes.append(f"Propensities are taken to be at least {settings.floor:g} by design.")
-    notes.append("Standard errors and z are descriptions: p-values and intervals do not use them.")
     return tuple(notes)

@@ -316,10 +316,14 @@ class DifferenceReference:
             return "Agresti-Caffo"
         return "Welch t or Agresti-Caffo" if np.any(adjusted) else "Welch t"
 
+    def statistics(self, null: float) -> FloatArray:
+        """Distances from the null in standard errors, of the adjusted difference where it is used."""
+        return np.asarray((self.difference.center - null) / self.difference.std_error, dtype=np.float64)
+
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         difference = self.difference
-        t = (difference.center - null) / difference.std_error
+        t = self.statistics(null)
         values = np.minimum(0.0, np.log(2.0) + log_student_tail(t, difference.df))
         impossible = difference.adjusted & (abs(null) > 1.0)
         values[np.isnan(difference.std_error)] = np.nan

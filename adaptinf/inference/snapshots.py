@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.labelled import by_arm
-from adaptinf.inference.log_traits import constant_propensities, design_names
+from adaptinf.inference.log_traits import constant_propensities, design_names, varying_propensities
 from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray, IntArray
 
@@ -216,21 +216,24 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
 
 
 def is_context_free(log: AdaptiveLog) -> bool:
-    """Whether propensities cannot depend on contexts: there are none, or the design looks at none.
+    """Whether propensities cannot depend on contexts: the log says so, has none, or its design uses none.
 
-    The name of a design that comes without its parameters is believed only where no propensity changes.
+    The name of a design that comes without its parameters is believed only where no propensity changes, and
+    so is a uniform one in any case.
 
     Parameters
     ----------
     log : AdaptiveLog
         The log.
     """
-    if not log.context:
-        return True
+    if log.context_free is not None or not log.context:
+        return log.context_free is not False
     if log.design is None:
         return False
     # The library's records have parameters (Uniform's excepted); a bare name is a user's word.
     if not log.design.parameters and not constant_propensities(log):
+        return False
+    if log.design.name == "Uniform" and varying_propensities(log):
         return False
     return _CONTEXT_FREE.issuperset(design_names(log))
 

@@ -18,7 +18,9 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from adaptinf.inference.adjustment import ADJUSTMENTS, adjustment_note, check_adjustment, log_adjusted
+from adaptinf.inference.batched import BatchedReference
 from adaptinf.inference.efficiency import efficiency_note
+from adaptinf.inference.reference import AdjustedReference, NormalReference, StudentReference
 from adaptinf.inference.results import check_alpha
 from adaptinf.inference.tables import (
     cell_widths,
@@ -200,7 +202,10 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
         One entry a note.
     """
     kind = "exact for any fixed sequence of actions" if results.reference.exact else "an approximation"
-    notes = [f"P-values and intervals: {results.reference.name}, {kind}."]
+    law = results.reference
+    notes = [f"P-values and intervals: {law.name}, {kind}."]
+    if not isinstance(law, (NormalReference, StudentReference, BatchedReference, AdjustedReference)):
+        notes.append("Standard errors and z are descriptions: p-values and intervals do not use them.")
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
     notes += results.notes
@@ -208,6 +213,11 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
         lost = efficiency_note(results.details["efficiency"], shares=results.estimator == "alee")
         notes += [lost] if lost else []
     facts = results.facts
+    if facts.n_units is not None:
+        notes.append(
+            f"{facts.n_units} units in {facts.n_rounds} rounds: rounds of one unit are taken to be as "
+            "independent, given the past, as those of different units."
+        )
     if facts.guarantee is not None:
         notes.append(_privacy_note(facts.guarantee, results.private))
     if facts.noise == "simulation":

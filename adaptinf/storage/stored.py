@@ -25,6 +25,7 @@ PLAIN_FIELDS = (
     "noise",
     "adaptive_rounds",
     "recommended",
+    "context_free",
 )
 
 

@@ -50,6 +50,11 @@ class LogColumns:
         return dict(self._names)
 
     @property
+    def units(self) -> NDArray[Any] | None:
+        """Unit of every round, shape (T,), where the log names them."""
+        return self._units
+
+    @property
     def releases(self) -> pd.DataFrame:
         """Private releases: round, name, group, value, mechanism and scale; empty where there are none."""
         if not isinstance(self._releases, pd.DataFrame):

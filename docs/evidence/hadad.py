@@ -46,8 +46,8 @@ arm's mean; Thompson sampling with a normal prior N(0, 1), 5 initial rounds an a
 least t^-0.7 / 3. Means (1, 1, 1), (.9, 1, 1.1) and (.5, 1, 1.5). Intervals are normal, nominal 90%. The floor
 makes propensities at T = 1,000 as small as .0026, at 10,000 as small as .0005.
 
-The noise variance in Thompson's posterior is not stated in what the figures were read from. Rows with 1/3, the
-rewards' own, and 1 draw 100 times a round from the posterior. Rows marked "estimated" follow the authors'
+The noise variance in Thompson's posterior is not stated in what the figures were read from. Rows with 1/3,
+the rewards' own, and 1 draw 100 times a round from the posterior. Rows marked "estimated" follow the authors'
 published simulation code (repository gsbDBI/adaptive-confidence-intervals): the variance that the arm's
 rewards have so far, and 20 draws a round. There the first 15 rounds are dealt out in turn and logged as if
 drawn with probability 1/3; here they are drawn with that probability.

@@ -15,6 +15,7 @@ from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
 from adaptinf.inference.choice import Choice
 from adaptinf.inference.differences import BoundedDifferenceReference
 from adaptinf.inference.maxinfo import correction_for
+from adaptinf.inference.policy import PolicyValue
 from adaptinf.inference.recommend import recommend
 from adaptinf.inference.reference import (
     BinomialReference,
@@ -61,6 +62,51 @@ def make_log(
 
 def notes(result: Any) -> str:
     return " ".join(result.notes)
+
+
+class TestRareArms:
+    """Arms of which too little was seen for a standard error."""
+
+    @staticmethod
+    def log(reward: list[float], action: list[int]) -> AdaptiveLog:
+        n = len(action)
+        p = np.full((n, 2), 0.5)
+        p[1:] = [0.99, 0.01]
+        codes = np.array(action)
+        own = p[np.arange(n), codes]
+        arrays = LogArrays(action=codes, reward=np.array(reward), propensity=own, propensities=p)
+        return AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+
+    def test_one_reward_has_no_spread(self) -> None:
+        rng = np.random.default_rng(5)
+        log = self.log(rng.normal(size=500).tolist(), [1] + [0] * 499)
+        means = ArmMeans(log).fit("aipw", "sqrt")
+        assert np.isfinite(means.estimate).all()
+        assert np.isfinite(means.std_error[0])
+        assert np.isnan(means.std_error[1])
+        assert "b: chosen once, so it has no standard error." in means.notes
+        contrast = Contrast(log, treatment="b", control="a").fit("aipw", "sqrt")
+        assert np.isfinite(contrast.estimate[0])
+        assert np.isnan(contrast.conf_int().to_numpy()).all()
+        value = PolicyValue(log, ["b", "a"]).fit()
+        assert np.isfinite(value.estimate).all()
+        np.testing.assert_array_equal(np.isnan(value.std_error), [True, False])
+        assert "spread is unknown" in notes(value)
+
+    def test_few_rewards_are_said_to_be_few(self) -> None:
+        rng = np.random.default_rng(6)
+        log = self.log(rng.normal(size=500).tolist(), [1, 1, 1] + [0] * 497)
+        assert "b: effective sample size below 10" in notes(ArmMeans(log).fit("aipw", "sqrt"))
+
+    def test_a_difference_from_an_arm_without_spread_has_no_interval(self) -> None:
+        rng = np.random.default_rng(7)
+        reward = np.concatenate([np.zeros(40), rng.binomial(1, 0.1, 460)]).astype(float)
+        log = self.log(reward.tolist(), [1] * 40 + [0] * 460)
+        contrast = Contrast(log, treatment="a", control="b").fit("aipw", "uniform")
+        assert np.isfinite(contrast.estimate[0])
+        assert np.isnan(contrast.std_error[0])
+        assert np.isnan(contrast.pvalues.iloc[0])
+        assert "of differences from it neither" in notes(contrast)
 
 
 class TestDefault:

@@ -8,7 +8,8 @@ from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results import Estimand
-from adaptinf.simulation.environments import BernoulliArms, FiniteContext
+from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 
 ENV = BernoulliArms([0.3, 0.6])
 
@@ -72,6 +73,26 @@ def test_a_run_without_an_interval_is_counted():
     frame = coverage_from_tallies(Uniform(), ENV, holes, [0.3, 0.6], 100, 64, rng=0).frame
     assert frame["missing"].tolist() == [16, 16]
     assert frame["runs"].tolist() == [48, 48]
+
+
+def test_an_empty_sequence_is_a_miss_and_no_gap():
+    """A noise scale that is far too small makes a sequence exclude every value."""
+    table = coverage(
+        Uniform(),
+        NormalArms([0.0, 0.0], scale=1.0),
+        lambda log: ConfidenceSequence(log).fit("normal-mixture", sigma=0.2),
+        horizon=300,
+        replications=64,
+        rng=3,
+    ).frame
+    assert (table["missing"] == 0).all()
+    assert (table["coverage"] < 0.2).all()
+    literal = []
+    for log in Uniform().logs(NormalArms([0.0, 0.0], scale=1.0), 300, 64, np.random.SeedSequence(3)):
+        limits = ConfidenceSequence(log).fit("normal-mixture", sigma=0.2).conf_int().to_numpy()
+        literal.append((limits[:, 0] <= 0.0) & (limits[:, 1] >= 0.0))
+    np.testing.assert_allclose(table["coverage"], np.mean(literal, axis=0))
+    assert np.isfinite(table["width"]).all()
 
 
 def test_truth_of_each_kind_of_estimand():

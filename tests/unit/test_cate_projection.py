@@ -261,6 +261,21 @@ def test_small_propensities_are_noted_and_tiny_ones_warned_of():
         CATE(user_log(frame, context=["site"]), by="site").fit("aipw")
 
 
+@pytest.mark.parametrize("kind", ["HC2", "HC3"])
+@pytest.mark.parametrize("row", [0, 17])
+@pytest.mark.parametrize("scale", [1.0, 7.3])
+def test_a_round_that_alone_decides_a_coefficient_leaves_no_residual(kind, row, scale):
+    frame = user_frame()
+    frame["alone"] = 0.0
+    frame.loc[row, "alone"] = scale
+    model = CATE.from_formula("~ age + alone", user_log(frame, context=("age", "alone")))
+    result = model.fit(covariance=kind)
+    assert np.isnan(result.std_error).all()
+    note = f"No standard errors by HC2 or HC3: round {row} (counted from 0) alone decides a coefficient"
+    assert any(note in one for one in result.notes)
+    assert np.isfinite(model.fit(covariance="HC0").std_error[:2]).all()
+
+
 def test_two_point_weights_take_the_decay_that_the_design_states():
     log = user_log(design=DesignRecord("Thompson", {"floor": (0.5, 0.3)}))
     stated = CATE.from_formula("~ age", log).fit(weights="two-point")

@@ -17,6 +17,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arm_rules import BASELINE, arm_verdicts
 from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
 from adaptinf.inference.cate import CATE
+from adaptinf.inference.compare import label_of
 from adaptinf.inference.maxinfo import correction_for
 from adaptinf.inference.mean_rules import length_ratio
 from adaptinf.inference.policy import PolicyValue
@@ -418,6 +419,35 @@ class TestPrinting:
 def test_wrong_arguments(target: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         recommend(log_of("contexts"), target, **arguments)
+
+
+def test_the_decay_that_the_design_states_serves_projections_too() -> None:
+    log = user_log(design=DesignRecord("Thompson", {"floor": (0.1, 0.2)}), context=True)
+    rows = recommend(log, "cate", formula="~ age").frame.set_index("method")
+    assert rows.loc["projection with two-point weights", "label"] == "asymptotic"
+
+
+def test_a_decaying_exploration_is_a_floor_that_falls() -> None:
+    env = BernoulliArms([0.4, 0.6])
+    log = designs.EpsilonGreedy(exploration=1.0, decay=0.5).run(env, horizon=300, rng=1)
+    assert recommend(log).best.verdict.name == "aipw with two-point weights"
+    assert "Two-point weights: propensity floor of decay 0.5." in recommend(log).fit().notes
+    steady = designs.EpsilonGreedy(exploration=0.2).run(env, horizon=300, rng=1)
+    assert recommend(steady).best.verdict.name == "aipw with sqrt weights"
+
+
+def test_what_is_recommended_does_not_call_itself_naive() -> None:
+    log = log_of("ucb")
+    table = recommend(log, stability=0.02)
+    assert table.best.verdict.name == "sample-mean"
+    result = table.fit()
+    assert any("re-simulated arm counts vary by 2%" in note for note in result.notes)
+    assert not any("naive baseline" in note for note in result.notes)
+    assert label_of(result) == "asymptotic"
+    plain = ArmMeans(log).fit("sample-mean")
+    assert any("whose arm counts settle" in note for note in plain.notes)
+    assert label_of(plain) == "asymptotic"
+    assert label_of(ArmMeans(log_of("thompson")).fit("sample-mean")) == "not valid"
 
 
 def test_an_unknown_method() -> None:
