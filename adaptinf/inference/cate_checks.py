@@ -90,7 +90,7 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
 def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
     """Names of the groups in tables.
 
-    Numbers have six digits where that keeps the labels of their column apart.
+    Fractions have six digits where that keeps the labels of their column apart.
 
     Parameters
     ----------
@@ -121,4 +121,4 @@ def _written(column: Sequence[Any]) -> list[str]:
 
 def _rounded(number: float) -> str:
     short = f"{number:.6g}"
-    return str(number) if float(short) == number else short
+    return str(number) if number.is_integer() or float(short) == number else short

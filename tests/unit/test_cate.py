@@ -11,6 +11,7 @@ from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.cate import CATE
+from adaptinf.inference.cate_checks import group_terms
 from adaptinf.inference.estimates import effective_size, weighted_means
 from adaptinf.inference.group_effects import arm_moments, group_aipw, group_codes, group_rows
 from adaptinf.inference.released import released_intervals
@@ -515,7 +516,7 @@ def test_the_smallest_count_is_a_quarter_of_the_planned_rounds():
 def test_effects_beyond_one_by_far_have_no_interval():
     result = CATE(release_log([30.0, 30.0], contrast=60.0), by="feature").fit("released")
     assert np.isnan(result.conf_int()["low"]).all()
-    assert any("feature=0: no interval at alpha = 0.05" in note for note in result.notes)
+    assert any("feature=0; feature=1: no interval at alpha = 0.05" in note for note in result.notes)
 
 
 def test_releases_that_do_not_fit_are_refused():
@@ -617,6 +618,36 @@ def test_a_continuous_context_is_not_a_group():
 def test_masks_that_mark_nothing_sensible_are_refused(rounds, problem):
     with pytest.raises(ParameterError, match=problem):
         CATE(simple_log(simple_frame()), by="site", rounds=rounds)
+
+
+def test_many_small_groups_share_their_notes_and_have_short_names():
+    frame = simple_frame().assign(share=lambda f: np.arange(len(f)) % 60 / 6)
+    frame.loc[frame["share"] < 5, "arm"] = "old"
+    log = simple_log(frame, context=["share"])
+    result = CATE(log, by="share", rounds=np.full(len(frame), True)).fit("difference-in-means")
+    assert result.terms[:4] == ("share=0.0", "share=0.166667", "share=0.333333", "share=0.5")
+    (gap,) = [note for note in result.notes if "no estimate" in note]
+    assert gap.startswith("share=0.0; share=0.166667; share=0.333333; share=0.5; ")
+    assert gap.endswith(
+        "; share=1.16667 and 22 more: no estimate, one of the arms has no rewards among these rounds."
+    )
+    assert any("CATE.from_formula" in note for note in result.notes)
+    one = CATE(log, by="share", rounds=np.full(len(frame), True)).fit("difference-in-means")
+    assert one.terms == result.terms
+
+
+@pytest.mark.parametrize(
+    ("labels", "terms"),
+    [
+        ([1 / 3, 2 / 3], ("x=0.333333", "x=0.666667")),
+        ([1 / 3, 1 / 3 + 1e-9], ("x=0.3333333333333333", f"x={1 / 3 + 1e-9}")),
+        ([0.5, 1.0], ("x=0.5", "x=1.0")),
+        ([1234567, 2], ("x=1234567", "x=2")),
+        ([1234567.0, 2.0], ("x=1.23457e+06", "x=2.0")),
+    ],
+)
+def test_names_of_groups_by_numbers(labels, terms):
+    assert group_terms(("x",), [(label,) for label in labels]) == terms
 
 
 def test_a_formula_after_the_log():
