@@ -18,7 +18,7 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arguments import require_log
-from adaptinf.inference.diagnose_arms import LAST_ROUNDS, arm_checks, score_checks
+from adaptinf.inference.diagnose_arms import MIN_ROUNDS, arm_checks, score_checks
 from adaptinf.inference.diagnose_counts import (
     Bins,
     calibration_bins,
@@ -298,7 +298,7 @@ def _decay(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.Data
         "sample sizes" if small else "",
     )  # fmt: skip
     if math.isnan(decay.exponent):
-        return [low, Check(name, "all arms", "fitted exponent", advice=f"fewer than {LAST_ROUNDS} rounds")]
+        return [low, Check(name, "all arms", "fitted exponent", advice=f"fewer than {MIN_ROUNDS} rounds")]
     note = (
         "the exponent is for a look: two-point weights need one that was fixed before the data, never fitted"
     )

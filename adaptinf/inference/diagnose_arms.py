@@ -30,9 +30,9 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["LAST_ROUNDS", "arm_checks", "score_checks"]
+__all__ = ["MIN_ROUNDS", "arm_checks", "score_checks"]
 
-LAST_ROUNDS = 17
+MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""
 MEAN, HALVES, BATCHES = "sample mean against AIPW", "drift, early against late", "drift by batch"
 _LEAST_PULLS = 20
