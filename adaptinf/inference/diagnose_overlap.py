@@ -77,7 +77,8 @@ def fitted_decay(propensities: FloatArray) -> Decay:
     if known.sum() >= _FEW_BLOCKS:
         time = np.log(edges[1:][known])
         centred = time - time.mean()
-        exponent = -float(centred @ np.log(lowest[known]) / (centred @ centred))
+        # Propensities that stay the same have the exponent 0, and not the rounding of a sum.
+        exponent = round(-float(centred @ np.log(lowest[known]) / (centred @ centred)), 12) + 0.0
     return Decay(edges[:-1] + 1.0, edges[1:].astype(np.float64), smallest, exponent)
 
 

@@ -172,7 +172,7 @@ class Diagnosis:
     def _advice(self) -> list[str]:
         """Advice and reasons, each said once."""
         told = dict.fromkeys(
-            f"{check.name[0].upper()}{check.name[1:]}: {check.advice}"
+            f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
             for check in self.checks
             if check.advice
         )

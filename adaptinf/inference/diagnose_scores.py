@@ -76,9 +76,9 @@ def mean_differences(
 
     Notes
     -----
-    Hausman's variance, that of one estimate minus that of the other, needs a first estimate that is efficient
-    and so uncorrelated with the difference. Neither is under adaptive collection, and that number may be
-    negative.
+    Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
+    the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
+    variance, and not under adaptive collection, where the number may even be negative.
     """
     count = chosen.sum(axis=0)
     mean = (reward @ chosen) / count

@@ -137,7 +137,8 @@ def bias_rows(size: Size) -> Iterator[str]:
             z = (row["bias"] - truth[place]) / spread
             yield (
                 f"| {case.name} | {case.horizon:,} | {row['term']} | {row['mean']:.2f} "
-                f"| {truth[place]:.5f} {known} | {row['bias']:.5f} ± {row['bias_se']:.5f} | {z:.2f} | {bound} |"
+                f"| {truth[place]:.5f} {known} | {row['bias']:.5f} ± {row['bias_se']:.5f} "
+                f"| {z:.2f} | {bound} |"
             )
 
 
@@ -307,10 +308,10 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 ## Simulated bias where the truth is known
 
 `audit.simulate_bias` at the true means, {runs:,} runs, against the true bias: exact for epsilon-greedy, by
-recursion over all states (pulls and successes of both arms), and from {truth_runs:,} other runs elsewhere. *z* is
-the distance in standard errors of the two together. *bound*: the theorem's, where the design promises privacy
-of the rewards; that of a difference is the sum of two. It is vacuous from the largest bias on that there can
-be.
+recursion over all states (pulls and successes of both arms), and from {truth_runs:,} other runs elsewhere.
+*z* is the distance in standard errors of the two together. *bound*: the theorem's, where the design promises
+privacy of the rewards; that of a difference is the sum of two. It is vacuous from the largest bias on that
+there can be.
 
 | design | T | sample mean of | mean | true bias | simulated bias | z | bound |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -321,9 +322,9 @@ Largest |z|: {largest:.2f} of {count}; normal errors exceed {limit:.2f} in 1% of
 ## At fitted means
 
 A log knows fitted means only. Over many logs: mean error ± its standard error / root mean square error of the
-last arm's difference to arm 0: of the sample means, of these minus the simulated bias ({log_runs} runs a log), and
-of the estimate at whose means the bias was simulated (AIPW or ALEE; sample means where the privacy corrects
-them). Logs without a reward of some arm are left out.
+last arm's difference to arm 0. It is that of the sample means, of these minus the simulated bias ({log_runs}
+runs a log), and of the estimate at whose means the bias was simulated (AIPW or ALEE; sample means where the
+privacy corrects them). Logs without a reward of some arm are left out.
 
 | design | logs | naive | corrected | fitted |
 | --- | --- | --- | --- | --- |
@@ -333,8 +334,8 @@ them). Logs without a reward of some arm are left out.
 
 Share of p-values of at most .05, before Holm, and of logs with any evidence against anything, after Holm. In
 parentheses the logs with a test: one that has too few rewards or random choices says so. The anytime test is
-exact, at most .05 at all rounds together; the others are asymptotic, and the last one rests on arm counts that
-settle.
+exact, at most .05 at all rounds together; the others are asymptotic, and the last one rests on arm counts
+that settle.
 
 {size_head}
 {sizes}
