@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.audit.bias_linear import linear_world, simulated_predictions
 from adaptinf.audit.fitted import LAWS, FittedWorld, fitted_world
 from adaptinf.audit.stability import design_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE
+from adaptinf.designs.linear import LinPriv, LinUCB
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -131,7 +133,7 @@ def simulate_bias(
         Arm that the others are compared with; by default the log's first.
     means : array_like of shape (arms,) or (contexts, arms), optional
         Suppose these means instead of the fitted ones, in the order of the log's arms and of the sorted
-        contexts.
+        contexts; for LinUCB and LinPriv the coefficients, of shape (arms, dimension).
 
     Returns
     -------
@@ -145,14 +147,16 @@ def simulate_bias(
         Listing what does not fit: an arm without rewards, a design that cannot be run with as many arms or
         rounds, or that is neither named by the log nor given.
     InvalidForLog
-        If the design chooses by context vectors: an arm's sample mean then estimates no fixed number.
+        If the design chooses by context vectors without a linear law for the means.
 
     Notes
     -----
     Rewards that are all 0 or 1 are drawn as Bernoulli. Where the log states a finite range, they are drawn
     from the arm's rewards, exponentially tilted to the fitted mean; else they are normal, with the arm's
     standard deviation. ConSE and DPConSE are run with the log's contexts, which arrive independently with the
-    log's frequencies, and each context has means of its own.
+    log's frequencies, and each context has means of its own. LinUCB and LinPriv are run on the log's context
+    vectors in their order, with the log's least-squares coefficients; an arm's sample mean is then over the
+    contexts at which it was pulled, and the table is of least-squares predictions at its average context.
 
     This is a parametric bootstrap: the bias is exact, but for its Monte-Carlo error, at the fitted means, and
     an estimate of the bias at the true ones. The fitted means are what `default_estimator` says, valid under
@@ -184,11 +188,13 @@ def simulate_bias(
         raise ParameterError("simulate_bias", problems)
     _refuse_vectors(given)
     inner = given.design if isinstance(given, Mixture) else given
+    base = 0 if control is None else log.arms.index(control)
+    if inner.vectors == "needed":
+        return _linear_bias(log, given, int(replications), rng, n_jobs, base, means)
     world = fitted_world(log, isinstance(inner, (ConSE, DPConSE)), means)
     sims = given.replicate(world.env, log.n_rounds, replications, rng, n_jobs)
     simulated = sims.means if sims.contextual else sims.means[:, None]
     promised = given._placed(world.env).reward_guarantee(log.n_rounds, log.n_arms)
-    base = 0 if control is None else log.arms.index(control)
     rows = [
         row
         for cell in range(world.cells.count)
@@ -242,13 +248,55 @@ def conditional_bias(means: FloatArray, truth: FloatArray) -> tuple[FloatArray, 
 
 def _refuse_vectors(design: Design) -> None:
     inner = design.design if isinstance(design, Mixture) else design
-    if inner.vectors == "needed":
+    if inner.vectors == "needed" and not isinstance(inner, (LinUCB, LinPriv)):
         raise InvalidForLog(
             "simulate_bias",
-            f"{type(inner).__name__} chooses by context vectors: an arm's sample mean is over the contexts "
-            "at which it was pulled, and estimates no fixed number",
-            ["linear_bias and linear_bias_bound, for least-squares predictions", "audit.coverage"],
+            f"{type(inner).__name__} chooses by context vectors and assumes no linear means: there is no law "
+            "to fit to a log's contexts and rewards",
+            ["audit.coverage in an assumed environment"],
         )
+
+
+def _linear_bias(
+    log: AdaptiveLog,
+    design: Design,
+    replications: int,
+    rng: RandomSource | None,
+    n_jobs: int,
+    base: int,
+    theta: Any,
+) -> SimulatedBias:
+    """Bias of least-squares predictions at the average contexts, for linear bandits."""
+    world = linear_world(log, theta)
+    design._check(world.env, log.n_rounds, replications, rng, 0, n_jobs)
+    simulated = simulated_predictions(design, world, log.n_rounds, replications, rng, n_jobs)
+    truth = np.einsum("ad,ad->a", world.average, world.env.theta)
+    naive = np.einsum("ad,ad->a", world.average, world.naive)
+    none = np.full(log.n_arms, np.nan)
+    arms = [str(arm) for arm in log.arms]
+    numbers = (simulated, truth, naive, truth, none, np.full(log.n_arms, np.inf))
+    rows = _rows(arms, "arm-mean", np.eye(log.n_arms), *numbers)
+    others = np.array([code for code in range(log.n_arms) if code != base], dtype=np.int64)
+    if others.size:
+        terms = [f"{log.arms[code]} - {log.arms[base]}" for code in others]
+        rows += _rows(terms, "contrast", _differences(others, base, log.n_arms), *numbers)
+    notes = [
+        "Of least-squares predictions at each arm's average context over all rounds, not of sample means: "
+        "those are over the contexts at which an arm was pulled. Contexts are the log's, in their order.",
+        "Bound: none; linear_bias_bound bounds predictions at single contexts, given the actions.",
+    ]
+    if min(row["pulled"] for row in rows) < 1.0:
+        notes.append("Bias is given the runs that determine the coefficients, in the share under pulled.")
+    return SimulatedBias(
+        frame=pd.DataFrame(rows),
+        design=repr(design),
+        law=world.law,
+        source=world.source,
+        guarantee=None,
+        horizon=log.n_rounds,
+        replications=replications,
+        notes=(*world.notes, *notes),
+    )
 
 
 def _cell_rows(

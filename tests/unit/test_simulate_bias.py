@@ -9,6 +9,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.audit.bias import conditional_bias, simulate_bias
+from adaptinf.audit.bias_linear import linear_world
 from adaptinf.audit.fitted import fitted_world, log_cells, tilted_pool
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -213,11 +214,70 @@ def test_wrong_uses_are_listed_at_once() -> None:
         simulate_bias(LOG, GREEDY, 10, means=[0.1, 0.2, 0.3])
 
 
-def test_context_vectors_are_refused() -> None:
-    env = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
-    log = designs.LinUCB().run(env, 50, rng=0)
-    with pytest.raises(InvalidForLog, match="chooses by context vectors"):
+ORTHANT = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+
+
+def test_linear_designs_by_hand() -> None:
+    """The figures are those of logs on the same contexts, fitted one by one."""
+    rng = np.random.default_rng(0)
+    contexts = rng.uniform(0.1, 0.6, size=(80, 2, 2))
+    env = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts=contexts, rewards="bernoulli")
+    design = designs.LinUCB()
+    log = design.run(env, 80, rng=1)
+    found = simulate_bias(log, design, 70, rng=4, means=env.theta)
+    average = contexts.mean(axis=0)
+    errors = []
+    for run in design.logs(env, 80, 70, rng=4):
+        row = []
+        for arm in (0, 1):
+            here = run.arrays.action == arm
+            X = contexts[here, arm]
+            row.append(
+                average[arm] @ (np.linalg.inv(X.T @ X) @ X.T @ run.arrays.reward[here] - env.theta[arm])
+            )
+        errors.append(row)
+    table = np.array(errors)
+    assert found.law == "bernoulli"
+    assert found.frame["term"].tolist() == ["0", "1", "1 - 0"]
+    assert found.frame["bias"][:2].tolist() == pytest.approx(table.mean(axis=0).tolist(), abs=1e-9)
+    spread = (table[:, 1] - table[:, 0]).std(ddof=1) / math.sqrt(70)
+    assert found.frame["bias_se"][2] == pytest.approx(spread, rel=1e-8)
+    assert found.frame["mean"][0] == pytest.approx(average[0] @ env.theta[0])
+    assert found.frame["bound"].isna().all()
+
+
+def test_linear_designs_at_fitted_coefficients() -> None:
+    log = designs.LinUCB().run(ORTHANT, 300, rng=0)
+    found = simulate_bias(log, replications=300, rng=1)
+    assert found.source.startswith("least squares")
+    assert found.frame["naive"].tolist() == pytest.approx(found.frame["mean"].tolist())
+    two = simulate_bias(log, replications=300, rng=1, n_jobs=2)
+    assert two.frame.equals(found.frame)
+    shared = LinearArms(
+        [[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="normal", noise=0.2, shared=True
+    )
+    log = designs.LinUCB().run(shared, 200, rng=0)
+    found = simulate_bias(log, replications=20, rng=1)
+    assert found.law == "normal"
+    assert fitted_scale(log) == pytest.approx(0.2, abs=0.03)
+
+
+def fitted_scale(log: AdaptiveLog) -> float:
+    return linear_world(log).env.noise_scale
+
+
+def test_linear_refusals() -> None:
+    log = designs.LinUCB().run(ORTHANT, 3, rng=0)
+    with pytest.raises(ParameterError, match="do not determine its 2 coefficients: give means="):
         simulate_bias(log, replications=10)
+    with pytest.raises(ParameterError, match=r"means must be coefficients, finite numbers of shape \(2, 2\)"):
+        simulate_bias(log, replications=10, means=[0.1, 0.2])
+    with pytest.raises(
+        ParameterError, match="needs the context vectors as numeric context columns, got none"
+    ):
+        simulate_bias(LOG, designs.LinUCB(), 10)
+    with pytest.raises(InvalidForLog, match="assumes no linear means"):
+        simulate_bias(LOG, designs.ABSE(), 10)
 
 
 def test_a_certain_arm_and_a_moved_mean_are_noted() -> None:
