@@ -186,8 +186,8 @@ def simulate_bias(
         problems.append(f"there is no arm {control!r}; the log has {', '.join(map(repr, log.arms))}")
     if problems or given is None:
         raise ParameterError("simulate_bias", problems)
-    _refuse_vectors(given)
     inner = given.design if isinstance(given, Mixture) else given
+    _refuse_vectors(inner)
     base = 0 if control is None else log.arms.index(control)
     if inner.vectors == "needed":
         return _linear_bias(log, given, int(replications), rng, n_jobs, base, means)
@@ -247,12 +247,11 @@ def conditional_bias(means: FloatArray, truth: FloatArray) -> tuple[FloatArray, 
 
 
 def _refuse_vectors(design: Design) -> None:
-    inner = design.design if isinstance(design, Mixture) else design
-    if inner.vectors == "needed" and not isinstance(inner, (LinUCB, LinPriv)):
+    if design.vectors == "needed" and not isinstance(design, (LinUCB, LinPriv)):
         raise InvalidForLog(
             "simulate_bias",
-            f"{type(inner).__name__} chooses by context vectors and assumes no linear means: there is no law "
-            "to fit to a log's contexts and rewards",
+            f"{type(design).__name__} chooses by context vectors and assumes no linear means: there is no "
+            "law to fit to a log's contexts and rewards",
             ["audit.coverage in an assumed environment"],
         )
 

@@ -38,7 +38,8 @@ MEAN, HALVES, BATCHES = "sample mean against AIPW", "drift, early against late",
 _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
-_LIMITS = (0.01, 0.001)
+_LIMITS = {0.01: 0.01, 0.001: 0.0}
+"""Share of the rounds that may have a propensity below each limit."""
 _DIFFER = (
     "weighting changes the estimates: use valid ones (ArmMeans), and see audit.simulate_bias for how far "
     "adaptivity alone moves the sample mean; drift and contexts do it too"
@@ -264,10 +265,10 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
         tables["arms"]["ess"] = size[order]
     known = every if every is not None else np.where(chosen > 0.0, own[:, None], np.nan)
     scope = "" if every is not None else " where chosen"
-    for limit in _LIMITS:
+    for limit, share in _LIMITS.items():
         rounds = low_rounds(known, limit)
         for code, arm in enumerate(log.arms):
-            low = rounds[code] > 0.0
+            low = rounds[code] > share * log.n_rounds
             advice = (
                 "an arm can hardly be chosen in some rounds: its weighted estimate leans on the assumption "
                 "that those rounds are like the others"

@@ -178,6 +178,17 @@ def test_overlap_and_effective_size() -> None:
     assert found.tables["decay"]["smallest_0"].min() == pytest.approx(log.arrays.propensities[:, 0].min())
 
 
+def test_a_few_rounds_without_overlap_are_no_concern() -> None:
+    """One round in a hundred below .01 is fine, one more is not; below .001 one is too many."""
+    e = np.full((200, 2), 0.5)
+    e[:2] = [0.995, 0.005]
+    log = with_propensities(changed(LOG, keep=np.arange(200)), e)
+    assert [row.verdict for row in diagnose(log).check("overlap", "1")] == [FINE, FINE]
+    e[2] = [0.9995, 0.0005]
+    log = with_propensities(changed(LOG, keep=np.arange(200)), e)
+    assert [row.verdict for row in diagnose(log).check("overlap", "1")] == [CAUTION, CAUTION]
+
+
 # --- what does not apply --------------------------------------------------------------------------------
 
 
