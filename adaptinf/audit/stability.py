@@ -24,7 +24,7 @@ from adaptinf.typing import FloatArray, RandomSource
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CountStability", "stability"]
+__all__ = ["CountStability", "design_of", "stability"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def stability(
     True
     """
     problems = count_problem("replications", replications, low=2)
-    given = _design(design, problems)
+    given = design_of(design, problems)
     if isinstance(design, AdaptiveLog) and set(getattr(env, "arms", design.arms)) != set(design.arms):
         problems.append(
             f"the environment's arms are {env.arms!r:.200}, those of the log {design.arms!r:.200}"
@@ -135,8 +135,21 @@ def _summary(counts: FloatArray, arms: Any, horizon: int) -> CountStability:
     return CountStability(frame, float(variation.max()), int(horizon), len(counts))
 
 
-def _design(source: Any, problems: list[str]) -> Design | None:
-    """The design itself, or the one that a log's record describes."""
+def design_of(source: Any, problems: list[str]) -> Design | None:
+    """The design itself, or the one that a log's record describes.
+
+    Parameters
+    ----------
+    source : Design or AdaptiveLog
+        As a user gave it.
+    problems : list of str
+        Takes in what is wrong.
+
+    Returns
+    -------
+    Design or None
+        None where something is.
+    """
     from adaptinf import designs
 
     if isinstance(source, Design):

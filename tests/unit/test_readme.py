@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
 DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classification.md"
-EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION]
+BIAS = ROOT / "docs" / "bias.md"
+EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, BIAS]
 PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
 
 

@@ -1,0 +1,104 @@
+"""How small propensities are, how they fall, and how much of an arm's rewards is left after weighting.
+
+References
+----------
+Kish (1965), "Survey Sampling" (effective sample size). Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments" (decay of propensities).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.typing import FloatArray
+
+__all__ = ["Decay", "fitted_decay", "low_rounds"]
+
+_FEW_BLOCKS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decay:
+    """Smallest propensities over time.
+
+    Attributes
+    ----------
+    first, last : ndarray, shape (B,)
+        First and last round of each block, from 1; a block is about twice as long as all before it.
+    smallest : ndarray, shape (B, k)
+        Smallest positive propensity of each arm in the block; NaN without one.
+    exponent : float
+        a of the line log(smallest over the arms) = c - a log(last round), by least squares over the blocks;
+        NaN with fewer than four.
+    """
+
+    first: FloatArray
+    last: FloatArray
+    smallest: FloatArray
+    exponent: float
+
+
+def fitted_decay(propensities: FloatArray) -> Decay:
+    """How the smallest propensity falls.
+
+    Parameters
+    ----------
+    propensities : ndarray, shape (T, k)
+        Of each arm; NaN where it is not known. Zeros are left out: no power of t falls to 0.
+
+    Returns
+    -------
+    Decay
+
+    Notes
+    -----
+    Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
+    them depend on the future, and their normal limit is lost.
+
+    Examples
+    --------
+    >>> falling = 0.5 * np.arange(1.0, 1025.0)[:, None] ** -0.5
+    >>> round(fitted_decay(np.hstack([falling, 1.0 - falling])).exponent, 6)
+    0.5
+    """
+    rounds = len(propensities)
+    edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
+    positive = np.where(propensities > 0.0, propensities, np.nan)
+    smallest = np.array(
+        [np.fmin.reduce(positive[start:stop], axis=0) for start, stop in itertools.pairwise(edges)]
+    )
+    lowest = np.fmin.reduce(smallest, axis=1)
+    known = ~np.isnan(lowest)
+    exponent = math.nan
+    if known.sum() >= _FEW_BLOCKS:
+        time = np.log(edges[1:][known])
+        centred = time - time.mean()
+        # Propensities that stay the same have the exponent 0, and not the rounding of a sum.
+        exponent = round(-float(centred @ np.log(lowest[known]) / (centred @ centred)), 12) + 0.0
+    return Decay(edges[:-1] + 1.0, edges[1:].astype(np.float64), smallest, exponent)
+
+
+def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
+    """Number of rounds in which each arm's propensity is below a limit, zeros included.
+
+    Parameters
+    ----------
+    propensities : ndarray, shape (T, k)
+        Of each arm; NaN where it is not known.
+    limit : float
+        The limit.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Examples
+    --------
+    >>> low_rounds(np.array([[0.0, 1.0], [0.005, 0.995], [0.5, 0.5]]), 0.01).tolist()
+    [2.0, 0.0]
+    """
+    return np.asarray((propensities < limit).sum(axis=0), dtype=np.float64)

@@ -1,0 +1,280 @@
+"""Diagnostics against slow versions written from their formulas, round by round, and against scipy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from adaptinf import designs
+from adaptinf.inference.arms import ArmMeans
+from adaptinf.inference.choice import Choice
+from adaptinf.inference.diagnose import diagnose
+from adaptinf.inference.diagnose_counts import EDGES, calibration_bins, inverse_rows, log_wealth
+from adaptinf.inference.diagnose_overlap import fitted_decay
+from adaptinf.inference.diagnose_scores import batch_groups, drift_differences, homogeneity, mean_differences
+from adaptinf.log import AdaptiveLog
+from adaptinf.simulation.environments import BernoulliArms
+
+CLOSE = {"rel": 1e-9, "abs": 1e-9}
+ENV = BernoulliArms([0.4, 0.6, 0.5])
+THOMPSON = designs.Thompson(floor=(0.3, 0.3), batch_size=40).run(ENV, 1200, rng=11)
+GREEDY = designs.EpsilonGreedy(exploration=0.45).run(ENV, 900, rng=5)
+LOGS = pytest.mark.parametrize("log", [THOMPSON, GREEDY], ids=["thompson", "greedy"])
+
+
+def literal_scores(log: AdaptiveLog, weight: str) -> tuple[list[list[float]], list[list[float]]]:
+    """AIPW scores with the running mean, and their weights, one round after another."""
+    arrays = log.arrays
+    seen, total = [0] * log.n_arms, [0.0] * log.n_arms
+    scores, weights = [], []
+    for t in range(log.n_rounds):
+        row, h = [], []
+        for arm in range(log.n_arms):
+            predicted = total[arm] / seen[arm] if seen[arm] else 0.0
+            e = arrays.propensities[t, arm]
+            here = arrays.action[t] == arm
+            row.append(predicted + (arrays.reward[t] - predicted) / e * here)
+            h.append(math.sqrt(e) if weight == "sqrt" else 1.0)
+        scores.append(row)
+        weights.append(h)
+        seen[arrays.action[t]] += 1
+        total[arrays.action[t]] += arrays.reward[t]
+    return scores, weights
+
+
+def literal_mean(scores: list[float], weights: list[float]) -> tuple[float, list[float]]:
+    whole = sum(weights)
+    mean = sum(w * s for w, s in zip(weights, scores, strict=True)) / whole
+    return mean, [w * (s - mean) / whole for w, s in zip(weights, scores, strict=True)]
+
+
+@LOGS
+def test_count_test(log: AdaptiveLog) -> None:
+    """M' V^- M with one arm left out, V built up round by round."""
+    e = log.arrays.propensities
+    difference, V = np.zeros(3), np.zeros((3, 3))
+    for t in range(log.n_rounds):
+        for a in range(3):
+            difference[a] += (log.arrays.action[t] == a) - e[t, a]
+            for b in range(3):
+                V[a, b] += e[t, a] * (a == b) - e[t, a] * e[t, b]
+    expected = difference[:2] @ np.linalg.solve(V[:2, :2], difference[:2])
+    row = diagnose(log).check("sample ratio")[0]
+    assert row.statistic == pytest.approx(expected, **CLOSE)
+    assert row.log_pvalue == pytest.approx(stats.chi2.logsf(expected, 2), **CLOSE)
+    assert row.measure == "chi2(2)"
+
+
+def test_uniform_designs_give_pearsons_test() -> None:
+    log = designs.Uniform().run(ENV, 500, rng=3)
+    counts = np.bincount(log.arrays.action, minlength=3)
+    for row in (
+        diagnose(log).check("sample ratio")[0],
+        diagnose(log, expected=[2.0, 2.0, 2.0]).check("sample ratio")[0],
+    ):
+        pearson = stats.chisquare(counts)
+        assert row.statistic == pytest.approx(pearson.statistic, **CLOSE)
+        assert math.exp(row.log_pvalue) == pytest.approx(pearson.pvalue, **CLOSE)
+    declared = diagnose(log, expected=[1, 2, 1]).check("sample ratio")[0]
+    pearson = stats.chisquare(counts, 500 * np.array([0.25, 0.5, 0.25]))
+    assert declared.statistic == pytest.approx(pearson.statistic, **CLOSE)
+
+
+def literal_bins(chosen: list[bool], e: list[float]) -> list[tuple[float, float, float, int]]:
+    """Observed, expected and variance of each bin: bins from low to high, joined until the variance is 10."""
+    bounds = [0.0, *EDGES, 1.0]
+    bins, current = [], [0.0, 0.0, 0.0, 0]
+    for low, high in itertools.pairwise(bounds):
+        for here, p in zip(chosen, e, strict=True):
+            if low < p <= high and p < 1.0:
+                current[0] += here
+                current[1] += p
+                current[2] += p * (1.0 - p)
+                current[3] += 1
+        if current[2] >= 10.0:
+            bins.append(current)
+            current = [0.0, 0.0, 0.0, 0]
+    for place in range(4):
+        bins[-1][place] += current[place]
+    return [tuple(part) for part in bins]
+
+
+@LOGS
+def test_calibration_bins(log: AdaptiveLog) -> None:
+    found = diagnose(log)
+    for arm in range(3):
+        chosen = (log.arrays.action == arm).tolist()
+        bins = literal_bins(chosen, log.arrays.propensities[:, arm].tolist())
+        assert len(bins) > 1 or (log is GREEDY and arm == 0)
+        expected = sum((o - m) ** 2 / v for o, m, v, _ in bins)
+        row = found.check("propensity calibration", str(arm))[0]
+        assert row.statistic == pytest.approx(expected, **CLOSE)
+        assert row.measure == f"chi2({len(bins)}), bins"
+        assert row.log_pvalue == pytest.approx(stats.chi2.logsf(expected, len(bins)), **CLOSE)
+        table = found.tables["calibration"].query("arm == @arm")
+        assert table["rounds"].tolist() == [part[3] for part in bins]
+        assert table["expected"].tolist() == pytest.approx([part[1] for part in bins])
+        assert table["observed"].tolist() == [part[0] for part in bins]
+
+
+@LOGS
+def test_joint_calibration(log: AdaptiveLog) -> None:
+    """Increments of every arm and bin in each round; predictable covariance added up over the rounds."""
+    e = log.arrays.propensities
+    parts = [calibration_bins((log.arrays.action == a).astype(float), e[:, a]) for a in range(3)]
+    places = [(a, j) for a in range(3) for j in range(parts[a].rounds.size)]
+    M, V = np.zeros(len(places)), np.zeros((len(places), len(places)))
+    for t in range(log.n_rounds):
+        active = [parts[a].code[t] == j for a, j in places]
+        for i, (a, _) in enumerate(places):
+            M[i] += active[i] * ((log.arrays.action[t] == a) - e[t, a])
+            for k, (b, _) in enumerate(places):
+                V[i, k] += active[i] * active[k] * (e[t, a] * (a == b) - e[t, a] * e[t, b])
+    size = np.sqrt(np.diag(V))
+    correlation = V / np.outer(size, size)
+    inverse = np.linalg.pinv(correlation, rcond=1e-3, hermitian=True)
+    rank = int(np.linalg.matrix_rank(correlation, tol=1e-3 * np.linalg.eigvalsh(correlation).max()))
+    expected = (M / size) @ inverse @ (M / size)
+    row = diagnose(log).check("propensity calibration", "all arms")[0]
+    assert row.statistic == pytest.approx(expected, **CLOSE)
+    assert row.measure == f"chi2({rank}), bins"
+    assert rank < len(places)
+
+
+def test_wealth() -> None:
+    """The bet on each arm is its past choices over its past propensities, ten of each to start with."""
+    e, action = THOMPSON.arrays.propensities, THOMPSON.arrays.action
+    seen, due, wealth, path = [10.0] * 3, [10.0] * 3, 0.0, []
+    for t in range(len(action)):
+        bet = [e[t, a] * seen[a] / due[a] for a in range(3)]
+        wealth += math.log(bet[action[t]] / sum(bet) / e[t, action[t]])
+        path.append(wealth)
+        for a in range(3):
+            seen[a] += action[t] == a
+            due[a] += e[t, a]
+    assert log_wealth(action, e).tolist() == pytest.approx(path, rel=1e-9, abs=1e-9)
+    row = diagnose(THOMPSON).check("sample ratio, anytime")[0]
+    assert row.log_pvalue == pytest.approx(-max(0.0, *path), **CLOSE)
+
+
+def test_wealth_has_mean_one() -> None:
+    """Every sequence of choices of four rounds with propensities that follow the choices."""
+
+    def propensities(actions: tuple[int, ...]) -> np.ndarray:
+        share = [(1.0 + sum(actions[:t])) / (3.0 + t) for t in range(len(actions))]
+        return np.array([[1.0 - p, p] for p in share])
+
+    total = 0.0
+    for code in range(16):
+        actions = tuple((code >> t) & 1 for t in range(4))
+        e = propensities(actions)
+        chance = np.prod([e[t, a] for t, a in enumerate(actions)])
+        total += chance * math.exp(log_wealth(np.array(actions), e, prior=0.5)[-1])
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+@LOGS
+@pytest.mark.parametrize("weight", ["sqrt", "uniform"])
+def test_sample_mean_against_aipw(log: AdaptiveLog, weight: str) -> None:
+    scores, weights = literal_scores(log, weight)
+    arrays = log.arrays
+    rows, difference = [], []
+    for arm in range(3):
+        own = [t for t in range(log.n_rounds) if arrays.action[t] == arm]
+        mean = sum(arrays.reward[t] for t in own) / len(own)
+        estimate, influence = literal_mean([r[arm] for r in scores], [w[arm] for w in weights])
+        here = [(arrays.reward[t] - mean) / len(own) if arrays.action[t] == arm else 0.0
+                for t in range(log.n_rounds)]  # fmt: skip
+        rows.append([a - b for a, b in zip(here, influence, strict=True)])
+        difference.append(mean - estimate)
+    chosen = (arrays.action[:, None] == np.arange(3)).astype(float)
+    found = mean_differences(chosen, arrays.reward, np.array(scores), np.array(weights))
+    covariance = [[sum(a * b for a, b in zip(x, y, strict=True)) for y in rows] for x in rows]
+    assert found.difference.tolist() == pytest.approx(difference, **CLOSE)
+    assert found.covariance.ravel().tolist() == pytest.approx(np.ravel(covariance).tolist(), **CLOSE)
+    z = [d / math.sqrt(covariance[a][a]) for a, d in enumerate(difference)]
+    joint = np.array(difference) @ np.linalg.solve(np.array(covariance), np.array(difference))
+    assert found.joint.statistic == pytest.approx(joint, rel=1e-8)
+    if weight == "sqrt" and log is GREEDY:
+        table = diagnose(log)
+        for arm in range(3):
+            row = table.check("sample mean against AIPW", str(arm))[0]
+            assert row.statistic == pytest.approx(z[arm], **CLOSE)
+            assert row.log_pvalue == pytest.approx(math.log(2.0) + stats.norm.logsf(abs(z[arm])), **CLOSE)
+
+
+@LOGS
+def test_the_estimates_are_those_of_arm_means(log: AdaptiveLog) -> None:
+    """By another route: the rows of two fitted results."""
+    naive = ArmMeans(log).fit("sample-mean", keep_scores=True)
+    fitted = ArmMeans(log).fit(keep_scores=True)
+    table = diagnose(log).tables["arms"]
+    assert table["sample_mean"].tolist() == pytest.approx(naive.params.tolist(), **CLOSE)
+    assert table["aipw"].tolist() == pytest.approx(fitted.params.tolist(), **CLOSE)
+    counts = table["pulls"].to_numpy()
+    # The rows of a result are scaled to a standard error with n - 1; here they are not.
+    own = naive.scores["influence"] * np.sqrt((counts - 1.0) / counts)
+    change = own - fitted.scores["influence"]
+    assert table["std_error"].tolist() == pytest.approx(np.sqrt((change**2).sum(axis=0)).tolist(), **CLOSE)
+
+
+def test_drift_between_halves() -> None:
+    scores, weights = literal_scores(GREEDY, "sqrt")
+    found = drift_differences(np.array(scores), np.array(weights), 450)
+    table = diagnose(GREEDY)
+    for arm in range(3):
+        s, w = [r[arm] for r in scores], [r[arm] for r in weights]
+        early, first = literal_mean(s[:450], w[:450])
+        late, second = literal_mean(s[450:], w[450:])
+        spread = math.sqrt(sum(x * x for x in first) + sum(x * x for x in second))
+        assert found.difference[arm] == pytest.approx(late - early, **CLOSE)
+        assert found.std_error[arm] == pytest.approx(spread, **CLOSE)
+        row = table.check("drift, early against late", str(arm))[0]
+        assert row.statistic == pytest.approx((late - early) / spread, **CLOSE)
+
+
+def test_drift_by_batch() -> None:
+    log = designs.EpsilonGreedy(exploration=0.5, batch_size=50).run(ENV, 1200, rng=9)
+    scores, weights = literal_scores(log, "sqrt")
+    group = batch_groups(log.arrays.batch)
+    assert np.bincount(group).tolist() == [200] * 6
+    for arm in range(3):
+        means, variances = [], []
+        for code in range(6):
+            here = [t for t in range(1200) if group[t] == code]
+            mean, rows = literal_mean([scores[t][arm] for t in here], [weights[t][arm] for t in here])
+            means.append(mean)
+            variances.append(sum(x * x for x in rows))
+        centre = sum(m / v for m, v in zip(means, variances, strict=True)) / sum(1 / v for v in variances)
+        expected = sum((m - centre) ** 2 / v for m, v in zip(means, variances, strict=True))
+        found = homogeneity(np.array(scores)[:, arm], np.array(weights)[:, arm], group)
+        assert found.statistic == pytest.approx(expected, **CLOSE)
+        assert found.df == 5
+
+
+def test_inverse_rows() -> None:
+    chosen = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    rows = inverse_rows(chosen, np.array([0.5, 0.25, 0.2]))
+    assert rows.tolist() == [[1.0, -1.0], [-1.0, 3.0], [4.0, -1.0]]
+
+
+def test_decay_is_a_line_through_block_minima() -> None:
+    e = THOMPSON.arrays.propensities
+    edges = [0, 8, 16, 32, 64, 128, 256, 512, 1024, 1200]
+    lowest = [e[a:b].min() for a, b in itertools.pairwise(edges)]
+    slope = np.polyfit(np.log(edges[1:]), np.log(lowest), 1)[0]
+    found = fitted_decay(e)
+    assert found.exponent == pytest.approx(-slope, **CLOSE)
+    assert found.last.tolist() == edges[1:]
+    assert found.smallest.min(axis=1).tolist() == lowest
+
+
+def test_effective_sizes_are_those_of_uniform_weights() -> None:
+    result = ArmMeans(GREEDY).fit("aipw", weights="uniform")
+    rows = diagnose(GREEDY).check("effective sample size")
+    assert [row.statistic for row in rows] == pytest.approx(result.ess.tolist(), **CLOSE)
+    assert Choice("aipw", "sqrt").weights == diagnose(GREEDY).tables["arms"]["weights"][0]
