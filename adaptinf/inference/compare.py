@@ -11,12 +11,14 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.joint import NAIVE
-from adaptinf.inference.results import Results, check_alpha
+from adaptinf.inference.results import Estimand, Results, check_alpha
 
 if TYPE_CHECKING:
     from adaptinf.inference.summary import ResultSummary
 
 __all__ = ["Comparison", "compare", "label_of"]
+
+_NOTES = 3
 
 
 def label_of(result: Results) -> str:
@@ -43,6 +45,15 @@ def _corrected_label(result: Results) -> str:
     if result.correction is None:
         return ""
     return "exact" if result.reference.exact else "asymptotic"
+
+
+def _target(estimand: Estimand) -> str:
+    over = "" if estimand.treatment is None else f" of {estimand.treatment!r} over {estimand.control!r}"
+    return f"{estimand.kind}{over}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +139,8 @@ class Comparison:
         notes = [
             f"Intervals at alpha = {self.alpha:g}; p-values against {self._nulls()}. The choice between "
             "methods must not look at this table.",
+            *self._logs(),
+            *self._targets(),
             *self._validity(),
         ]
         return ResultSummary("Comparison", [table], notes)
@@ -141,6 +154,32 @@ class Comparison:
             return f"{next(iter(found)):g}"
         parts = [f"{null:g} ({', '.join(names)})" for null, names in found.items()]
         return f"{', '.join(parts[:-1])} and {parts[-1]}: they are not to be compared"
+
+    def _logs(self) -> list[str]:
+        """Whose data differ, as far as the results tell."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for name, result in self.results.items():
+            found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)
+        if len(found) < 2:
+            return []
+        parts = [
+            f"{_listed(names)} of {rounds} rounds (design {design})"
+            for (rounds, design), names in found.items()
+        ]
+        return [f"Results of different logs: {'; '.join(parts)}."]
+
+    def _targets(self) -> list[str]:
+        """Terms of one name that estimate different things."""
+        found: dict[str, dict[Estimand, list[str]]] = {}
+        for name, result in self.results.items():
+            for term, estimand in zip(result.terms, result.estimands, strict=True):
+                found.setdefault(term, {}).setdefault(estimand, []).append(name)
+        return [
+            f"{term!r} is not the same target throughout: "
+            f"{'; '.join(f'{_target(one)} in {_listed(names)}' for one, names in targets.items())}."
+            for term, targets in found.items()
+            if len(targets) > 1
+        ][:_NOTES]
 
     def _validity(self) -> list[str]:
         """Whose numbers are not valid, and what corrected ones are worth."""

@@ -236,17 +236,17 @@ def format_pvalue(log_p: float) -> str:
     Returns
     -------
     str
-        Three decimals, or two digits and an exponent below 0.001.
+        Three decimals, two digits and an exponent below 0.001, or ``"<1e-300"`` where it is smaller.
 
     Examples
     --------
     >>> format_pvalue(-3.0), format_pvalue(-2000.0)
-    ('0.050', '2.6e-869')
+    ('0.050', '<1e-300')
     """
     if math.isnan(log_p):
         return "nan"
-    if log_p < -1e12:  # beyond that the digits of the mantissa are lost
-        return "0"
+    if log_p < -300.0 * math.log(10.0):
+        return "<1e-300" if log_p > -math.inf else "0"
     if log_p >= math.log(0.001):
         return f"{math.exp(log_p):.3f}"
     exponent = math.floor(log_p / math.log(10.0))

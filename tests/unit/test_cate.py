@@ -632,8 +632,6 @@ def test_many_small_groups_share_their_notes_and_have_short_names():
         "; share=1.16667 and 22 more: no estimate, one of the arms has no rewards among these rounds."
     )
     assert any("CATE.from_formula" in note for note in result.notes)
-    one = CATE(log, by="share", rounds=np.full(len(frame), True)).fit("difference-in-means")
-    assert one.terms == result.terms
 
 
 @pytest.mark.parametrize(
@@ -643,7 +641,7 @@ def test_many_small_groups_share_their_notes_and_have_short_names():
         ([1 / 3, 1 / 3 + 1e-9], ("x=0.3333333333333333", f"x={1 / 3 + 1e-9}")),
         ([0.5, 1.0], ("x=0.5", "x=1.0")),
         ([1234567, 2], ("x=1234567", "x=2")),
-        ([1234567.0, 2.0], ("x=1.23457e+06", "x=2.0")),
+        ([20240301.0, 2.0], ("x=20240301.0", "x=2.0")),
     ],
 )
 def test_names_of_groups_by_numbers(labels, terms):
