@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.bin_means import BinMeans
     from adaptinf.inference.cate import CATE
     from adaptinf.inference.compare import compare
+    from adaptinf.inference.diagnose import diagnose
     from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
     from adaptinf.inference.policy import PolicyContrast, PolicyValue
@@ -46,6 +47,7 @@ __all__ = [
     "corrected_level",
     "datasets",
     "designs",
+    "diagnose",
     "environments",
     "errors",
     "formats",
@@ -81,6 +83,7 @@ _HOMES = {
     "PrivacyGuarantee": "adaptinf.guarantee",
     "bias_bound": "adaptinf.inference.bias",
     "compare": "adaptinf.inference.compare",
+    "diagnose": "adaptinf.inference.diagnose",
     "correct_pvalues": "adaptinf.inference.maxinfo",
     "corrected_level": "adaptinf.inference.maxinfo",
     "linear_bias": "adaptinf.inference.linear_bias",

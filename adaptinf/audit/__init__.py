@@ -1,5 +1,6 @@
-"""Calibration of analyses under a design, for one cell or a grid of them, and the stability of arm counts."""
+"""Where designs and inference meet: calibration of analyses, stability of arm counts, simulated bias."""
 
+from adaptinf.audit.bias import SimulatedBias, simulate_bias
 from adaptinf.audit.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.engine import AnalysisError
 from adaptinf.audit.results import Study
@@ -11,9 +12,11 @@ __all__ = [
     "AnalysisError",
     "CountStability",
     "Coverage",
+    "SimulatedBias",
     "Study",
     "coverage",
     "coverage_from_tallies",
+    "simulate_bias",
     "stability",
     "study",
     "true_value",
