@@ -142,7 +142,10 @@ def policy_options(
     InvalidForLog
         If the log does not support them.
     """
-    _check_arguments(subject, log, weights, contextual, estimator, outcome, burn_in, null, keep_scores)
+    problems = snapshots_problems(snapshots)
+    problems += _argument_problems(log, weights, contextual, estimator, outcome, burn_in, null, keep_scores)
+    if problems:
+        raise ParameterError(subject, problems)
     if log.arrays.propensity is None:
         raise InvalidForLog(
             subject,
@@ -329,8 +332,7 @@ def _check_contexts(method: str, log: AdaptiveLog, policies: Sequence[Policy], s
         )
 
 
-def _check_arguments(
-    subject: str,
+def _argument_problems(
     log: AdaptiveLog,
     weights: Any,
     contextual: Any,
@@ -339,7 +341,7 @@ def _check_arguments(
     burn_in: Any,
     null: Any,
     keep_scores: Any,
-) -> None:
+) -> list[str]:
     problems = choice_problem("estimator", estimator, ESTIMATORS)
     if weights is not None and weights not in WEIGHTS:
         hint = ""
@@ -361,5 +363,4 @@ def _check_arguments(
         problems.append("ipw has no outcome model: leave outcome out, or ask for aipw")
     if contextual is True and weights == "uniform":
         problems.append("uniform weights are not contextual: leave contextual out")
-    if problems:
-        raise ParameterError(subject, problems)
+    return problems

@@ -221,9 +221,12 @@ def _check_arguments(
         problems += count_problem("start", start, 2)
         if method in METHODS and method != "asymptotic":
             problems.append(f"start belongs to the asymptotic sequence, not to {method}")
+    try:
+        check_alpha("ConfidenceSequence.fit", alpha)
+    except ParameterError as error:
+        problems += error.problems
     if problems:
         raise ParameterError("ConfidenceSequence.fit", problems)
-    check_alpha("ConfidenceSequence.fit", alpha)
 
 
 def _estimator(

@@ -37,6 +37,7 @@ __all__ = [
     "logging_policies",
     "predict",
     "probability_problems",
+    "snapshots_problems",
 ]
 
 CHUNK = 1 << 13
@@ -188,9 +189,9 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
         logging = _given(log, snapshots)
         _check_agreement(log, logging)
         return logging
-    if snapshots is not None and not (isinstance(snapshots, str) and snapshots == "context-free"):
-        problem = f"snapshots must be PolicySnapshots, 'context-free' or None, got {snapshots!r:.60}"
-        raise ParameterError(method, [problem])
+    problems = snapshots_problems(snapshots)
+    if problems:
+        raise ParameterError(method, problems)
     unweighted = "weights='uniform' (not normal in general when propensities move with the data)"
     if log.arrays.propensities is None:
         raise InvalidForLog(
@@ -213,6 +214,15 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
     new = np.any(propensities[1:] != propensities[:-1], axis=1)
     starts = np.append(0, np.flatnonzero(new) + 1).astype(np.int64)
     return LoggingPolicies(starts, log.n_rounds, rows=propensities[starts], first=propensities[0])
+
+
+def snapshots_problems(snapshots: Any) -> list[str]:
+    """Say what is wrong with the kind of `snapshots`."""
+    if snapshots is None or isinstance(snapshots, PolicySnapshots):
+        return []
+    if isinstance(snapshots, str) and snapshots == "context-free":
+        return []
+    return [f"snapshots must be PolicySnapshots, 'context-free' or None, got {snapshots!r:.60}"]
 
 
 def is_context_free(log: AdaptiveLog) -> bool:

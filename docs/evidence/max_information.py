@@ -165,7 +165,7 @@ def verdict(rows: list[Row], runs: int) -> str:
     highest = max(rows, key=lambda r: r.corrected)
     said = [
         f"Corrected tests reject a true null in more than 5% of runs in {above} of {len(rows)} rows "
-        f"(binomial tests at 1e-4); the highest rate is {highest.corrected:.4f}. Naive ones do in {naive} rows.",
+        f"(binomial tests at 1e-4); the highest rate is {highest.corrected:.4f}. Naive ones do in {naive}.",
         f"Corrected intervals are shorter than ALEE's up to epsilon sqrt T = {max(shorter, default=0):.2f}, "
         f"and more than twice as long from {min(longer, default=math.inf):.2f} on: there the correction "
         "still promises an exact level, and another method wins.",

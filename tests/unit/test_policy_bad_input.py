@@ -119,6 +119,12 @@ def test_all_that_is_wrong_is_listed() -> None:
     assert len(caught.value.problems) == 3
 
 
+def test_all_that_is_wrong_with_a_fit_is_listed() -> None:
+    with pytest.raises(ParameterError) as caught:
+        PolicyValue(make_log(), "a").fit(weights="sqrt", snapshots="contextfree", estimator="dr")
+    assert [problem.split()[0] for problem in caught.value.problems] == ["snapshots", "estimator", "weights"]
+
+
 def test_uniform_may_be_an_arm() -> None:
     with pytest.raises(ParameterError, match="'uniform' is an arm of this log"):
         PolicyValue(make_log(arms=("uniform", "b")), "uniform")
