@@ -180,12 +180,29 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 
 def _analyze(arguments: argparse.Namespace) -> int:
-    from adaptinf.commands import fit, open_log, render, with_unused
+    from adaptinf.commands import argument_problems, fit, open_log, render, with_unused
 
     options = _column_options(arguments)
     if options and arguments.by:
         options["context"] = list(dict.fromkeys([*options.get("context", []), *arguments.by]))
-    log, unused = open_log(arguments.file, options)
+    problems = argument_problems(
+        arguments.alpha,
+        arguments.epsilon,
+        arguments.estimator,
+        arguments.weights,
+        grouped=bool(arguments.by),
+        contrast=arguments.treatment is not None,
+    )
+    if any(problem.startswith("epsilon") for problem in problems):
+        del options["epsilon"]
+    try:
+        log, unused = open_log(arguments.file, options)
+    except (AdaptinfError, OSError) as error:
+        if problems:
+            raise ParameterError("arguments and file", [*problems, str(error)]) from error
+        raise
+    if problems:
+        raise ParameterError("arguments", problems)
     results = fit(
         log,
         treatment=arguments.treatment,

@@ -19,7 +19,7 @@ from adaptinf.storage import StoredLog, read_file
 if TYPE_CHECKING:
     from adaptinf.inference.results import Results
 
-__all__ = ["describe", "fit", "open_log", "render", "with_unused"]
+__all__ = ["argument_problems", "describe", "fit", "open_log", "render", "with_unused"]
 
 _NEEDED = ("action", "reward")
 _SHOWN = 12
@@ -75,6 +75,62 @@ def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[
         }
     log = AdaptiveLog(content, **arguments)
     return log, [str(name) for name in content.columns if name not in log.columns]
+
+
+def argument_problems(
+    alpha: float,
+    epsilon: float | None,
+    estimator: str | None,
+    weights: str | None,
+    *,
+    grouped: bool,
+    contrast: bool,
+) -> list[str]:
+    """What is wrong with arguments whatever the file holds.
+
+    Parameters
+    ----------
+    alpha : float
+        One minus the level of the intervals.
+    epsilon : float, optional
+        Of a pure guarantee.
+    estimator, weights : str, optional
+        As in the models.
+    grouped, contrast : bool
+        Whether groups, or two arms, are asked for.
+
+    Returns
+    -------
+    list of str
+        Empty where nothing is wrong.
+
+    Examples
+    --------
+    >>> argument_problems(0.05, None, "ols", None, grouped=True, contrast=False)
+    ["estimator must be one of difference-in-means, aipw, released, got 'ols'"]
+    """
+    from adaptinf.inference.choice import ESTIMATORS, WEIGHTS
+    from adaptinf.inference.results import check_alpha
+    from adaptinf.parameters import choice_problem
+
+    problems: list[str] = []
+    try:
+        check_alpha("analyze", alpha)
+    except ParameterError as error:
+        problems += error.problems
+    if epsilon is not None:
+        try:
+            PrivacyGuarantee(epsilon=epsilon, unit="reward")
+        except ParameterError as error:
+            problems += error.problems
+    known = (*ESTIMATORS, "batched") if contrast else tuple(ESTIMATORS)
+    if grouped:
+        known = ("difference-in-means", "aipw", "released")
+    if estimator is not None:
+        problems += choice_problem("estimator", estimator, known)
+    if weights is not None:
+        problems += choice_problem("weights", weights, tuple(WEIGHTS))
+    return problems
 
 
 def with_unused(results: Results, unused: Sequence[str]) -> Results:

@@ -16,7 +16,12 @@ from adaptinf.inference.outcomes import Outcome, outcome_model
 from adaptinf.inference.policy_inputs import Policy
 from adaptinf.inference.policy_weights import KINDS, contextual_fit, mean_variances, stabiliser
 from adaptinf.inference.scores import indicators, running_means
-from adaptinf.inference.snapshots import LoggingPolicies, is_context_free, logging_policies
+from adaptinf.inference.snapshots import (
+    LoggingPolicies,
+    is_context_free,
+    logging_policies,
+    snapshots_problems,
+)
 from adaptinf.parameters import choice_problem, count_problem, flag_problem, number_problem
 from adaptinf.typing import FloatArray
 

@@ -311,6 +311,14 @@ def test_a_bad_log_lists_every_problem(run: Run, tmp_path: Path, command: str) -
         assert part in err
 
 
+def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
+    given = ["--action", "arm", "--reward", "yy", "--estimator", "apiw", "--alpha", "0.7", "--epsilon", "-1"]
+    code, out, err = run("analyze", path, *given, "--weights", "squareroot")
+    assert (code, out) == (2, "")
+    for part in ("5 problems", "alpha must", "epsilon must", "estimator must", "weights must", "'yy'"):
+        assert part in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -463,6 +463,12 @@ def test_several_sequences_at_once_are_bonferronis() -> None:
     np.testing.assert_allclose(result.pvalues_simultaneous("bonferroni"), doubled, rtol=1e-12)
 
 
+def test_a_bad_level_is_listed_with_the_rest() -> None:
+    with pytest.raises(ParameterError) as caught:
+        ConfidenceSequence(log_of([0, 1], [0.0, 1.0])).fit("bets", alpha=0.95, estimator="apiw")
+    assert [problem.split()[0] for problem in caught.value.problems] == ["method", "estimator", "alpha"]
+
+
 def test_wrong_tables() -> None:
     result = ConfidenceSequence(log_of([0, 1], [0.0, 1.0])).fit()
     for rounds in ([0], [3], [], [1.5], ["1"]):
