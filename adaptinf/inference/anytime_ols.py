@@ -88,7 +88,13 @@ class AnytimeReference:
 
 
 def anytime_coefficients(
-    estimate: FloatArray, inverse: FloatArray, rest: float, df: int, rows: FloatArray, precision: float = 1.0
+    estimate: FloatArray,
+    inverse: FloatArray,
+    rest: float,
+    df: int,
+    rows: FloatArray,
+    precision: float = 1.0,
+    values: FloatArray | None = None,
 ) -> AnytimeReference:
     """Anytime-valid tests of combinations of least-squares coefficients, each by itself.
 
@@ -108,6 +114,8 @@ def anytime_coefficients(
         Of the mixture: it spreads the coefficients over the standard deviation of the noise normally around
         the null, independently with variance 1 / precision. Fixed before the data. One over the square of
         the standardised effect that is to be found serves well.
+    values : ndarray, shape (k,), optional
+        What is subtracted from the combinations.
 
     Returns
     -------
@@ -135,8 +143,9 @@ def anytime_coefficients(
     _check(precision)
     variance = np.einsum("ki,ij,kj->k", rows, inverse, rows)
     prior = np.sum(rows * rows, axis=1) / precision
+    effect = rows @ estimate if values is None else rows @ estimate - values
     return AnytimeReference(
-        rows @ estimate, np.sqrt(variance * rest / df), np.array(float(df)), variance / (variance + prior)
+        effect, np.sqrt(variance * rest / df), np.array(float(df)), variance / (variance + prior)
     )
 
 

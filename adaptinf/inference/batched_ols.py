@@ -136,7 +136,7 @@ def batch_regressions(batch: IntArray, design: FloatArray, response: FloatArray)
 
 
 def batched_coefficients(
-    found: BatchRegressions, rows: FloatArray, test: str = "t"
+    found: BatchRegressions, rows: FloatArray, test: str = "t", values: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, BatchedCoefficients]:
     """Estimate combinations of coefficients that are the same in all batches.
 
@@ -148,6 +148,8 @@ def batched_coefficients(
         The combinations.
     test : {"t", "normal"}
         The law of a mean of Student variables, or its limit for large batches.
+    values : ndarray, shape (k,), optional
+        What is subtracted from the combinations.
 
     Returns
     -------
@@ -179,7 +181,8 @@ def batched_coefficients(
             precision = 1.0 / (found.scale * np.sqrt(variance))
         total = float(precision.sum())
         if math.isfinite(total) and total > 0.0:
-            estimate[k] = float(precision @ (found.coefficient @ row)) / total
+            shift = 0.0 if values is None else values[k]
+            estimate[k] = float(precision @ (found.coefficient @ row - shift)) / total
             std_error[k] = math.sqrt(len(precision)) / total
         parts.append(BatchedReference(float(estimate[k]), float(std_error[k]), None if limit else found.df))
     return estimate, std_error, BatchedCoefficients(tuple(parts))

@@ -102,6 +102,8 @@ class EllipsoidReference:
         The ellipsoids.
     rows : ndarray, shape (k, d)
         The combinations.
+    values : ndarray, shape (k,), optional
+        What is subtracted from them.
 
     Notes
     -----
@@ -110,13 +112,15 @@ class EllipsoidReference:
 
     ellipsoid: Ellipsoid
     rows: FloatArray
+    values: FloatArray | None = None
     name: str = field(default="self-normalised ellipsoid", init=False)
     exact: bool = field(default=True, init=False)
 
     @property
     def estimate(self) -> FloatArray:
         """Estimates of the combinations, shape (k,)."""
-        return np.asarray(self.rows @ self.ellipsoid.estimate, dtype=np.float64)
+        combined = self.rows @ self.ellipsoid.estimate
+        return np.asarray(combined if self.values is None else combined - self.values, dtype=np.float64)
 
     @property
     def std_error(self) -> FloatArray:
