@@ -18,7 +18,7 @@ from adaptinf.inference.batched import BatchedReference
 from adaptinf.inference.hypotheses import log_chi2_tail
 from adaptinf.inference.mean_student import NORMAL, SMALLEST_TAIL, MeanStudent
 from adaptinf.inference.ols import least_squares
-from adaptinf.inference.tails import log_betainc
+from adaptinf.inference.tails import log_f_tail
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -262,11 +262,9 @@ def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray)
     length = np.array(
         [float(g @ linalg.solve(s, g, assume_a="pos")) for g, s in zip(gap, spread, strict=True)]
     )
-    # The tail of the F law of length / (q s^2) on q and n degrees of freedom, as an incomplete beta function.
-    share = length / found.scale**2 / found.df
-    half = np.full(len(gap), 0.5 * size)
-    log_tail = log_betainc(0.5 * found.df, half, -np.log1p(share), np.log(share) - np.log1p(share))
-    statistic = float(sum(_chi2_quantile(float(x), size) for x in log_tail))
+    f = length / (size * found.scale**2)
+    log_tail = [log_f_tail(float(x), size, float(df)) for x, df in zip(f, found.df, strict=True)]
+    statistic = float(sum(_chi2_quantile(x, size) for x in log_tail))
     df = size * len(gap)
     return statistic, df, log_chi2_tail(statistic, df)
 

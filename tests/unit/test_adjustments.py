@@ -68,7 +68,6 @@ def made(
         n_arms=2,
         formula="reward ~ arm + z",
         response="reward",
-        intercept=True,
         adaptive=adaptive,
         batch=batch,
         propensity=shares,
