@@ -97,6 +97,11 @@ class LeastSquares:
         """Share of `total` that the fit explains; NaN where there is nothing to explain."""
         return 1.0 - self.rss / self.total if self.total > 0.0 else float("nan")
 
+    @property
+    def decided(self) -> int:
+        """Number of rows of leverage 1, up to rounding: the fit goes through them whatever they are."""
+        return int(np.sum(1.0 - self.leverage() <= _FULL_LEVERAGE))
+
     def leverage(self) -> FloatArray:
         """Diagonal of the hat matrix, shape (n,)."""
         return np.asarray(np.einsum("tj,tj->t", self.q, self.q), dtype=np.float64)

@@ -54,7 +54,7 @@ def ways_to_regress(data: RegressionData, log: AdaptiveLog, *without: str) -> li
         ways.append("weighted")
     if data.batch is not None and _regressions(data, log)[1].all():
         ways.append("batched")
-    ways.append("decorrelated")
+    ways.append("w-decorrelation")
     if not data.adaptive:
         ways.append("anytime")
     ways.append("ellipsoid (with noise_scale= and bound=)")
@@ -72,8 +72,8 @@ def _refuse_selection(name: str, data: RegressionData, log: AdaptiveLog) -> None
 
 
 def _decorrelated(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> CoefficientFit:
-    _refuse_selection("decorrelated", data, log)
-    _freedom("decorrelated", data)
+    _refuse_selection("w-decorrelation", data, log)
+    _freedom("w-decorrelation", data)
     ridge = options.settings.get("ridge")
     found = decorrelated(data.x, data.y, ridge)
     errors = np.sqrt(np.diag(found.covariance))
@@ -336,7 +336,7 @@ def _freedom(name: str, data: RegressionData) -> None:
 
 WITHOUT_GUARANTEE: Mapping[str, Adjustment] = MappingProxyType(
     {
-        "decorrelated": Adjustment(_decorrelated, options=("ridge",)),
+        "w-decorrelation": Adjustment(_decorrelated, options=("ridge",)),
         "batched": Adjustment(_batched, options=("test", "drift")),
         "weighted": Adjustment(_weighted, ("sandwich",), ("target",)),
         "ellipsoid": Adjustment(_ellipsoid, options=("noise_scale", "bound", "ridge")),

@@ -39,8 +39,6 @@ class RegressionData:
         What made the matrix.
     response : str
         Name of the reward.
-    intercept : bool
-        Whether a constant is in the span of the columns.
     covariates : tuple of str
         Contexts that the matrix is made of.
     arm : label, optional
@@ -66,7 +64,6 @@ class RegressionData:
     n_arms: int
     formula: str
     response: str
-    intercept: bool
     covariates: tuple[str, ...] = ()
     arm: Any = None
     selector: str | None = None
@@ -124,8 +121,10 @@ class CoefficientFit:
         Tests of combinations; normal and chi-squared ones by `covariance` where there is none.
     rsquared : float, optional
         Share of the variation that the fit explains.
-    scores : mapping of str to ndarray, optional
-        Rows by round of the log: ``"influence"``, shape (T, p).
+    df_model : int, optional
+        Number of coefficients other than the intercept.
+    naive : bool
+        Whether the uncorrected numbers are not valid for the log.
     """
 
     estimate: FloatArray
@@ -140,7 +139,8 @@ class CoefficientFit:
     correction: Correction | None = None
     joint: JointTests | None = None
     rsquared: float | None = None
-    scores: Mapping[str, FloatArray] | None = None
+    df_model: int | None = None
+    naive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,11 @@ class Adjustment:
         Covariance estimates it has, its default first.
     options : tuple of str
         Names of its own options.
+    why : str
+        Why it has no other covariance estimates.
     """
 
     fit: Callable[[RegressionData, AdaptiveLog, FitOptions], CoefficientFit]
     covariances: tuple[str, ...] = ("classical",)
     options: tuple[str, ...] = ()
+    why: str = ""
