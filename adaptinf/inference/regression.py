@@ -297,11 +297,7 @@ def _required(formula: Any) -> Any:
 
 def _ways(data: RegressionData, adjustment: str) -> list[str]:
     ways = [f"covariance={ADJUSTMENTS[adjustment].covariances[0]!r}, or none"]
-    return (
-        [*ways, "adjustment='none' as a naive baseline, not valid under adaptivity"]
-        if data.adaptive
-        else ways
-    )
+    return [*ways, _BASELINE] if data.adaptive else ways
 
 
 def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, Any]) -> None:

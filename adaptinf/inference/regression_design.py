@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -225,14 +226,15 @@ def _from_formula(
     model, response = _parsed(log, formula)
     contexts = context_frame(log)
     arms = _names_of(log, "action")
-    wanted = sorted(str(name) for name in model.required_variables)
-    unknown = [name for name in wanted if name not in contexts.columns and name not in arms]
+    wanted = {str(name) for name in model.required_variables}
+    unknown = sorted(wanted - set(contexts.columns) - set(arms))
     if unknown:
         raise ParameterError(_SUBJECT, [_unknown(log, unknown, contexts, arms)])
-    frame = contexts[[name for name in wanted if name in contexts.columns]]
+    # Formulaic does not list what stands within some transforms: the text of the formula has it all.
+    frame = contexts[[name for name in contexts.columns if name in formula]]
     frame = frame if every else frame.iloc[rounds]
-    used = tuple(frame.columns)
-    with_arms = [name for name in wanted if name in arms and name not in contexts.columns]
+    used = tuple(name for name in frame.columns if _mentions(formula, name))
+    with_arms = [name for name in arms if name not in contexts.columns and _mentions(formula, name)]
     if with_arms:
         codes = log.arrays.action if every else log.arrays.action[rounds]
         arm = _categories(log, codes)
@@ -243,6 +245,12 @@ def _from_formula(
         frame = frame.assign(**dict.fromkeys(with_arms, arm))
     matrix, spec = model_matrix(_SUBJECT, formula, model, frame)
     return matrix, tuple(map(str, spec.column_names)), used, response
+
+
+def _mentions(formula: str, name: str) -> bool:
+    """Whether a name stands in a formula, by itself or between backticks."""
+    found = re.findall(r"`([^`]*)`|([^\W\d]\w*)", formula)
+    return any(name in pair for pair in found)
 
 
 def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
@@ -283,7 +291,7 @@ def _parsed(log: AdaptiveLog, formula: Any) -> tuple[Any, str]:
             f"{' + '.join(terms) or 'none'!r} (make another log for another outcome)"
         )
         raise ParameterError(_SUBJECT, [problem])
-    if any(str(name) in names for name in right.required_variables):
+    if any(_mentions(str(right), name) for name in names):
         problem = f"the response {terms[0]!r} is on both sides of the formula {formula!r}"
         raise ParameterError(_SUBJECT, [problem])
     return right, terms[0]
