@@ -126,7 +126,7 @@ class LeastSquares:
         if n <= p:
             return np.full((p, p), np.nan)
         if kind == "classical":
-            return np.eye(p) * (self.rss / (n - p))
+            return np.diag(np.full(p, self.rss / (n - p)))
         if kind == "cluster":
             if clusters is None:
                 raise ParameterError("least squares", ["clusters are needed for covariance='cluster'"])
@@ -293,9 +293,7 @@ def dependent_columns(scaled: FloatArray, names: Sequence[str]) -> list[str]:
         name = names[order[rank + j]]
         parts = [names[i] for i, share in zip(order[:rank], shares[:, j], strict=True) if abs(share) > _SHARE]
         if not parts:
-            problems.append(
-                f"column {name!r} is constant over the rounds used: it has no coefficient of its own"
-            )
+            problems.append(f"column {name!r} does not vary: the rounds used say nothing of its coefficient")
             continue
         listed = ", ".join(repr(names[i]) for i in sorted(names.index(part) for part in parts))
         which = "that" if len(parts) == 1 else "those"

@@ -18,8 +18,11 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arguments import require_log, text_problems
+from adaptinf.inference.arm_rules import SMALL
 from adaptinf.inference.regression_adjustments import WITHOUT_GUARANTEE
 from adaptinf.inference.regression_data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression_design import regression_data
@@ -61,7 +64,8 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
         The first of these that holds. ``"none"``: the design does not adapt to rewards.
         ``"max-information"``: the log's guarantee licenses a correction, and its 95% intervals are at most
         twice as long as the uncorrected ones, or, where the arm was selected by its pulls, finite at all:
-        nothing else covers such a choice. ``"w-decorrelation"``: it needs no propensities and no guarantee.
+        nothing else covers such a choice. ``"weighted"``: the log has every arm's exact propensity, none of
+        them below 0.05 for the arms used. ``"w-decorrelation"``: it needs no propensities and no guarantee.
 
     Raises
     ------
@@ -92,7 +96,17 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
             "correction of any use covers that choice"
         )
         raise InvalidForLog("a regression of this arm", reason, [_BEFOREHAND, _BASELINE])
+    if _weightable(data, log):
+        return "weighted", "every arm's propensity is known, and never small"
     return "w-decorrelation", "it needs neither propensities nor a privacy guarantee"
+
+
+def _weightable(data: RegressionData, log: AdaptiveLog) -> bool:
+    """Whether the propensities of the arms used are the design's own, and stay away from 0."""
+    every = log.arrays.propensities
+    if every is None or log.propensity_status != "exact":
+        return False
+    return all(every[:, code].min(initial=1.0) >= SMALL for code in np.unique(data.action))
 
 
 class AdaptiveOLS:

@@ -200,9 +200,10 @@ class CoefficientTests:
 
     def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> FTest:
         """Joint test of q restrictions."""
-        statistic, rank, log_pvalue = wald_statistic(
-            self.estimate, self.covariance, self._centred(hypothesis)
-        )
+        centred = self._centred(hypothesis)
+        statistic, rank, log_pvalue = wald_statistic(self.estimate, self.covariance, centred)
+        if self.rank is not None and np.linalg.matrix_rank(hypothesis.matrix) > self.rank:
+            statistic = log_pvalue = math.nan
         if self.df is not None and rank > 0:
             statistic /= rank
             log_pvalue = log_f_tail(statistic, rank, self.df)
