@@ -116,19 +116,21 @@ def regression_data(
             raise InvalidForLog(f"a regression of arm {arm!r}", "it was never chosen", ["another arm"])
     every = arm is None or bool(problems)
     if formula is None:
-        names, found = _covariates(log, covariates)
+        contexts = _contexts(log)
+        names, found = _covariates(log, contexts, covariates)
         problems += found
         if problems:
             raise ParameterError(_SUBJECT, problems)
         response = _names_of(log, "reward")[0]
         formula = f"{_quoted(response)} ~ {' + '.join(map(_quoted, names)) if names else '1'}"
-        numeric = all(_column(log, name).dtype.kind in "iuf" for name in names)
+        columns = [contexts[name] for name in names]
+        numeric = all(column.dtype.kind in "iuf" for column in columns)
     else:
-        names, numeric, response = [], False, ""
+        names, columns, numeric, response = [], [], False, ""
     if problems:
         raise ParameterError(_SUBJECT, problems)
     if numeric:
-        x = _stacked([_column(log, name) for name in names], rounds, every=every)
+        x = _stacked(columns, rounds, every=every)
         terms, used = ("Intercept", *names), tuple(names)
     else:
         x, terms, used, response = _from_formula(log, formula, rounds, every=every)
@@ -189,22 +191,21 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _column(log: AdaptiveLog, name: str) -> Any:
-    """A context by the user's name for it or by the canonical one; None where there is none."""
+def _contexts(log: AdaptiveLog) -> dict[str, Any]:
+    """Contexts by the user's names, then by the canonical ones."""
     context = log.arrays.context
-    own = {str(key): column for key, column in log.columns.items()}
-    return context.get(own.get(name, name))
+    own = {str(name): context[column] for name, column in log.columns.items() if column in context}
+    return {**own, **{name: values for name, values in context.items() if name not in own}}
 
 
-def _covariates(log: AdaptiveLog, covariates: Any) -> tuple[list[str], list[str]]:
+def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> tuple[list[str], list[str]]:
     """Names of contexts, and what is wrong with them."""
     if covariates is None:
-        own = {column: str(name) for name, column in log.columns.items()}
-        return [own.get(name, name) for name in log.context], []
+        return list(contexts)[: len(log.context)], []
     named, problems = labels("covariates", covariates)
-    known = ", ".join(map(repr, log.context)) or "none"
+    known = ", ".join(map(repr, contexts)) or "none"
     for name in named:
-        if not isinstance(name, str) or _column(log, name) is None:
+        if not isinstance(name, str) or name not in contexts:
             problems.append(f"there is no covariate {name!r}; the log's contexts are {known}")
     if len(set(named)) < len(named):
         problems.append(f"a covariate is named more than once: {', '.join(map(repr, named))}")
