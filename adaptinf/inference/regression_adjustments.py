@@ -47,9 +47,9 @@ def ways_to_regress(data: RegressionData, log: AdaptiveLog, *without: str) -> li
     *without : str
         Names to leave out.
     """
-    ways = []
     if data.selector is not None and data.adaptive:
-        return ["an arm that is named, or all arms at once with arm dummies"]
+        return ["an arm that was named before the data, or all arms with arm dummies"]
+    ways = []
     if data.propensity is not None and not _weighting_refusal(data, log):
         ways.append("weighted")
     if data.batch is not None and _regressions(data, log)[1].all():
@@ -57,8 +57,8 @@ def ways_to_regress(data: RegressionData, log: AdaptiveLog, *without: str) -> li
     ways.append("w-decorrelation")
     if not data.adaptive:
         ways.append("anytime")
-    ways.append("ellipsoid (with noise_scale= and bound=)")
-    return [way for way in ways if way.split()[0] not in without]
+    ways.append("ellipsoid")
+    return [f"adjustment={way!r}" for way in ways if way not in without]
 
 
 def _refuse_selection(name: str, data: RegressionData, log: AdaptiveLog) -> None:

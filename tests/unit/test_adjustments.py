@@ -263,20 +263,22 @@ def test_scaling_a_restriction_changes_nothing() -> None:
 
 def test_adaptive_logs_have_no_anytime_tests() -> None:
     with pytest.raises(
-        InvalidForLog, match=r"fixed in advance.*possible here: weighted, batched, decorrelated"
+        InvalidForLog, match=r"fixed in advance.*possible here: adjustment='weighted', adjustment='batched'"
     ):
         fit("anytime", *made())
 
 
 def test_weights_need_propensities() -> None:
     with pytest.raises(
-        InvalidForLog, match=r"the log has none.*possible here: batched, decorrelated, ellipsoid"
+        InvalidForLog, match=r"the log has none.*possible here: adjustment='batched', adjustment='w-dec"
     ):
         fit("weighted", *made(propensity=False))
 
 
 def test_batches_are_needed() -> None:
-    with pytest.raises(InvalidForLog, match=r"needs batches.*possible here: weighted, decorrelated"):
+    with pytest.raises(
+        InvalidForLog, match=r"needs batches.*possible here: adjustment='weighted', adjustment='w-dec"
+    ):
         fit("batched", *made(batched=False))
 
 
@@ -322,7 +324,7 @@ def test_a_batch_in_which_an_arm_of_its_own_fit_has_no_round_counts_as_missing()
         fit("batched", own, log)
 
 
-@pytest.mark.parametrize("name", ["decorrelated", "batched", "weighted", "ellipsoid"])
+@pytest.mark.parametrize("name", ["w-decorrelation", "batched", "weighted", "ellipsoid"])
 def test_a_selected_arm_is_refused(name: str) -> None:
     data, log = made()
     with pytest.raises(InvalidForLog, match="depends on rewards"):
@@ -343,7 +345,7 @@ def test_the_ellipsoid_says_all_that_it_needs() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("decorrelated", {"ridge": 0.0}, "ridge must be above 0"),
+        ("w-decorrelation", {"ridge": 0.0}, "ridge must be above 0"),
         ("batched", {"test": "f"}, "test must be one of t, normal"),
         ("batched", {"drift": 1}, "drift must be True, False or None"),
         ("anytime", {"precision": "1"}, "precision must be a number"),
@@ -392,7 +394,7 @@ def test_dependent_restrictions_are_refused() -> None:
 def test_rewards_that_do_not_vary_have_no_tests() -> None:
     data, log = made(adaptive=False, reward=np.full(ROUNDS, 0.1))
     hypothesis = linear_hypothesis("wald_test", "b = 0", ["Intercept", "b", "z"])
-    for name in ("decorrelated", "batched", "weighted", "anytime"):
+    for name in ("w-decorrelation", "batched", "weighted", "anytime"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = fit(name, data, log)
