@@ -310,7 +310,7 @@ def _anytime(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Coe
         "Anytime-valid t and F tests: hold at all rounds at once, for a design that does not depend on "
         "rewards and normal noise of one variance.",
         f"Mixture of precision {precision:g}, fixed before the data: powerful for coefficients of about "
-        f"{1.0 / math.sqrt(precision):.3g} standard deviations of the noise.",
+        f"{1.0 / math.sqrt(precision):.3g} times the standard deviation of the noise.",
     )
     return CoefficientFit(
         estimate=fit.coefficient,

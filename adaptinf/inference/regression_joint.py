@@ -18,9 +18,36 @@ from adaptinf.inference.ellipsoid import Ellipsoid, EllipsoidReference
 from adaptinf.inference.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.typing import FloatArray
 
-__all__ = ["AnytimeTests", "BatchedTests", "EllipsoidTests", "independent"]
+__all__ = ["AnytimeTests", "BatchedTests", "EllipsoidTests", "JointTest", "independent"]
 
 _DEPENDENT = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class JointTest(WaldTest):
+    """A joint test whose p-value is by a law of its own.
+
+    Attributes
+    ----------
+    statistic, df, log_pvalue, hypothesis, notes
+        As for `WaldTest`; `df` is the number of restrictions.
+    law : str
+        Where the p-value comes from.
+    """
+
+    law: str = ""
+
+    def __str__(self) -> str:
+        from adaptinf.inference.summary import format_pvalue
+
+        count = f"{self.df} restriction{'s' if self.df != 1 else ''}"
+        lines = [
+            f"Joint test of {count}: statistic {self.statistic:.4f}, P = {format_pvalue(self.log_pvalue)} "
+            f"({self.law})",
+            *(f"  H0: {label}" for label in self.hypothesis),
+            *(f"  {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
 
 
 def independent(hypothesis: LinearHypothesis) -> None:
@@ -83,10 +110,9 @@ class BatchedTests:
             note = "Sum over batches of F statistics, each mapped to chi-squared: coefficients may drift."
             found = drifting_wald(self.found, hypothesis.matrix, hypothesis.values)
             return WaldTest(*found, labels, (note, *notes))
-        law = "chi-squared" if self.test == "normal" else "a sum of multivariate Student vectors by batch"
-        note = f"The p-value is by the law of {law}; the coefficients are the same in all batches."
+        law = "chi-squared" if self.test == "normal" else "sum of multivariate Student vectors by batch"
         found = batched_wald(self.found, hypothesis.matrix, hypothesis.values, self.test)
-        return WaldTest(*found, hypothesis.labels, (note, *notes))
+        return JointTest(*found, hypothesis.labels, notes, law)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,9 +137,10 @@ class EllipsoidTests:
         """Joint test of q restrictions."""
         independent(hypothesis)
         distance, log_pvalue = self.ellipsoid.distance(hypothesis.matrix, hypothesis.values)
-        note = "The p-value is that of the self-normalised ellipsoid, valid at any time; not chi-squared."
         statistic = (distance / self.ellipsoid.noise_scale) ** 2
-        return WaldTest(statistic, len(hypothesis.labels), log_pvalue, hypothesis.labels, (note, *notes))
+        law = "self-normalised ellipsoid, valid at any time"
+        size = len(hypothesis.labels)
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,5 +189,5 @@ class AnytimeTests:
             hypothesis.values,
             self.precision,
         )
-        note = "The p-value is anytime-valid, by the Bayes factor of the F statistic; not chi-squared."
-        return WaldTest(size * statistic, size, log_pvalue, hypothesis.labels, (note, *notes))
+        law = "anytime-valid F, by its Bayes factor"
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law)

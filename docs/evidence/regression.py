@@ -1,7 +1,8 @@
 """Type I errors and power of regression tests under adaptive designs: makes docs/evidence/regression.md.
 
 Pieces of 1,024 runs are kept in a folder, so that a run that was stopped goes on. Everything is computed from
-the arrays of the logs by the functions that `AdaptiveOLS` calls.
+the arrays of the logs by the functions that `AdaptiveOLS` calls. With several threads BLAS spends most of its
+time waiting, as the matrices are small: set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ CLAIMS = {
 PAGE = """\
 # Regression tests under adaptive designs
 
-Command: `python docs/evidence/regression.py{flags}`. Seed: {seed}. Date: {today}. {runs:,} runs
-a cell; processor time {minutes:.0f} minutes.
+Command: `OPENBLAS_NUM_THREADS=1 python docs/evidence/regression.py{flags}`. Seed: {seed}. Date: {today}.
+{runs:,} runs a cell; processor time {minutes:.0f} minutes.
 
 Type I error: how often the true value of a coefficient is rejected at .05. Power: how often 0 is, where
 there is an effect. Length: of the interval, without an effect, averaged over runs that have one. The test is

@@ -419,6 +419,17 @@ def test_the_drifting_form_sees_effects_that_cancel() -> None:
     assert batched_wald(found, row, value)[2] > math.log(0.05)
 
 
+def test_joint_tests_print_the_law_of_their_p_values() -> None:
+    hypothesis = linear_hypothesis("wald_test", "b = 0, z = 0", ["Intercept", "b", "z"])
+    laws = {"batched": "multivariate Student", "ellipsoid": "self-normalised", "anytime": "anytime-valid F"}
+    for name, found in every_fit():
+        if found.joint is not None:
+            text = str(found.joint.wald_test(hypothesis, ("A note.",)))
+            assert text.startswith("Joint test of 2 restrictions: statistic "), text
+            assert laws[name] in text.splitlines()[0]
+            assert text.splitlines()[1:] == ["  H0: b = 0", "  H0: z = 0", "  A note."]
+
+
 def test_a_drifting_joint_test_names_the_batches() -> None:
     data, log = made()
     joint = fit("batched", data, log, drift=True).joint
