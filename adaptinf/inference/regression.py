@@ -23,7 +23,8 @@ import numpy as np
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arguments import require_log, text_problems
 from adaptinf.inference.arm_rules import SMALL
-from adaptinf.inference.regression_adjustments import WITHOUT_GUARANTEE
+from adaptinf.inference.decorrelation import decorrelated
+from adaptinf.inference.regression_adjustments import WITHOUT_GUARANTEE, ways_to_regress
 from adaptinf.inference.regression_data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression_design import regression_data
 from adaptinf.inference.regression_notes import rounds_notes
@@ -43,6 +44,7 @@ ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType(
 """Adjustments by name."""
 _SUBJECT = "AdaptiveOLS.fit"
 _PATIENCE = 2.0
+_LEFT = 0.2
 _USUAL_ALPHA = 0.05
 _BASELINE = "adjustment='none' as a naive baseline, not valid under adaptivity"
 _BEFOREHAND = "the arm by its label, if it was settled before the data; or all arms, with arm dummies"
@@ -65,12 +67,13 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
         ``"max-information"``: the log's guarantee licenses a correction, and its 95% intervals are at most
         twice as long as the uncorrected ones, or, where the arm was selected by its pulls, finite at all:
         nothing else covers such a choice. ``"weighted"``: the log has every arm's exact propensity, none of
-        them below 0.05 for the arms used. ``"w-decorrelation"``: it needs no propensities and no guarantee.
+        them below 0.05 for the arms used. ``"w-decorrelation"``: it needs no propensities and no guarantee,
+        and leaves at most a fifth of the error of least squares, which its standard errors do not count.
 
     Raises
     ------
     InvalidForLog
-        If the arm was selected by its pulls in a log without a usable correction.
+        If the arm was selected by its pulls in a log without a usable correction, or none of them holds.
 
     Notes
     -----
@@ -98,6 +101,16 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
         raise InvalidForLog("a regression of this arm", reason, [_BEFOREHAND, _BASELINE])
     if _weightable(data, log):
         return "weighted", "every arm's propensity is known, and never small"
+    if data.nobs > data.size:
+        left = decorrelated(data.x, data.y).left  # of the columns alone
+        if left > _LEFT:
+            reason = (
+                f"W-decorrelation would leave up to {left:.0%} of the error of least squares in the "
+                "estimates, and out of the standard errors"
+            )
+            ways = [way for way in ways_to_regress(data, log) if "w-decorr" not in way]
+            scaled = "contexts that are centred and of like size, as by scale() in the formula"
+            raise InvalidForLog("a regression without adjustment=", reason, [scaled, *ways, _BASELINE])
     return "w-decorrelation", "it needs neither propensities nor a privacy guarantee"
 
 

@@ -251,6 +251,15 @@ def test_the_default_with_propensities(lowest: float, status: str, expected: str
     assert default_adjustment(other.data, log)[0] == ("weighted" if status == "exact" else expected)
 
 
+def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
+    model = AdaptiveOLS.from_formula("reward ~ C(action) + I(40 * x2)", make_log())
+    assert model.fit("w-decorrelation").diagnostics()["error_left"].max() > 0.5
+    with pytest.raises(InvalidForLog, match=r"(?s)would leave up to \d+% of the error.*scale\(\)"):
+        model.fit()
+    scaled = AdaptiveOLS.from_formula("reward ~ C(action) + scale(x2)", make_log())
+    assert scaled.fit().adjustment == "w-decorrelation"
+
+
 @pytest.mark.parametrize("guarantee", [None, STRONG])
 def test_no_default_for_a_selected_arm_without_a_correction(guarantee: PrivacyGuarantee | None) -> None:
     model = AdaptiveOLS(make_log(20_000, reward_guarantee=guarantee), covariates=["x1"], arm="most-pulled")
