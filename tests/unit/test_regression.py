@@ -369,7 +369,7 @@ def test_logs_without_what_is_asked_for() -> None:
     with pytest.raises(InvalidForLog, match="no column of units"):
         AdaptiveOLS(log).fit("none", "cluster")
     with pytest.raises(InvalidForLog, match="w-decorrelation', the default here, has no HC1"):
-        AdaptiveOLS(log).fit(covariance="HC1")
+        AdaptiveOLS(log, covariates=["x1"]).fit(covariance="HC1")
     never = AdaptiveLog.from_arrays(log.arrays, arms=("a", "b", "c", "d"), design=THOMPSON)
     with pytest.raises(InvalidForLog, match="never chosen"):
         AdaptiveOLS(never, arm="d")
