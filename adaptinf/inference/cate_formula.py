@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["CovariateModel", "covariate_model"]
+__all__ = ["CovariateModel", "context_frame", "covariate_model", "model_matrix", "plain_text"]
 
 _COLOURS = re.compile("\x1b\\[[0-9;]*m|[\u29da\u29db]")
 
@@ -68,10 +68,10 @@ class CovariateModel:
             table = frame.to_pandas() if hasattr(frame, "to_pandas") else pd.DataFrame(frame)
         except (ValueError, TypeError) as error:
             problem = (
-                f"covariates must be a frame, or columns of values, one row a prediction: {_text(error)}"
+                f"covariates must be a frame, or columns of values, one row a prediction: {plain_text(error)}"
             )
             raise ParameterError(subject, [problem]) from None
-        return _matrix(subject, self.formula, self.spec, table)[0]
+        return model_matrix(subject, self.formula, self.spec, table)[0]
 
 
 def covariate_model(subject: str, formula: Any, log: AdaptiveLog) -> CovariateModel:
@@ -104,23 +104,34 @@ def covariate_model(subject: str, formula: Any, log: AdaptiveLog) -> CovariateMo
     try:
         parsed = Formula(formula)
     except (FormulaicError, SyntaxError, ValueError, TypeError) as error:
-        raise ParameterError(subject, [f"cannot read the formula {formula!r}: {_text(error)}"]) from None
+        raise ParameterError(subject, [f"cannot read the formula {formula!r}: {plain_text(error)}"]) from None
     if not isinstance(parsed, SimpleFormula):
         problem = (
             f"the formula {formula!r} has a response or several parts: give the covariates alone, such as "
             "'~ age + group'; the response is the effect's score of each round"
         )
         raise ParameterError(subject, [problem])
-    frame = _contexts(log)
+    frame = context_frame(log)
     unknown = sorted(str(name) for name in parsed.required_variables if str(name) not in frame.columns)
     if unknown:
         raise ParameterError(subject, [_unknown(unknown, frame)])
-    matrix, spec = _matrix(subject, formula, parsed, frame)
+    matrix, spec = model_matrix(subject, formula, parsed, frame)
     return CovariateModel(formula, tuple(map(str, spec.column_names)), matrix, spec)
 
 
-def _contexts(log: AdaptiveLog) -> pd.DataFrame:
-    """Context columns by their canonical names and by the user's."""
+def context_frame(log: AdaptiveLog) -> pd.DataFrame:
+    """Context columns by their canonical names and by the user's.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+
+    Returns
+    -------
+    DataFrame
+        Of T rows.
+    """
     import pandas as pd
 
     columns: dict[str, Any] = dict(log.arrays.context)
@@ -138,8 +149,30 @@ def _unknown(names: list[str], frame: pd.DataFrame) -> str:
     )
 
 
-def _matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) -> tuple[FloatArray, Any]:
-    """Model matrix as floats, and the specification that makes further ones alike."""
+def model_matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) -> tuple[FloatArray, Any]:
+    """Model matrix as floats, and the specification that makes further ones alike.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    formula : str
+        As given, for errors.
+    model : Formula or ModelSpec
+        Formulaic's, without a response.
+    frame : DataFrame
+        Its columns.
+
+    Returns
+    -------
+    matrix : ndarray, shape (T, p)
+    spec : ModelSpec
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be evaluated, or is not finite everywhere.
+    """
     from formulaic.errors import DataMismatchWarning, FormulaicError
 
     try:
@@ -149,10 +182,10 @@ def _matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) -> tupl
             made = model.get_model_matrix(frame, output="numpy", na_action="raise")
         matrix = np.asarray(made, dtype=np.float64)
     except DataMismatchWarning as error:
-        raise ParameterError(subject, [f"labels that the log does not have: {_text(error)}"]) from None
+        raise ParameterError(subject, [f"labels that the log does not have: {plain_text(error)}"]) from None
     except (FormulaicError, ValueError, TypeError, KeyError, ArithmeticError, AttributeError) as error:
         known = ", ".join(map(str, frame.columns)) or "none"
-        problem = f"cannot evaluate the formula {formula!r} on the columns {known}: {_text(error)}"
+        problem = f"cannot evaluate the formula {formula!r} on the columns {known}: {plain_text(error)}"
         raise ParameterError(subject, [problem]) from None
     spec = made.model_spec
     if matrix.ndim != 2 or matrix.shape[1] == 0:
@@ -164,5 +197,6 @@ def _matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) -> tupl
     return matrix, spec
 
 
-def _text(error: BaseException) -> str:
+def plain_text(error: BaseException) -> str:
+    """What an error says, in one line without colours."""
     return " ".join(_COLOURS.sub("", str(error)).split())

@@ -34,9 +34,17 @@ if TYPE_CHECKING:
     from adaptinf.inference.maxinfo import Correction
     from adaptinf.inference.reference import Reference
 
-__all__ = ["NAIVE", "JointInference", "bootstrap_maxima", "familywise_level", "max_normal_tail"]
+__all__ = [
+    "NAIVE",
+    "NAIVE_REGRESSION",
+    "JointInference",
+    "bootstrap_maxima",
+    "familywise_level",
+    "max_normal_tail",
+]
 
-NAIVE = "Sample means: not valid"
+NAIVE_REGRESSION = "Least squares: not valid"
+NAIVE = ("Sample means: not valid", NAIVE_REGRESSION)
 """How the note starts under every result whose uncorrected numbers are not valid."""
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _SEED = 20_231_107

@@ -24,6 +24,7 @@ __all__ = [
     "binomial_limits",
     "log_betainc",
     "log_binomial_tails",
+    "log_f_tail",
     "log_normal_tail",
     "log_student_tail",
     "normal_quantile",
@@ -135,6 +136,44 @@ def _log_student_betainc(t: FloatArray, df: FloatArray) -> FloatArray:
     log_complement = -np.logaddexp(0.0, -log_ratio)
     tail = log_betainc(0.5 * df, np.full(df.shape, 0.5), log_x, log_complement)
     return np.asarray(tail - np.log(2.0), dtype=float)
+
+
+def log_f_tail(statistic: float, df: float, df_denom: float) -> float:
+    """Log of the upper tail of the F distribution.
+
+    Parameters
+    ----------
+    statistic : float
+        Where; the tail is 1 at 0 and below.
+    df, df_denom : float
+        Degrees of freedom of numerator and denominator; NaN where one is not positive or the
+        second one is infinite.
+
+    Examples
+    --------
+    >>> round(math.exp(log_f_tail(4.964603, 1, 10)), 6)
+    0.05
+    >>> round(log_f_tail(1e6, 3, 200), 2)
+    -959.16
+    """
+    if math.isnan(statistic) or not (df > 0.0 and 0.0 < df_denom < math.inf):
+        return math.nan
+    if statistic <= 0.0:
+        return 0.0
+    if math.isinf(statistic):
+        return -math.inf
+    half, other = 0.5 * df, 0.5 * df_denom
+    ratio = statistic * (df / df_denom)
+    # Whichever of x and 1 - x is the smaller one keeps its digits.
+    x, complement = 1.0 / (1.0 + ratio), ratio / (1.0 + ratio)
+    small = ratio > 1.0
+    tail = float(special.betainc(other, half, x) if small else special.betaincc(half, other, complement))
+    if tail > 0.5:
+        return math.log1p(-float(special.betainc(half, other, complement)))
+    if tail > _UNDERFLOW:
+        return math.log(tail)
+    logs = -np.log1p(np.array([[ratio], [1.0 / ratio]]))
+    return float(_log_betainc_far(np.array([other]), np.array([half]), logs[0], logs[1])[0])
 
 
 def student_quantile(log_tail: float, df: ArrayLike) -> FloatArray:

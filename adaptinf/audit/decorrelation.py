@@ -1,0 +1,161 @@
+"""The ridge of W-decorrelation, from simulated experiments instead of the data that it will be used on.
+
+References
+----------
+Deshpande, Mackey, Syrgkanis, Taddy (2018), "Accurate inference for adaptive linear models".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import count_problem, number_problem, seed_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.typing import FloatArray, RandomSource
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["DecorrelationRidge", "decorrelation_ridge"]
+
+
+@dataclass(frozen=True, eq=False)
+class DecorrelationRidge:
+    """A ridge for W-decorrelation that was fixed without a look at the data.
+
+    Attributes
+    ----------
+    ridge : float
+        What to give as ``ridge=``: the quantile over the log of the number of rounds.
+    eigenvalue : float
+        Quantile of the smallest eigenvalue of X'X.
+    eigenvalues : ndarray, shape (replications,)
+        The simulated ones.
+    quantile : float
+        Which quantile.
+    horizon : int
+        Rounds of an experiment.
+    """
+
+    ridge: float
+    eigenvalue: float
+    eigenvalues: FloatArray
+    quantile: float
+    horizon: int
+
+    def __str__(self) -> str:
+        return (
+            f"Ridge {self.ridge:.4g}: the {self.quantile:g} quantile {self.eigenvalue:.4g} of the smallest "
+            f"eigenvalue over {len(self.eigenvalues)} simulated experiments of {self.horizon} rounds, over "
+            f"log {self.horizon}"
+        )
+
+
+def decorrelation_ridge(
+    design: Design,
+    env: Environment,
+    horizon: int,
+    replications: int = 1000,
+    quantile: float = 0.05,
+    *,
+    matrix: Callable[[AdaptiveLog], Any] | None = None,
+    rng: RandomSource | None = None,
+) -> DecorrelationRidge:
+    """Choose the ridge of W-decorrelation before the data.
+
+    Parameters
+    ----------
+    design : Design
+        What will gather, or gathered, the data.
+    env : Environment
+        An assumed truth. The smallest eigenvalue is smallest where an arm is soon given up: an environment
+        with a large gap is the careful choice.
+    horizon : int
+        Rounds of an experiment, at least 2.
+    replications : int
+        Simulated experiments.
+    quantile : float
+        Quantile of the smallest eigenvalue of X'X, between 0 and 1.
+    matrix : callable, optional
+        From a log to the matrix X of the regression, shape (T, d). By default one indicator column an arm,
+        for which the smallest eigenvalue is the smallest number of pulls.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness.
+
+    Returns
+    -------
+    DecorrelationRidge
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong; or that the quantile is 0, because in so many experiments the columns are not
+        independent.
+
+    Notes
+    -----
+    The bias that W-decorrelation leaves is small if the smallest eigenvalue of X'X exceeds lambda log T with
+    probability near 1; the variance grows as lambda falls. So lambda is a low quantile of that eigenvalue,
+    over log T. The number holds for the regression whose matrix was given, in its units.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.5, 0.6])
+    >>> found = decorrelation_ridge(ai.designs.EpsilonGreedy(exploration=0.2), arms, 500, 200, rng=0)
+    >>> 5.0 < found.ridge < 10.0
+    True
+    """
+    problems = [
+        *count_problem("horizon", horizon, low=2),
+        *count_problem("replications", replications),
+        *number_problem("quantile", quantile, 0.0, 1.0),
+        *seed_problem(rng),
+    ]
+    problems += _kind_problems(design, matrix)
+    if problems:
+        raise ParameterError("decorrelation_ridge", problems)
+    if matrix is None:
+        pulls = design.replicate(env, horizon, replications, rng).pulls
+        values = (pulls if pulls.ndim == 2 else pulls.sum(axis=1)).min(axis=1).astype(np.float64)
+    else:
+        logs = design.logs(env, horizon, replications, rng)
+        values = np.array([_smallest(matrix(log), horizon) for log in logs])
+    eigenvalue = float(np.quantile(values, quantile, method="lower"))
+    if not eigenvalue > 0.0:
+        raise ParameterError(
+            "decorrelation_ridge",
+            [
+                f"in {np.mean(values <= 0.0):.1%} of the experiments the columns are not independent, and "
+                f"the {quantile:g} quantile of the smallest eigenvalue is 0: explore more, or drop columns"
+            ],
+        )
+    return DecorrelationRidge(
+        eigenvalue / math.log(horizon), eigenvalue, values, float(quantile), int(horizon)
+    )
+
+
+def _kind_problems(design: Any, matrix: Any) -> list[str]:
+    problems = [] if isinstance(design, Design) else [f"design must be a design, got {design!r:.60}"]
+    if matrix is not None and not callable(matrix):
+        problems.append(f"matrix must be a function of a log, got {matrix!r:.60}")
+    return problems
+
+
+def _smallest(rows: Any, horizon: int) -> float:
+    """Smallest eigenvalue of X'X; 0 where it is rounding."""
+    x = np.asarray(rows, dtype=np.float64)
+    if x.ndim != 2 or len(x) != horizon or x.shape[1] == 0 or not np.all(np.isfinite(x)):
+        problem = f"matrix must give finite numbers of shape ({horizon}, columns), gave shape {x.shape}"
+        raise ParameterError("decorrelation_ridge", [problem])
+    if x.shape[1] > horizon:
+        return 0.0
+    values = np.linalg.svd(np.linalg.qr(x, mode="r"), compute_uv=False)
+    return float(values[-1]) ** 2 if values[-1] > 1e-10 * values[0] else 0.0

@@ -1,0 +1,196 @@
+"""The self-normalised confidence ellipsoid of a linear model: valid at any time, however actions were chosen.
+
+References
+----------
+Abbasi-Yadkori, Pal, Szepesvari (2011), "Improved algorithms for linear stochastic bandits".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import number_problem
+from adaptinf.typing import FloatArray
+
+__all__ = ["Ellipsoid", "EllipsoidReference", "confidence_ellipsoid"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ellipsoid:
+    """Confidence ellipsoids of the coefficients at every level.
+
+    Attributes
+    ----------
+    estimate : ndarray, shape (d,)
+        Ridge regression.
+    triangle : ndarray, shape (d, d)
+        Upper triangular R with R'R = V = ridge I + X'X.
+    log_volume : float
+        log det(V) - d log(ridge).
+    noise_scale, bound, ridge : float
+        Sub-Gaussian scale of the noise, largest norm of the coefficients, and the ridge.
+    """
+
+    estimate: FloatArray
+    triangle: FloatArray
+    log_volume: float
+    noise_scale: float
+    bound: float
+    ridge: float
+
+    @property
+    def slack(self) -> float:
+        """Part of the radius that covers the bias of the ridge."""
+        return math.sqrt(self.ridge) * self.bound
+
+    def radius(self, log_alpha: float) -> float:
+        """Radius in the norm of V at level 1 - exp(log_alpha)."""
+        return self.noise_scale * math.sqrt(self.log_volume - 2.0 * log_alpha) + self.slack
+
+    def log_pvalue(self, distance: FloatArray) -> FloatArray:
+        """Natural logs of the smallest alphas whose radius is below some distances in the norm of V."""
+        reach = np.maximum(np.asarray(distance) - self.slack, 0.0) / self.noise_scale
+        return np.asarray(np.minimum(0.0, 0.5 * (self.log_volume - reach**2)), dtype=np.float64)
+
+    def lengths(self, rows: FloatArray) -> FloatArray:
+        """Half-widths of combinations in an ellipsoid of radius 1, shape (q,).
+
+        Parameters
+        ----------
+        rows : ndarray, shape (q, d)
+            The combinations.
+        """
+        half = linalg.solve_triangular(self.triangle, rows.T, trans="T")
+        return np.asarray(np.linalg.norm(half, axis=0), dtype=np.float64)
+
+    def distance(self, rows: FloatArray, values: FloatArray) -> tuple[float, float]:
+        """Distance of the estimate from the coefficients with rows @ coefficients = values.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (q, d)
+            Restrictions that do not depend on each other.
+        values : ndarray, shape (q,)
+            Right-hand sides.
+
+        Returns
+        -------
+        distance : float
+            In the norm of V.
+        log_pvalue : float
+            Natural log of the p-value: the smallest alpha whose ellipsoid contains no such coefficients.
+        """
+        half = linalg.solve_triangular(self.triangle, rows.T, trans="T")
+        inner = np.linalg.qr(half, mode="r")
+        gap = linalg.solve_triangular(inner, rows @ self.estimate - values, trans="T")
+        distance = float(np.linalg.norm(gap))
+        return distance, float(self.log_pvalue(np.array(distance)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EllipsoidReference:
+    """Tests and intervals of combinations of coefficients, all from one ellipsoid.
+
+    Parameters
+    ----------
+    ellipsoid : Ellipsoid
+        The ellipsoids.
+    rows : ndarray, shape (k, d)
+        The combinations.
+    values : ndarray, shape (k,), optional
+        What is subtracted from them.
+
+    Notes
+    -----
+    Valid for all combinations at once, also for those that were chosen after a look at the data.
+    """
+
+    ellipsoid: Ellipsoid
+    rows: FloatArray
+    values: FloatArray | None = None
+    name: str = field(default="self-normalised ellipsoid", init=False)
+    exact: bool = field(default=True, init=False)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Estimates of the combinations, shape (k,)."""
+        combined = self.rows @ self.ellipsoid.estimate
+        return np.asarray(combined if self.values is None else combined - self.values, dtype=np.float64)
+
+    @property
+    def std_error(self) -> FloatArray:
+        """Noise scale times the half-widths at radius 1, shape (k,): a description, not what tests use."""
+        return self.ellipsoid.noise_scale * self.ellipsoid.lengths(self.rows)
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return self.ellipsoid.log_pvalue(np.abs(self.estimate - null) / self.ellipsoid.lengths(self.rows))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        centre, half = self.estimate, self.ellipsoid.radius(log_alpha) * self.ellipsoid.lengths(self.rows)
+        return np.column_stack((centre - half, centre + half))
+
+
+def confidence_ellipsoid(
+    design: FloatArray, response: FloatArray, noise_scale: float, bound: float, ridge: float = 1.0
+) -> Ellipsoid:
+    """Confidence ellipsoid of the coefficients of a linear model.
+
+    Parameters
+    ----------
+    design : ndarray, shape (T, d)
+        Regressors; they need not have full rank.
+    response : ndarray, shape (T,)
+        Rewards.
+    noise_scale : float
+        R, so that the noise given the past is R-sub-Gaussian: (b - a) / 2 for rewards in [a, b].
+    bound : float
+        S, at least the Euclidean norm of the coefficients.
+    ridge : float
+        lambda, positive, fixed before the data.
+
+    Returns
+    -------
+    Ellipsoid
+
+    Raises
+    ------
+    ParameterError
+        Listing what is out of range.
+
+    Notes
+    -----
+    With V = lambda I + X'X and the ridge estimate b, with probability 1 - alpha or more at all rounds
+
+        |b - beta|_V <= R sqrt(2 log(sqrt(det V / lambda^d) / alpha)) + sqrt(lambda) S,
+
+    whatever rule chose the regressors from the past. So a stopping rule needs no account of its own.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> design = rng.normal(size=(500, 2))
+    >>> found = confidence_ellipsoid(design, design @ [1.0, 0.0] + rng.normal(size=500), 1.0, bound=2.0)
+    >>> EllipsoidReference(found, np.eye(2)).interval(math.log(0.05)).round(2)
+    array([[ 0.75,  1.31],
+           [-0.34,  0.24]])
+    """
+    problems = [
+        *number_problem("noise_scale", noise_scale, 0.0, open_low=True),
+        *number_problem("bound", bound, 0.0),
+        *number_problem("ridge", ridge, 0.0, open_low=True),
+    ]
+    if problems:
+        raise ParameterError("the confidence ellipsoid", problems)
+    size = design.shape[1]
+    rows = np.vstack((math.sqrt(ridge) * np.eye(size), design))
+    q, triangle = np.linalg.qr(rows)
+    estimate = linalg.solve_triangular(triangle, q[size:].T @ response)
+    log_volume = 2.0 * float(np.sum(np.log(np.abs(np.diag(triangle))))) - size * math.log(ridge)
+    return Ellipsoid(estimate, triangle, max(log_volume, 0.0), float(noise_scale), float(bound), float(ridge))

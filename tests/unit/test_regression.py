@@ -1,0 +1,497 @@
+"""`AdaptiveOLS`: formulas, selected arms, corrected t and F tests, defaults, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.maxinfo import correct_pvalues, corrected_level
+from adaptinf.inference.regression import ADJUSTMENTS, AdaptiveOLS, default_adjustment
+from adaptinf.inference.regression_results import FTest
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+
+MILD = PrivacyGuarantee(epsilon=0.02, unit="reward")
+STRONG = PrivacyGuarantee(epsilon=3.0, unit="reward")
+THOMPSON = DesignRecord("Thompson", {})
+UNIFORM = DesignRecord("Uniform", {})
+
+
+def make_log(n: int = 300, seed: int = 5, propensities: Any = None, **metadata: Any) -> AdaptiveLog:
+    """Arms a (rarest), b and c (most frequent), contexts x1, x2 and site, normal rewards."""
+    rng = np.random.default_rng(seed)
+    action = rng.choice(3, n, p=[0.2, 0.3, 0.5])
+    action[-1] = 1
+    context = {
+        "x1": rng.normal(size=n),
+        "x2": rng.uniform(2.0, 3.0, n),
+        "site": rng.choice(["north", "south"], n),
+    }
+    reward = rng.normal(0.4 * action + context["x1"], 1.0)
+    metadata = {"design": THOMPSON, **metadata}
+    own = None if propensities is None else propensities[np.arange(n), action]
+    arrays = LogArrays(action, reward, propensity=own, propensities=propensities, context=context)
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), **metadata)
+
+
+# The model matrix
+
+
+def test_a_list_of_covariates_is_the_formula_with_an_intercept() -> None:
+    log = make_log(design=UNIFORM)
+    plain = AdaptiveOLS(log, covariates=["x2", "x1"]).fit()
+    formula = AdaptiveOLS.from_formula("reward ~ x2 + x1", log).fit()
+    assert plain.terms == formula.terms == ("Intercept", "x2", "x1")
+    np.testing.assert_array_equal(plain.estimate, formula.estimate)
+    assert plain.formula == formula.formula
+
+
+def test_labels_among_the_covariates_become_dummies() -> None:
+    log = make_log(design=UNIFORM)
+    assert AdaptiveOLS(log).fit().terms == ("Intercept", "x1", "x2", "site[T.south]")
+
+
+def test_arms_are_labels_in_the_order_of_the_log() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"arm": rng.choice([1, 2, 10], 60), "y": rng.normal(size=60), "x": rng.normal(size=60)}
+    )
+    log = AdaptiveLog(frame, action="arm", reward="y", context=["x"], arms=[10, 2, 1, 7], design=UNIFORM)
+    result = AdaptiveOLS.from_formula("y ~ C(arm) * x", log).fit()
+    assert result.terms == (
+        "Intercept", "C(arm)[T.2]", "C(arm)[T.1]", "x", "C(arm)[T.2]:x", "C(arm)[T.1]:x",
+    )  # fmt: skip
+    assert any("Never chosen" in note and "7" in note for note in result.notes)
+    # Numbers of arms are no doses, also without C().
+    assert AdaptiveOLS.from_formula("y ~ arm", log).fit().terms == ("Intercept", "arm[T.2]", "arm[T.1]")
+    by_canonical_name = AdaptiveOLS.from_formula("reward ~ C(action) * x", log).fit()
+    np.testing.assert_array_equal(by_canonical_name.estimate, result.estimate)
+    means = frame.groupby("arm")["y"].mean()
+    own = AdaptiveOLS.from_formula("y ~ 0 + C(arm)", log).fit()
+    np.testing.assert_allclose(own.estimate, means[[10, 2, 1]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("selector", "arm"),
+    [("most-pulled", "c"), ("least-pulled", "a"), ("last-pulled", "b"), ("recommended", "b")],
+)
+def test_selectors(selector: str, arm: str) -> None:
+    log = make_log(design=UNIFORM, recommended="b")
+    selected = AdaptiveOLS.from_formula("reward ~ x1", log, arm=selector).fit()
+    named = AdaptiveOLS.from_formula("reward ~ x1", log, arm=arm).fit()
+    np.testing.assert_array_equal(selected.estimate, named.estimate)
+    assert selected.arm == arm
+    assert selected.nobs == int(np.sum(log.arrays.action == log.arms.index(arm)))
+    assert any(repr(selector) in note for note in selected.notes)
+    assert selected.estimands[1].term == "x1"
+
+
+def test_selectors_take_the_first_arm_of_several_and_never_one_without_pulls() -> None:
+    arrays = LogArrays(np.array([1, 2, 1, 2, 1, 2]), np.arange(6.0) ** 2, context={})
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), design=UNIFORM)
+    assert AdaptiveOLS(log, arm="most-pulled").data.arm == "b"
+    assert AdaptiveOLS(log, arm="least-pulled").data.arm == "b"
+    labelled = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "most-pulled"), design=UNIFORM)
+    assert AdaptiveOLS(labelled, arm="most-pulled").data.selector is None
+
+
+def test_an_intercept_alone() -> None:
+    log = make_log(design=UNIFORM)
+    for model in (
+        AdaptiveOLS(log, covariates=[], arm="a"),
+        AdaptiveOLS.from_formula("reward ~ 1", log, arm="a"),
+    ):
+        rows = log.arrays.reward[log.arrays.action == 0]
+        result = model.fit()
+        assert result.params["Intercept"] == pytest.approx(rows.mean(), rel=1e-12)
+        assert result.bse["Intercept"] == pytest.approx(rows.std(ddof=1) / math.sqrt(len(rows)), rel=1e-12)
+        assert result.rsquared == pytest.approx(0.0, abs=1e-12)
+
+
+# Naive and corrected
+
+
+def test_the_naive_table_says_that_it_is_naive() -> None:
+    result = AdaptiveOLS(make_log(), covariates=["x1"]).fit("none")
+    assert result.naive
+    assert "not valid under adaptivity" in str(result)
+    assert result.correction is None
+    assert "Not valid under adaptivity" in result.t_test("x1 = 0").notes[0]
+    with pytest.raises(InvalidForLog, match="none is due"):
+        _ = result.pvalues_corrected
+    test = result.wald_test("x1 = 0")
+    assert isinstance(test, FTest)
+    with pytest.raises(InvalidForLog, match="none is due"):
+        _ = test.pvalue_corrected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "naive"),
+    [
+        ({"design": UNIFORM}, False),
+        ({"adaptive_rounds": 0}, False),
+        ({"design": DesignRecord("UCB", {"scale": 1.0})}, False),
+        ({"design": THOMPSON}, True),
+        ({"design": None}, True),
+    ],
+)
+def test_when_least_squares_is_valid_as_it_is(metadata: dict[str, Any], naive: bool) -> None:
+    result = AdaptiveOLS(make_log(**metadata), covariates=["x1"]).fit("none")
+    assert result.naive == naive
+    assert ("not valid under adaptivity" in str(result).replace("\n    ", " ")) == naive
+
+
+def test_a_stable_design_does_not_cover_an_arm_that_was_selected() -> None:
+    log = make_log(design=DesignRecord("UCB", {"scale": 1.0}))
+    assert not AdaptiveOLS(log, covariates=["x1"], arm="b").fit("none").naive
+    assert AdaptiveOLS(log, covariates=["x1"], arm="last-pulled").fit("none").naive
+
+
+def test_corrected_numbers_are_the_correction_of_the_exact_ones() -> None:
+    log = make_log(reward_guarantee=MILD, adaptive_rounds=299)
+    result = AdaptiveOLS.from_formula("reward ~ x1 + x2", log, arm="most-pulled").fit("max-information")
+    assert result.correction is not None
+    assert result.correction.n == 299
+    expected = correct_pvalues(result.pvalues.to_numpy(), epsilon=0.02, n=299)
+    np.testing.assert_allclose(result.pvalues_corrected, expected, rtol=1e-12)
+    gamma = corrected_level(0.05, epsilon=0.02, n=299)
+    np.testing.assert_allclose(result.conf_int_corrected(0.05), result.conf_int(gamma), rtol=1e-10)
+    assert {"p_value_corrected", "conf_low_corrected"} <= set(result.to_frame().columns)
+
+    test = result.wald_test("x1 = 0.9, x2 = 0")
+    assert isinstance(test, FTest)
+    assert test.pvalue_corrected == pytest.approx(
+        correct_pvalues(test.pvalue, epsilon=0.02, n=299), rel=1e-12
+    )
+    assert (test.df, test.df_denom) == (2, result.nobs - 3)
+    assert "corrected" in str(test)
+    single = result.t_test("x1 = 0")
+    np.testing.assert_allclose(single.pvalue_corrected, result.pvalues_corrected.iloc[1:2], rtol=1e-9)
+    np.testing.assert_allclose(single.conf_int_corrected(), result.conf_int_corrected().iloc[1:2], rtol=1e-9)
+    assert "p_value_corrected" in single.to_frame().columns
+    # F of one restriction is t squared.
+    assert result.wald_test("x1 = 0").log_pvalue == pytest.approx(float(result.log_pvalues["x1"]), rel=1e-10)
+
+
+def test_corrected_tests_far_out_in_the_tail() -> None:
+    log = make_log(20_000, reward_guarantee=PrivacyGuarantee(epsilon=0.1, unit="reward"))
+    result = AdaptiveOLS.from_formula("reward ~ x1", log, arm="c").fit("max-information")
+    assert result.pvalues["x1"] == 0.0
+    test = result.wald_test("x1 = 0")
+    assert isinstance(test, FTest)
+    assert test.log_pvalue == pytest.approx(float(result.log_pvalues["x1"]), rel=1e-10)
+    assert -2000 > test.log_pvalue_corrected > test.log_pvalue
+
+
+def test_a_recommended_arm_may_depend_on_every_reward() -> None:
+    log = make_log(reward_guarantee=MILD, adaptive_rounds=100, recommended="b")
+    counts = {
+        arm: AdaptiveOLS(log, covariates=["x1"], arm=arm).fit("max-information").correction
+        for arm in ("b", "recommended")
+    }
+    assert {arm: found.n for arm, found in counts.items() if found is not None} == {
+        "b": 100,
+        "recommended": 300,
+    }
+
+
+def test_notes_on_rewards_that_cannot_be_normal() -> None:
+    log = make_log(reward_guarantee=MILD, reward_range=(0.0, 1.0))
+    assert "Rewards between 0 and 1 are not normal" in " ".join(AdaptiveOLS(log).fit("max-information").notes)
+    arrays = log.arrays
+    binary = LogArrays(arrays.action, (arrays.reward > 0).astype(float), context=arrays.context)
+    log = AdaptiveLog.from_arrays(binary, arms=log.arms, design=THOMPSON, reward_guarantee=MILD)
+    assert "The rewards are all 0 or 1" in " ".join(AdaptiveOLS(log).fit("max-information").notes)
+
+
+# Defaults
+
+
+@pytest.mark.parametrize(
+    ("metadata", "arm", "expected"),
+    [
+        ({"design": UNIFORM}, None, "none"),
+        ({"design": UNIFORM}, "most-pulled", "none"),
+        ({"design": THOMPSON}, None, "w-decorrelation"),
+        ({"design": THOMPSON}, "b", "w-decorrelation"),
+        ({"reward_guarantee": MILD}, None, "max-information"),
+        ({"reward_guarantee": MILD}, "most-pulled", "max-information"),
+        ({"reward_guarantee": PrivacyGuarantee(0.5, unit="reward")}, None, "w-decorrelation"),
+        ({"reward_guarantee": PrivacyGuarantee(0.5, unit="reward")}, "most-pulled", "max-information"),
+        ({"design": DesignRecord("UCB", {"scale": 1.0})}, None, "w-decorrelation"),
+    ],
+)
+def test_the_default_is_valid_for_the_log(metadata: dict[str, Any], arm: str | None, expected: str) -> None:
+    model = AdaptiveOLS(make_log(**metadata), covariates=["x1"], arm=arm)
+    result = model.fit()
+    assert result.adjustment == expected
+    assert default_adjustment(model.data, model.log)[0] == expected
+    assert any(note.startswith("Adjustment chosen for this log") for note in result.notes)
+    assert not result.naive or result.correction is not None
+
+
+@pytest.mark.parametrize(
+    ("lowest", "status", "expected"),
+    [(0.2, "exact", "weighted"), (0.2, "estimated", "w-decorrelation"), (0.04, "exact", "w-decorrelation")],
+)
+def test_the_default_with_propensities(lowest: float, status: str, expected: str) -> None:
+    rows = np.tile([0.3, 0.3, 0.4], (300, 1))
+    rows[7] = [lowest, 0.3, 0.7 - lowest]
+    log = make_log(propensities=rows, propensity_status=status)
+    model = AdaptiveOLS(log, covariates=["x1"])
+    assert model.fit().adjustment == expected
+    # Propensities of arms whose rounds are not used do not count.
+    other = AdaptiveOLS(log, covariates=["x1"], arm="b")
+    assert default_adjustment(other.data, log)[0] == ("weighted" if status == "exact" else expected)
+
+
+def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
+    model = AdaptiveOLS.from_formula("reward ~ C(action) + I(40 * x2)", make_log())
+    assert model.fit("w-decorrelation").diagnostics()["error_left"].max() > 0.5
+    with pytest.raises(InvalidForLog, match=r"(?s)would leave up to \d+% of the error.*scale\(\)"):
+        model.fit()
+    scaled = AdaptiveOLS.from_formula("reward ~ C(action) + scale(x2)", make_log())
+    assert scaled.fit().adjustment == "w-decorrelation"
+
+
+@pytest.mark.parametrize("guarantee", [None, STRONG])
+def test_no_default_for_a_selected_arm_without_a_correction(guarantee: PrivacyGuarantee | None) -> None:
+    model = AdaptiveOLS(make_log(20_000, reward_guarantee=guarantee), covariates=["x1"], arm="most-pulled")
+    with pytest.raises(InvalidForLog, match="'most-pulled' by actions that reacted to the rewards"):
+        model.fit()
+    assert model.fit("none").naive
+
+
+@pytest.mark.parametrize("name", sorted(set(ADJUSTMENTS) - {"none", "max-information"}))
+def test_other_adjustments_do_not_cover_a_selected_arm(name: str) -> None:
+    model = AdaptiveOLS(make_log(reward_guarantee=MILD), covariates=["x1"], arm="least-pulled")
+    with pytest.raises(InvalidForLog, match="selected as 'least-pulled'"):
+        model.fit(name)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("~ x1", "must have one response"),
+        ("x1", "must have one response"),
+        (
+            "log(reward) ~ x1",
+            "the response must be the log's reward, 'reward', as it is; got 'log\\(reward\\)'",
+        ),
+        ("x1 ~ x2", "the response must be the log's reward"),
+        ("reward + x1 ~ x2", "the response must be the log's reward"),
+        ("reward ~ reward", "both sides"),
+        ("reward ~ x1 + np.log(reward)", "both sides"),
+        ("reward ~ x9 + x1", "there is no covariate 'x9': the log's contexts are x1, x2, site"),
+        ("reward ~ t", "there is no covariate 't'.*no column but contexts and the arm"),
+        ("reward ~ center(x9)", "x9"),
+        ("reward ~ 0", "no columns"),
+        ("reward ~ x1 +", "cannot read the formula"),
+        ("", "formula must be text"),
+        (None, "formula must be text"),
+        (3, "formula must be text"),
+        ("reward ~ log(x1)", "null values"),
+        ("reward ~ x1 | x2", "one right-hand side"),
+    ],
+)
+def test_formulas_that_make_no_sense(formula: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        AdaptiveOLS.from_formula(formula, make_log())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"covariates": ["x9"]}, "there is no covariate 'x9'"),
+        ({"covariates": "x1"}, "covariates must be a list of labels"),
+        ({"covariates": ["x1", "x1"]}, "more than once"),
+        ({"arm": "z"}, "there is no arm 'z'; the log has 'a', 'b', 'c', and selectors are 'most-pulled'"),
+        ({"arm": ["a"]}, "arm must be given by labels"),
+        ({"arm": "z", "covariates": ["x9"]}, "(?s)no arm 'z'.*no covariate 'x9'"),
+    ],
+)
+def test_models_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        AdaptiveOLS(make_log(), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"adjustment": "naive"}, "adjustment must be one of none, max-information"),
+        ({"adjustment": ["none"]}, "adjustment must be a string"),
+        ({"covariance": "HC4"}, "covariance must be one of classical, HC0"),
+        ({"null": math.nan}, "null must be a finite number"),
+        ({"level": 0.95}, "conf_int\\(alpha=0.05\\)"),
+        ({"cov_type": "HC1"}, "covariance= here"),
+        ({"adjustment": "none", "ridges": 1.0}, "there is no option ridges"),
+        ({"adjustment": "none", "ridge": 1.0}, "ridge does not apply to adjustment='none'"),
+        ({"adjustment": "max-information", "covariance": "HC1"}, "sandwiches' are not"),
+        ({"adjustment": "max-information", "covariance": "cluster"}, "sandwiches' are not"),
+    ],
+)
+def test_fits_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        AdaptiveOLS(make_log(reward_guarantee=MILD), covariates=["x1"]).fit(**arguments)
+
+
+def test_what_is_no_log() -> None:
+    with pytest.raises(ParameterError, match="log must be an AdaptiveLog"):
+        AdaptiveOLS([1, 2, 3])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"design": UNIFORM, "reward_guarantee": MILD}, "none is due"),
+        ({}, "no reward-level privacy guarantee"),
+        ({"reward_guarantee": PrivacyGuarantee(0.1, delta=1e-6, unit="reward")}, "delta"),
+    ],
+)
+def test_corrections_that_a_log_does_not_license(metadata: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidForLog, match=message):
+        AdaptiveOLS(make_log(**metadata)).fit("max-information")
+
+
+def test_logs_without_what_is_asked_for() -> None:
+    log = make_log()
+    with pytest.raises(InvalidForLog, match="named no arm"):
+        AdaptiveOLS(log, arm="recommended")
+    with pytest.raises(InvalidForLog, match="no column of units"):
+        AdaptiveOLS(log).fit("none", "cluster")
+    with pytest.raises(InvalidForLog, match="w-decorrelation', the default here, has no HC1"):
+        AdaptiveOLS(log, covariates=["x1"]).fit(covariance="HC1")
+    never = AdaptiveLog.from_arrays(log.arrays, arms=("a", "b", "c", "d"), design=THOMPSON)
+    with pytest.raises(InvalidForLog, match="never chosen"):
+        AdaptiveOLS(never, arm="d")
+
+
+def test_one_arm_has_no_dummies() -> None:
+    with pytest.raises(ParameterError, match="only arm 'b' was chosen in the rounds used"):
+        AdaptiveOLS.from_formula("reward ~ C(action) + x1", make_log(), arm="b")
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("reward ~ x1 + I(2 * x1 + 1) + x2", "column 'I\\(2 \\* x1 \\+ 1\\)' cannot be told apart from 'x1'"),
+        (
+            "reward ~ x1 + x2 + I(x1 - x2)",
+            "cannot be told apart from '.*', '.*': it is a linear combination of those",
+        ),
+        ("reward ~ x1 + I(0 * x1 + 4)", "'I\\(0 \\* x1 \\+ 4\\)' does not vary"),
+        ("reward ~ x1 + I(0 * x1)", "'I\\(0 \\* x1\\)' does not vary"),
+    ],
+)
+@pytest.mark.parametrize("adjustment", ["none", "max-information"])
+def test_columns_that_cannot_be_told_apart_are_named(formula: str, message: str, adjustment: str) -> None:
+    model = AdaptiveOLS.from_formula(formula, make_log(reward_guarantee=MILD))
+    with pytest.raises(ParameterError, match=message):
+        model.fit(adjustment)
+
+
+def small_log(n: int, reward: Any) -> AdaptiveLog:
+    rng = np.random.default_rng(2)
+    arrays = LogArrays(
+        np.zeros(n, dtype=np.int64), np.asarray(reward, dtype=float), context={"x": rng.normal(size=n)}
+    )
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=UNIFORM)
+
+
+@pytest.mark.parametrize(
+    ("reward", "note"),
+    [
+        ([0.3, 0.8], "2 rounds for 2 columns"),
+        ([0.7] * 30, "the reward is the same in all rounds used"),
+    ],
+)
+def test_numbers_that_cannot_be_computed(reward: list[float], note: str) -> None:
+    result = AdaptiveOLS(small_log(len(reward), reward)).fit("none")
+    assert np.all(np.isfinite(result.estimate))
+    assert np.all(np.isnan(result.bse))
+    assert np.all(np.isnan(result.pvalues))
+    assert any(note in text for text in result.notes)
+    with pytest.raises(InvalidForLog, match="no standard error"):
+        result.wald_test("x = 0")
+    str(result)
+
+
+def test_fewer_rounds_than_columns() -> None:
+    with pytest.raises(ParameterError, match="1 rounds cannot tell 2 columns apart: Intercept, x"):
+        AdaptiveOLS(small_log(1, [0.3])).fit("none")
+
+
+def test_a_perfect_fit_has_no_errors() -> None:
+    log = small_log(30, np.zeros(30))
+    arrays = log.arrays
+    line = LogArrays(arrays.action, 3.0 + 0.1 * arrays.context["x"], context=arrays.context)
+    result = AdaptiveOLS(AdaptiveLog.from_arrays(line, arms=log.arms, design=UNIFORM)).fit()
+    np.testing.assert_allclose(result.estimate, [3.0, 0.1], rtol=1e-12)
+    assert np.all(np.isnan(result.bse))
+    assert any("do not vary about the fit" in note for note in result.notes)
+
+
+def test_leverage_one() -> None:
+    arrays = LogArrays(np.zeros(20, dtype=np.int64), np.arange(20.0) ** 2, context={"x": np.eye(20)[3]})
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=UNIFORM)
+    result = AdaptiveOLS(log).fit("none", "HC3")
+    assert np.all(np.isnan(result.bse))
+    assert any("1 rounds have leverage 1, where HC3 divides by 0" in note for note in result.notes)
+    assert np.all(AdaptiveOLS(log).fit("none", "HC1").bse > 0)
+
+
+def unit_log(units: int) -> AdaptiveLog:
+    rng = np.random.default_rng(8)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "arm": rng.choice(["a", "b"], n),
+            "y": rng.normal(size=n),
+            "x": rng.normal(size=n),
+            "z": rng.normal(size=n),
+            "who": [f"u{i % units}" for i in range(n)],
+        }
+    )
+    return AdaptiveLog(frame, action="arm", reward="y", context=["x", "z"], unit="who", design=UNIFORM)
+
+
+def test_few_units_can_test_few_restrictions() -> None:
+    result = AdaptiveOLS(unit_log(3)).fit("none", "cluster")
+    assert result.wald_test("x = 0, z = 0").df == 2
+    with pytest.raises(InvalidForLog, match="too few degrees of freedom for so many restrictions"):
+        result.wald_test("x = 0, z = 0, Intercept = 0")
+    one = AdaptiveOLS(unit_log(1)).fit("none", "cluster")
+    assert any("all rounds are of one unit" in note for note in one.notes)
+    assert np.all(np.isnan(one.bse))
+
+
+def test_alpha_is_checked_and_results_can_be_stored() -> None:
+    result = AdaptiveOLS(make_log(reward_guarantee=MILD)).fit()
+    for call in (
+        result.conf_int,
+        result.conf_int_corrected,
+        result.summary,
+        result.t_test("x1 = 0").conf_int,
+    ):
+        with pytest.raises(ParameterError, match=r"alpha must be between 0 and 0\.5"):
+            call(0.95)
+    copy = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(copy.estimate, result.estimate)
+    assert copy.wald_test("x1 = 0").log_pvalue == result.wald_test("x1 = 0").log_pvalue
+
+
+def test_an_interval_excludes_the_null_exactly_when_the_p_value_is_small() -> None:
+    model = AdaptiveOLS(make_log(reward_guarantee=MILD), covariates=["x1"], arm="most-pulled")
+    result = model.fit("max-information")
+    for limit in result.conf_int_corrected(0.03).loc["x1"]:
+        at = model.fit("max-information", null=float(limit))
+        assert at.pvalues_corrected["x1"] == pytest.approx(0.03, rel=1e-8)
