@@ -100,6 +100,10 @@ def read_dsjson(
     if problems:
         raise ParameterError("read_dsjson", problems)
     events = _events(as_path("read_dsjson", "path", path))
+    shared = pd.DataFrame([dict(_shared(event["c"])) for event in events])
+    problems = _feature_problems(events, shared, action_id, context)
+    if problems:
+        raise ParameterError("read_dsjson", problems)
     names, places = _arms(events, action_id)
     columns = {name: f"propensity of {name}" for name in names}
     frame = pd.DataFrame(
@@ -110,7 +114,6 @@ def read_dsjson(
         }
     )
     frame["propensity"] = [float(event["p"][0]) for event in events]
-    shared = pd.DataFrame([dict(_shared(event["c"])) for event in events])
     kept = _kept(shared, context)
     clash = [name for name in kept if name in frame]
     if clash:
@@ -216,6 +219,23 @@ def _arms(events: list[dict[str, Any]], action_id: str | None) -> tuple[list[Any
     return places[0], places
 
 
+def _feature_problems(
+    events: list[dict[str, Any]], shared: pd.DataFrame, action_id: str | None, context: Iterable[str] | None
+) -> list[str]:
+    """Features that were asked for and that no event has."""
+    problems = []
+    if action_id is not None:
+        actions = [action for event in events for action in event["c"]["_multi"] if isinstance(action, dict)]
+        known = dict.fromkeys(name for action in actions for name, _ in _shared(action))
+        if action_id not in known:
+            problems.append(f"no action has the feature {action_id}; there are: {', '.join(known) or 'none'}")
+    unknown = [name for name in ([] if context is None else _kept(shared, context)) if name not in shared]
+    if unknown:
+        found = ", ".join(map(str, shared)) or "none"
+        problems.append(f"no event has the shared feature {', '.join(unknown)}; there are: {found}")
+    return problems
+
+
 def _labels(actions: list[Any], action_id: str | None) -> list[Any]:
     if action_id is None:
         return list(range(1, len(actions) + 1))
@@ -266,11 +286,4 @@ def _kept(shared: pd.DataFrame, context: Iterable[str] | None) -> list[str]:
     """Names of the context columns: those asked for, or those that every event has."""
     if context is None:
         return [str(name) for name in shared if bool(shared[name].notna().all())]
-    kept = [context] if isinstance(context, str) else list(context)
-    unknown = [name for name in kept if name not in shared]
-    if unknown:
-        found = ", ".join(map(str, shared)) or "none"
-        raise ParameterError(
-            "read_dsjson", [f"no event has the shared feature {', '.join(unknown)}; there are: {found}"]
-        )
-    return kept
+    return [context] if isinstance(context, str) else list(context)

@@ -191,6 +191,10 @@ def test_a_dsjson_file_that_is_none(tmp_path: Path) -> None:
         read_dsjson(_write(tmp_path / "empty", ["", " "]))
     with pytest.raises(ParameterError, match="no event has the shared feature weight; there are: hour"):
         read_dsjson(_write(tmp_path / "x", [_event(1, 0.0, {1: 0.5, 2: 0.5, 3: 0.0})]), context=["weight"])
+    with pytest.raises(ParameterError, match="2 problems") as caught:
+        read_dsjson(tmp_path / "x", action_id="name", context=["weight"])
+    assert caught.value.problems[0].startswith("no action has the feature name; there are: ")
+    assert "shared feature weight; there are: hour" in caught.value.problems[1]
 
 
 def _trial() -> tuple[pd.DataFrame, pd.DataFrame]:
