@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
     from adaptinf.inference.policy import PolicyContrast, PolicyValue
     from adaptinf.inference.recommend import recommend
+    from adaptinf.inference.regression import AdaptiveOLS
     from adaptinf.inference.sequence import ConfidenceSequence
     from adaptinf.inference.snapshots import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CATE",
     "AdaptiveLog",
+    "AdaptiveOLS",
     "ArmMeans",
     "BinMeans",
     "ConfidenceSequence",
@@ -72,6 +74,7 @@ _MODULES = {
 }
 _HOMES = {
     "AdaptiveLog": "adaptinf.log",
+    "AdaptiveOLS": "adaptinf.inference.regression",
     "ArmMeans": "adaptinf.inference.arms",
     "BinMeans": "adaptinf.inference.bin_means",
     "CATE": "adaptinf.inference.cate",

@@ -2,6 +2,7 @@
 
 from adaptinf.audit.bias import SimulatedBias, simulate_bias
 from adaptinf.audit.calibration import Coverage, coverage, coverage_from_tallies
+from adaptinf.audit.decorrelation import DecorrelationRidge, decorrelation_ridge
 from adaptinf.audit.engine import AnalysisError
 from adaptinf.audit.results import Study
 from adaptinf.audit.stability import CountStability, stability
@@ -12,10 +13,12 @@ __all__ = [
     "AnalysisError",
     "CountStability",
     "Coverage",
+    "DecorrelationRidge",
     "SimulatedBias",
     "Study",
     "coverage",
     "coverage_from_tallies",
+    "decorrelation_ridge",
     "simulate_bias",
     "stability",
     "study",

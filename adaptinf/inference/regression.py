@@ -24,7 +24,13 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arguments import require_log, text_problems
 from adaptinf.inference.arm_rules import SMALL
 from adaptinf.inference.decorrelation import decorrelated
-from adaptinf.inference.regression_adjustments import WITHOUT_GUARANTEE, ways_to_regress
+from adaptinf.inference.regression_adjustments import (
+    LARGEST_LEFT,
+    WITHOUT_GUARANTEE,
+    left_reason,
+    left_ways,
+    ways_to_regress,
+)
 from adaptinf.inference.regression_data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression_design import regression_data
 from adaptinf.inference.regression_notes import rounds_notes
@@ -44,7 +50,6 @@ ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType(
 """Adjustments by name."""
 _SUBJECT = "AdaptiveOLS.fit"
 _PATIENCE = 2.0
-_LEFT = 0.2
 _USUAL_ALPHA = 0.05
 _BASELINE = "adjustment='none' as a naive baseline, not valid under adaptivity"
 _BEFOREHAND = "the arm by its label, if it was settled before the data; or all arms, with arm dummies"
@@ -103,14 +108,13 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
         return "weighted", "every arm's propensity is known, and never small"
     if data.nobs > data.size:
         left = decorrelated(data.x, data.y).left  # of the columns alone
-        if left > _LEFT:
-            reason = (
-                f"W-decorrelation would leave up to {left:.0%} of the error of least squares in the "
-                "estimates, and out of the standard errors"
-            )
+        if left > LARGEST_LEFT:
             ways = [way for way in ways_to_regress(data, log) if "w-decorr" not in way]
-            scaled = "contexts that are centred and of like size, as by scale() in the formula"
-            raise InvalidForLog("a regression without adjustment=", reason, [scaled, *ways, _BASELINE])
+            raise InvalidForLog(
+                "a regression without adjustment=",
+                f"w-decorrelation is what is left, and {left_reason(left)}",
+                [*left_ways(None), *ways, _BASELINE],
+            )
     return "w-decorrelation", "it needs neither propensities nor a privacy guarantee"
 
 

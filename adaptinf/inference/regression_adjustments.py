@@ -28,9 +28,10 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["WITHOUT_GUARANTEE", "ways_to_regress"]
+__all__ = ["LARGEST_LEFT", "WITHOUT_GUARANTEE", "left_reason", "left_ways", "ways_to_regress"]
 
-_LEFT = 0.2
+LARGEST_LEFT = 0.2
+"""Share of the error of least squares that W-decorrelation may leave out of its standard errors."""
 _DRIFT = "one conditional mean throughout, linear in the columns"
 _PERFECT = "The rewards do not vary about the fit: there are no tests or intervals."
 
@@ -71,11 +72,39 @@ def _refuse_selection(name: str, data: RegressionData, log: AdaptiveLog) -> None
         raise InvalidForLog(name, reason, ways_to_regress(data, log))
 
 
+def left_reason(left: float) -> str:
+    """Why W-decorrelation cannot be used where it leaves too much of the error of least squares.
+
+    Parameters
+    ----------
+    left : float
+        Share that may be left.
+    """
+    return (
+        f"it would leave up to {left:.0%} of the error of least squares in the estimates, bias included, "
+        "which its standard errors do not count: columns of very different size do that, and large ridges"
+    )
+
+
+def left_ways(ridge: float | None) -> list[str]:
+    """What mends that.
+
+    Parameters
+    ----------
+    ridge : float or None
+        The penalty that was asked for.
+    """
+    ways = ["covariates on one scale, such as scale(age) in the formula"]
+    return ways if ridge is None else [*ways, "a smaller ridge="]
+
+
 def _decorrelated(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> CoefficientFit:
     _refuse_selection("w-decorrelation", data, log)
     _freedom("w-decorrelation", data)
     ridge = options.settings.get("ridge")
     found = decorrelated(data.x, data.y, ridge)
+    if found.left > LARGEST_LEFT:
+        raise InvalidForLog("w-decorrelation", left_reason(found.left), left_ways(ridge))
     errors = np.sqrt(np.diag(found.covariance))
     source = (
         "its default, from the whole design matrix and so not, strictly, known before the first round"
@@ -86,8 +115,7 @@ def _decorrelated(data: RegressionData, log: AdaptiveLog, options: FitOptions) -
         f"W-decorrelation: assumes {_DRIFT}, and noise of one variance; needs no propensities.",
         f"Ridge {found.ridge:.4g}: {source}.",
         f"Up to {found.left:.1%} of the error of least squares is left in the estimate, bias included; the "
-        "standard errors do not count that."
-        + (" A smaller ridge= leaves less." if found.left > _LEFT else ""),
+        "standard errors do not count that.",
     ]
     return CoefficientFit(
         estimate=found.estimate,

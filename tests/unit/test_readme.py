@@ -12,8 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
 DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classification.md"
-BIAS = ROOT / "docs" / "bias.md"
-EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, BIAS]
+CHOOSING, BIAS = ROOT / "docs" / "choosing.md", ROOT / "docs" / "bias.md"
+REGRESSION = ROOT / "docs" / "regression.md"
+EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
 PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
 
 

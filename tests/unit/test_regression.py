@@ -253,9 +253,11 @@ def test_the_default_with_propensities(lowest: float, status: str, expected: str
 
 def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
     model = AdaptiveOLS.from_formula("reward ~ C(action) + I(40 * x2)", make_log())
-    assert model.fit("w-decorrelation").diagnostics()["error_left"].max() > 0.5
-    with pytest.raises(InvalidForLog, match=r"(?s)would leave up to \d+% of the error.*scale\(\)"):
-        model.fit()
+    for asked in (None, "w-decorrelation"):
+        with pytest.raises(InvalidForLog, match=r"(?s)would leave up to \d+% of the error.*scale\(age\)"):
+            model.fit(asked)
+    with pytest.raises(InvalidForLog, match=r"would leave.*a smaller ridge="):
+        AdaptiveOLS.from_formula("reward ~ C(action)", make_log()).fit("w-decorrelation", ridge=1e6)
     scaled = AdaptiveOLS.from_formula("reward ~ C(action) + scale(x2)", make_log())
     assert scaled.fit().adjustment == "w-decorrelation"
 
