@@ -96,17 +96,23 @@ class Plan:
         arrays = self.log.arrays
         if self.effect == 0.0:
             return arrays.reward
-        return np.asarray(arrays.reward - self.effect * (arrays.action == self._treatment), np.float64)
+        return np.asarray(arrays.reward - self.effect * (arrays.action == self.treatment), np.float64)
 
     @property
-    def _treatment(self) -> int:
+    def treatment(self) -> int:
+        """Position of the treated arm; -1 where the statistic has none."""
         return self.statistic.treatment if isinstance(self.statistic, TallyStatistic) else -1
+
+    @property
+    def control(self) -> int:
+        """Position of the arm it is compared with; -1 where the statistic has none."""
+        return self.statistic.control if isinstance(self.statistic, TallyStatistic) else -1
 
     def rewards(self) -> FloatArray:
         """What every arm would have paid in every round, shape (rounds, arms)."""
         rewards = np.repeat(self.baseline[:, None], self.log.n_arms, axis=1)
         if self.effect != 0.0:
-            rewards[:, self._treatment] += self.effect
+            rewards[:, self.treatment] += self.effect
             rewards[np.arange(self.log.n_rounds), self.log.arrays.action] = self.log.arrays.reward
         return rewards
 
@@ -121,6 +127,17 @@ class Plan:
             return float(self.statistic.signed(tallies[None])[0])
         tallies = tally_path(arrays.action, arrays.reward, self.log.n_arms)[None]
         return float(self.statistic.signed(self._without_effect(tallies))[0])
+
+    def from_paths(self, action: IntArray, tallies: FloatArray) -> FloatArray:
+        """The statistic of paths of shape (runs, rounds) on the rows as logged, given their tallies."""
+        arrays = self.log.arrays
+        if isinstance(self.statistic, PathStatistic):
+            context = {name: np.broadcast_to(column, action.shape) for name, column in arrays.context.items()}
+            return self.statistic(action, np.broadcast_to(arrays.reward, action.shape), context)
+        if self.by_rounds:
+            centred = arrays.reward - self.centre
+            tallies = np.stack([tally_path(path, centred, self.log.n_arms) for path in action])
+        return self.statistic.signed(tallies)
 
     def breaker(self) -> float:
         """The log's own number for breaking ties."""
@@ -151,7 +168,7 @@ class Plan:
         return bool(abs(reward.mean()) > _LARGE_MEAN * reward.std() > 0.0)
 
     def _without_effect(self, tallies: FloatArray) -> FloatArray:
-        return tallies if self.effect == 0.0 else shifted(tallies, self._treatment, self.effect)
+        return tallies if self.effect == 0.0 else shifted(tallies, self.treatment, self.effect)
 
 
 class Runner:
