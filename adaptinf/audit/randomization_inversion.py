@@ -281,9 +281,7 @@ def _limit(search: _Search, start: float, step: float, end: float, notes: list[s
         if rejected == _PATIENCE or (beyond and rejected):
             return _bisect(search, last, first_out, abs(step) / _FINENESS)
         if beyond:
-            notes.append(
-                f"no possible effect {side} the difference in means is rejected: the limit is the last one"
-            )
+            notes.append(f"no effect {side} the start is rejected: the limit is the last possible one")
             return end
     notes.append(f"no effect {side} the start was rejected, as far as {effect:.6g}")
     return math.copysign(math.inf, step)
