@@ -1,10 +1,14 @@
-"""Level and power of randomisation tests: makes docs/evidence/randomization.md."""
+"""Level and power of randomisation tests: makes docs/evidence/randomization.md.
+
+P-values are kept in a folder, 640 logs a file, as soon as they are there: a run that was stopped goes on.
+"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -69,8 +73,12 @@ CELLS = (
 )
 
 
-def p_values(cell: Cell, env: Environment, number: int, start: int, stop: int) -> list[float]:
+def p_values(cell: Cell, env: Environment, number: int, start: int, stop: int, folder: Path) -> np.ndarray:
     """P-values of logs `start` to `stop`; the seed of a test is that of its log's number."""
+    about = zlib.crc32(repr((cell, env.means.tolist(), RE_RUNS, SEED)).encode())
+    path = folder / f"{number}_{about:08x}_{start}_{stop}.npy"
+    if path.exists():
+        return np.load(path)
     root = np.random.SeedSequence(SEED, spawn_key=(number, 0))
     found = []
     for run, log in enumerate(cell.design.logs(env, cell.horizon, stop, root, start), start):
@@ -79,24 +87,27 @@ def p_values(cell: Cell, env: Environment, number: int, start: int, stop: int) -
             log, cell.design, cell.statistic, cell.form, RE_RUNS, seed, treatment=1, control=0
         )
         found.append(test.p_value)
-    return found
+    part = path.with_suffix(".part.npy")
+    np.save(part, np.array(found))
+    part.rename(path)
+    return np.array(found)
 
 
-def rejections(cell: Cell, env: Environment, number: int, runs: int, n_jobs: int) -> int:
+def rejections(cell: Cell, env: Environment, number: int, runs: int, n_jobs: int, folder: Path) -> int:
     """Logs whose p-value is at most the level."""
     spans = [(start, min(runs, start + SHARE)) for start in range(0, runs, SHARE)]
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(p_values)(cell, env, number, start, stop) for start, stop in spans
+        delayed(p_values)(cell, env, number, start, stop, folder) for start, stop in spans
     )
     return int((np.concatenate(parts) <= LEVEL + 1e-12).sum())
 
 
-def rows(null_runs: int, power_runs: int, n_jobs: int) -> Iterator[str]:
+def rows(null_runs: int, power_runs: int, n_jobs: int, folder: Path) -> Iterator[str]:
     """One line of the table a cell."""
     for number, cell in enumerate(CELLS):
         begin = time.perf_counter()
-        hits = rejections(cell, cell.null, 2 * number, null_runs, n_jobs)
-        power = rejections(cell, cell.alternative, 2 * number + 1, power_runs, n_jobs)
+        hits = rejections(cell, cell.null, 2 * number, null_runs, n_jobs, folder)
+        power = rejections(cell, cell.alternative, 2 * number + 1, power_runs, n_jobs, folder)
         share, error = hits / null_runs, np.sqrt(LEVEL * (1 - LEVEL) / null_runs)
         p = stats.binomtest(hits, null_runs, LEVEL).pvalue
         found = power / power_runs
@@ -134,9 +145,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="200 logs a cell (the default)")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--page", type=Path, default=None, help="where to write the page")
+    parser.add_argument("--folder", type=Path, default=Path("randomization-cells"), help="for the p-values")
     given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
     null_runs, power_runs = (10_000, 1_000) if given.full else (200, 100)
-    table = "\n".join(rows(null_runs, power_runs, given.jobs))
+    table = "\n".join(rows(null_runs, power_runs, given.jobs, given.folder))
     page = PAGE.format(
         command=COMMAND + (" --full" if given.full else " --quick"),
         seed=SEED,

@@ -22,7 +22,7 @@ def rejections(
     design: designs.Design, env: Any, horizon: int, runs: int, seed: int, **given: Any
 ) -> np.ndarray:
     """P-values of independent logs."""
-    own = design if isinstance(design, (PlayTheWinner, designs.Mixture)) else None
+    own = design if isinstance(design, PlayTheWinner) else None
     return np.array(
         [
             randomization_test(log, own, replications=RE_RUNS, rng=run, **given).p_value
