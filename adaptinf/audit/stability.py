@@ -150,8 +150,6 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
     Design or None
         None where something is.
     """
-    from adaptinf import designs
-
     if isinstance(source, Design):
         return source
     if not isinstance(source, AdaptiveLog):
@@ -160,12 +158,21 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
     if source.design is None:
         problems.append("the log does not name its design: give the design itself")
         return None
-    kind = getattr(designs, source.design.name, None)
     try:
-        made = kind(**source.design.parameters) if isinstance(kind, type) else None
-    except (TypeError, ParameterError):
+        made = _made(source.design.name, source.design.parameters)
+    except (TypeError, KeyError, ParameterError):
         made = None
-    if not isinstance(made, Design):
+    if made is None:
         problems.append(f"{source.design.name} cannot be made from the log's record: give the design itself")
-        return None
     return made
+
+
+def _made(name: str, parameters: dict[str, Any]) -> Design | None:
+    """A design from its name and parameters, and a mixture from those of the design that it follows."""
+    from adaptinf import designs
+
+    kind, given = getattr(designs, name, None), dict(parameters)
+    if kind is designs.Mixture:
+        given["design"] = _made(given["design"], given.pop("parameters"))
+    made = kind(**given) if isinstance(kind, type) else None
+    return made if isinstance(made, Design) else None

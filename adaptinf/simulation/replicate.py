@@ -59,7 +59,8 @@ class Program:
 
     def world(self, environment: Environment, horizon: int) -> World:
         """What a run of this program is exposed to."""
-        return World(environment.tables(horizon), horizon, self.share, self.n_statuses - 1)
+        nothing = np.zeros(0, dtype=np.int64)
+        return World(environment.tables(horizon), horizon, self.share, self.n_statuses - 1, nothing)
 
 
 class Collector(Protocol):

@@ -114,12 +114,16 @@ class World(NamedTuple):
         Probability, round by round, that the design's proposal is overridden by a uniform draw.
     overridden : int
         Status code of a round that was overridden.
+    forced : ndarray of int, shape (0,) or (rounds,)
+        Arms that are pulled whatever the design proposes, so that its propensities on a given path can be
+        recorded.
     """
 
     environment: EnvironmentTables
     horizon: int
     share: FloatArray
     overridden: int
+    forced: IntArray
 
 
 class Record(NamedTuple):
@@ -303,6 +307,7 @@ def simulate_block(
     has_context = environment.n_features > 1
     has_vectors = environment.theta.shape[0] > 0
     mixing = world.share.shape[0] > 0
+    forcing = world.forced.shape[0] > 0
     recording = record.action.shape[0] > 0
     with_propensities = record.propensities.shape[1] > 0
     context = record.context
@@ -324,6 +329,8 @@ def simulate_block(
             if mixing and rng.random() < world.share[step]:
                 arm = min(int(rng.random() * n_arms), n_arms - 1)
                 tables.status[0] = world.overridden
+            if forcing:
+                arm = world.forced[step]
             if has_vectors:
                 best = expected_rewards(environment, row, context, record.expected)
                 mean = record.expected[arm]

@@ -1,0 +1,179 @@
+"""The rows of a log as an environment: the same contexts and rewards again, whatever arm is pulled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.log import AdaptiveLog
+from adaptinf.simulation.environment import Environment, environment_tables
+from adaptinf.simulation.run import TABLEAU, EnvironmentTables
+from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["LoggedRows", "logged_rows", "reordered"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Contexts:
+    """What a design sees of the contexts: codes of finitely many, or a vector an arm."""
+
+    codes: IntArray
+    labels: tuple[Any, ...] = ()
+    name: str | None = None
+    vectors: FloatArray | None = None
+    vector_names: tuple[str, ...] = ()
+    shared: bool = False
+
+
+class LoggedRows(Environment):
+    """Contexts of a log in their order, and a reward for every arm in every round.
+
+    Parameters
+    ----------
+    rewards : ndarray of shape (rounds, arms)
+        What each arm pays in each round.
+    arms : tuple
+        Labels of the arms.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+    contexts : _Contexts
+        What the design sees.
+    """
+
+    def __init__(
+        self,
+        rewards: FloatArray,
+        arms: tuple[Any, ...],
+        reward_range: tuple[float, float],
+        contexts: _Contexts,
+    ) -> None:
+        n_rounds, n_arms = rewards.shape
+        n_features = max(1, len(contexts.labels))
+        self.arms = arms
+        self.features = contexts.labels
+        self.context_name = contexts.name
+        self.probabilities = np.full((1, n_features), 1.0 / n_features)
+        self.means = np.broadcast_to(rewards.mean(axis=0), (n_features, n_arms)).copy()
+        self.reward_range = reward_range
+        vectors = contexts.vectors
+        if vectors is not None:
+            self.dimension = vectors.shape[2]
+            self.vector_names = contexts.vector_names
+        self._tables = environment_tables(
+            TABLEAU,
+            self.means,
+            arrivals=self.probabilities,
+            tableau=(np.ascontiguousarray(rewards), contexts.codes),
+            theta=None if vectors is None else np.zeros((n_arms, self.dimension)),
+            vector_law=IN_ORDER,
+            shared=contexts.shared,
+            vectors=None if vectors is None else vectors.reshape(n_rounds, -1),
+            mean_law=GIVEN,
+        )
+
+    def paying(self, rewards: FloatArray) -> EnvironmentTables:
+        """The same contexts with other rewards, shape (rounds, arms)."""
+        return self._tables._replace(tableau=np.ascontiguousarray(rewards))
+
+
+def reordered(tables: EnvironmentTables, order: IntArray) -> EnvironmentTables:
+    """The rows in another order: contexts and rewards stay together."""
+    vectors = tables.vectors[order] if tables.vectors.shape[0] else tables.vectors
+    return tables._replace(
+        tableau=tables.tableau[order], tableau_features=tables.tableau_features[order], vectors=vectors
+    )
+
+
+def logged_rows(
+    log: AdaptiveLog,
+    design: Design,
+    context: str | Sequence[str] | None,
+    features: Sequence[Any] | None,
+    problems: list[str],
+) -> LoggedRows | None:
+    """The rows of a log as the design sees them; what stands in the way joins the problems."""
+    arrays = log.arrays
+    contexts = _contexts(log, design, context, features, problems)
+    if contexts is None:
+        return None
+    rewards = np.repeat(arrays.reward[:, None], log.n_arms, axis=1)
+    span = log.reward_range or (float(arrays.reward.min()), float(arrays.reward.max()))
+    return LoggedRows(rewards, tuple(log.arms), span, contexts)
+
+
+def _contexts(
+    log: AdaptiveLog, design: Design, context: Any, features: Any, problems: list[str]
+) -> _Contexts | None:
+    inner = getattr(design, "design", design)
+    none = _Contexts(np.zeros(log.n_rounds, dtype=np.int64))
+    if inner.vectors == "needed":
+        return _vectors(log, context, problems)
+    if inner.vectors == "ignored":
+        return none
+    names = [context] if isinstance(context, str) else list(context or log.context)
+    if not names:
+        return none
+    if len(names) > 1 or names[0] not in log.context:
+        problems.append(f"context must name the one context column that the design sees, got {names!r:.80}")
+        return None
+    column = log.arrays.context[names[0]]
+    labels = _labels(column, features, problems)
+    if labels is None:
+        return None
+    position = {label: code for code, label in enumerate(labels)}
+    codes = np.array([position[value] for value in column.tolist()], dtype=np.int64)
+    return _Contexts(codes, labels, names[0])
+
+
+def _labels(column: Any, features: Any, problems: list[str]) -> tuple[Any, ...] | None:
+    """Labels of the contexts in the design's order: given, or 0, 1, 2, ..., or sorted."""
+    found = sorted(set(column.tolist()))
+    if features is not None:
+        labels = tuple(features)
+        missing = [label for label in found if label not in labels]
+        if missing:
+            problems.append(f"features must list every context of the log; {missing!r:.80} are missing")
+            return None
+        return labels
+    if column.dtype.kind in "iu" and found[0] >= 0 and found[-1] < 2 * len(found) + 1000:
+        return tuple(range(found[-1] + 1))
+    return tuple(found)
+
+
+def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts | None:
+    """Context vectors from columns x1, x2, ... (shared) or x1_<arm>, ... (one an arm), or those named."""
+    names, columns = list(log.context), log.arrays.context
+    if context is not None:
+        shared = [context] if isinstance(context, str) else list(context)
+        missing = [name for name in shared if name not in columns]
+        if missing:
+            problems.append(f"context names columns that are not among the log's contexts: {missing!r:.80}")
+            return None
+    else:
+        shared = _numbered(names, "x{}")
+    by_arm = [_numbered(names, f"x{{}}_{arm}") for arm in log.arms]
+    if shared:
+        vectors = np.column_stack([columns[name] for name in shared]).astype(np.float64)
+        every = np.repeat(vectors[:, None], log.n_arms, axis=1)
+        return _Contexts(np.zeros(log.n_rounds, np.int64), (), None, every, tuple(shared), True)
+    if by_arm[0] and len({len(part) for part in by_arm}) == 1:
+        every = np.stack([np.column_stack([columns[name] for name in part]) for part in by_arm], axis=1)
+        flat = tuple(name for part in by_arm for name in part)
+        return _Contexts(np.zeros(log.n_rounds, np.int64), (), None, every.astype(np.float64), flat, False)
+    problems.append(
+        "the design needs context vectors: columns x1, x2, ... of the log, or x1_<arm>, x2_<arm>, ... for "
+        f"every arm; the log has {names!r:.80}. context= names the coordinates of a vector that arms share"
+    )
+    return None
+
+
+def _numbered(names: list[str], pattern: str) -> list[str]:
+    found: list[str] = []
+    while pattern.format(len(found) + 1) in names:
+        found.append(pattern.format(len(found) + 1))
+    return found

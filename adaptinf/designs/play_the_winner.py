@@ -1,0 +1,136 @@
+"""Randomised play-the-winner: arms are drawn from an urn that fills up with the arms that succeed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.base import Design
+from adaptinf.parameters import number_problem
+from adaptinf.privacy.noise import uniform
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["PlayTheWinner"]
+
+_ADDED, _ROWS = 1, 2
+_SCALAR_COLUMNS = 8
+
+
+class _Tables(NamedTuple):
+    """An arm's balls are `initial` plus what its row of the state has added."""
+
+    n_arms: int
+    initial: float
+    added: float
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    total = 0.0
+    for arm in range(tables.n_arms):
+        total += tables.initial + state[_ADDED, arm]
+    if tables.propensity.shape[0] > 0:
+        for arm in range(tables.n_arms):
+            tables.propensity[arm] = (tables.initial + state[_ADDED, arm]) / total
+    left = uniform(source) * total
+    for arm in range(tables.n_arms - 1):
+        left -= tables.initial + state[_ADDED, arm]
+        if left < 0.0:
+            return arm
+    return int(tables.n_arms - 1)
+
+
+@kernel
+def _update(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    success = min(max(reward, 0.0), 1.0)
+    for other in range(tables.n_arms):
+        if other == arm:
+            state[_ADDED, other] += tables.added * success
+        else:
+            state[_ADDED, other] += tables.added * (1.0 - success) / (tables.n_arms - 1)
+
+
+@kernel
+def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
+    pass
+
+
+@compiled
+def _run_block(
+    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+) -> None:
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayTheWinner(Design):
+    """Randomised play-the-winner: draw the arm from an urn, and add balls of the arm that did well.
+
+    Parameters
+    ----------
+    initial : float
+        Balls of each arm in the urn at the start.
+    added : float
+        Balls added after a round: of the arm itself after a success, of the other arms, in equal shares,
+        after a failure.
+
+    Raises
+    ------
+    ParameterError
+        If a number of balls is not positive; when it is run, if rewards may lie outside [0, 1].
+
+    Notes
+    -----
+    An arm's propensity is its share of the balls, known exactly and never 0. A reward r between 0 and 1
+    counts as r of a success and 1 - r of a failure; rewards beyond are clipped. Every response is taken to be
+    known before the next round.
+
+    References
+    ----------
+    Wei, L. J. and Durham, S. (1978). The randomized play-the-winner rule in medical trials. Journal of the
+    American Statistical Association 73, 840-843.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> log = PlayTheWinner().run(environments.Tableau([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]), 3, rng=0)
+    >>> log.arrays.propensities[0].tolist()
+    [0.5, 0.5]
+    """
+
+    initial: float = 1.0
+    added: float = 1.0
+
+    min_arms: ClassVar[int] = 2
+    unit_rewards: ClassVar[bool] = True
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("initial", self.initial, 0.0, open_low=True)
+        return problems + number_problem("added", self.added, 0.0, open_low=True)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        n_arms = environment.n_arms
+        tables = _Tables(
+            n_arms=n_arms,
+            initial=float(self.initial),
+            added=float(self.added),
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(n_arms if recording else 0),
+            released=np.zeros((0, 5)),
+        )
+        return Program(_run_block, tables, (_ROWS, max(n_arms, _SCALAR_COLUMNS)))

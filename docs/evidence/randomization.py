@@ -1,0 +1,174 @@
+"""Level and power of randomisation tests: makes docs/evidence/randomization.md.
+
+P-values are kept in a folder, 640 logs a file, as soon as they are there: a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import stats
+
+from adaptinf.audit.randomization import randomization_test
+from adaptinf.designs.base import Design
+from adaptinf.designs.dp_conse import DPConSE
+from adaptinf.designs.play_the_winner import PlayTheWinner
+from adaptinf.designs.thompson import Thompson
+from adaptinf.designs.ucb import UCB, PrivateUCB
+from adaptinf.designs.uniform import EpsilonGreedy
+from adaptinf.simulation.environment import Environment
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
+
+SEED = 20_261_121
+RE_RUNS, LEVEL = 199, 0.05
+BAND = (0.043, 0.057)
+ENOUGH = 10_000
+SHARE = 640
+COMMAND = "python docs/evidence/randomization.py"
+
+EQUAL, BETTER = BernoulliArms([0.5, 0.5]), BernoulliArms([0.45, 0.6])
+NORMAL, HIGHER = NormalArms([0.0, 0.0]), NormalArms([0.0, 0.3])
+SITES = FiniteContext([0.5, 0.5], [[0.4, 0.4], [0.6, 0.6]])
+TREATED = FiniteContext([0.5, 0.5], [[0.35, 0.45], [0.55, 0.65]])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A design with equal arms and with one alternative, and a statistic."""
+
+    design: Design
+    null: Environment
+    alternative: Environment
+    horizon: int
+    form: str
+    statistic: str = "studentised"
+
+    @property
+    def label(self) -> str:
+        """Name of the row: the design with what differs from its defaults."""
+        values = {one.name: getattr(self.design, one.name) for one in dataclasses.fields(self.design)}
+        defaults = {one.name: one.default for one in dataclasses.fields(self.design)}
+        given = ", ".join(f"{name}={value!r}" for name, value in values.items() if value != defaults[name])
+        return f"{type(self.design).__name__}({given})"
+
+
+CELLS = (
+    Cell(Thompson(prior="normal"), NORMAL, HIGHER, 300, "assignment"),
+    Cell(Thompson(draws=10), EQUAL, BETTER, 60, "assignment"),
+    Cell(EpsilonGreedy(exploration=0.1), EQUAL, BETTER, 1_000, "assignment"),
+    Cell(DPConSE(epsilon=1.0), SITES, TREATED, 1_000, "assignment"),
+    Cell(PlayTheWinner(), EQUAL, BETTER, 200, "assignment"),
+    Cell(UCB(), EQUAL, BETTER, 1_000, "order"),
+    Cell(UCB(width=0.3), EQUAL, BETTER, 300, "order"),
+    Cell(UCB(width=0.3), EQUAL, BETTER, 300, "order", "pulls"),
+    Cell(PrivateUCB(epsilon=1.0), EQUAL, BETTER, 300, "order"),
+)
+
+
+def p_values(cell: Cell, env: Environment, number: int, start: int, stop: int, folder: Path) -> np.ndarray:
+    """P-values of logs `start` to `stop`; the seed of a test is that of its log's number."""
+    about = zlib.crc32(repr((cell, env.means.tolist(), RE_RUNS, SEED)).encode())
+    path = folder / f"{number}_{about:08x}_{start}_{stop}.npy"
+    if path.exists():
+        return np.load(path)
+    root = np.random.SeedSequence(SEED, spawn_key=(number, 0))
+    found = []
+    for run, log in enumerate(cell.design.logs(env, cell.horizon, stop, root, start), start):
+        seed = np.random.SeedSequence(SEED, spawn_key=(number, 1, run))
+        test = randomization_test(
+            log, cell.design, cell.statistic, cell.form, RE_RUNS, seed, treatment=1, control=0
+        )
+        found.append(test.p_value)
+    part = path.with_suffix(".part.npy")
+    np.save(part, np.array(found))
+    part.rename(path)
+    return np.array(found)
+
+
+def rejections(cell: Cell, env: Environment, number: int, runs: int, n_jobs: int, folder: Path) -> int:
+    """Logs whose p-value is at most the level."""
+    spans = [(start, min(runs, start + SHARE)) for start in range(0, runs, SHARE)]
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(p_values)(cell, env, number, start, stop, folder) for start, stop in spans
+    )
+    return int((np.concatenate(parts) <= LEVEL + 1e-12).sum())
+
+
+def rows(null_runs: int, power_runs: int, n_jobs: int, folder: Path) -> Iterator[str]:
+    """One line of the table a cell."""
+    for number, cell in enumerate(CELLS):
+        begin = time.perf_counter()
+        hits = rejections(cell, cell.null, 2 * number, null_runs, n_jobs, folder)
+        power = rejections(cell, cell.alternative, 2 * number + 1, power_runs, n_jobs, folder)
+        share, error = hits / null_runs, np.sqrt(LEVEL * (1 - LEVEL) / null_runs)
+        p = stats.binomtest(hits, null_runs, LEVEL).pvalue
+        found = power / power_runs
+        spread = np.sqrt(found * (1 - found) / power_runs)
+        inside = "yes" if BAND[0] <= share <= BAND[1] else "**no**"
+        inside = inside if null_runs >= ENOUGH else "too few logs"
+        print(f"{cell.label} {cell.statistic}: {share:.4f}, {time.perf_counter() - begin:.0f} s", flush=True)
+        yield (
+            f"| `{cell.label}` | {cell.form} | {cell.statistic} | {cell.horizon:,} "
+            f"| {share:.4f} ± {error:.4f} | {inside} | {p:.2f} | {found:.3f} ± {spread:.3f} |"
+        )
+
+
+PAGE = """# Randomisation tests: level and power
+
+`{command}`, seed {seed}, {date}. {null_runs:,} logs with equal arms and {power_runs:,} under one
+alternative a row; {re_runs} re-runs a test, ties broken by coins, rejection where $p\\le{level:g}$. The level
+is exactly $10/200={level:g}$ where the argument holds, so the rate is a binomial share; its standard error
+is given, and the p-value of a two-sided binomial test against {level:g}. With 10,000 logs the rate has to
+lie in [{low}, {high}], 3.2 standard errors.
+
+| design | re-run by | statistic | rounds | rejected, equal | within | binomial p | rejected, unequal |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+{table}
+
+Equal arms: Bernoulli .5, normal (0, 1), and for DP-ConSE Bernoulli .4 and .6 at two sites. Unequal ones:
+Bernoulli .45 against .6; normal means 0 against .3; and .35 against .45 at one site, .55 against .65 at the
+other.
+"""
+
+
+def main() -> None:
+    """Run all cells and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="10,000 logs a cell, as on the page")
+    parser.add_argument("--quick", action="store_true", help="200 logs a cell (the default)")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--page", type=Path, default=None, help="where to write the page")
+    parser.add_argument("--folder", type=Path, default=Path("randomization-cells"), help="for the p-values")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    null_runs, power_runs = (10_000, 1_000) if given.full else (200, 100)
+    table = "\n".join(rows(null_runs, power_runs, given.jobs, given.folder))
+    page = PAGE.format(
+        command=COMMAND + (" --full" if given.full else " --quick"),
+        seed=SEED,
+        date=date(2026, 11, 21).isoformat(),
+        null_runs=null_runs,
+        power_runs=power_runs,
+        re_runs=RE_RUNS,
+        level=LEVEL,
+        low=BAND[0],
+        high=BAND[1],
+        table=table,
+    )
+    if given.page is None and not given.full:
+        print(page)
+        return
+    (given.page or Path(__file__).with_suffix(".md")).write_text(page)
+
+
+if __name__ == "__main__":
+    main()
