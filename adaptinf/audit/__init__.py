@@ -4,6 +4,14 @@ from adaptinf.audit.bias import SimulatedBias, simulate_bias
 from adaptinf.audit.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.decorrelation import DecorrelationRidge, decorrelation_ridge
 from adaptinf.audit.engine import AnalysisError
+from adaptinf.audit.randomization import randomization_test
+from adaptinf.audit.randomization_inversion import randomization_interval
+from adaptinf.audit.randomization_results import (
+    RandomizationInterval,
+    RandomizationTest,
+    WeightedRandomizationTest,
+)
+from adaptinf.audit.randomization_weighted import weighted_randomization_test
 from adaptinf.audit.results import Study
 from adaptinf.audit.stability import CountStability, stability
 from adaptinf.audit.study import study
@@ -14,13 +22,18 @@ __all__ = [
     "CountStability",
     "Coverage",
     "DecorrelationRidge",
+    "RandomizationInterval",
+    "RandomizationTest",
     "SimulatedBias",
     "Study",
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",
+    "randomization_interval",
+    "randomization_test",
     "simulate_bias",
     "stability",
     "study",
     "true_value",
+    "weighted_randomization_test",
 ]

@@ -16,6 +16,7 @@ from adaptinf.designs.nonparametric import LDPBandit
 from adaptinf.designs.nonparametric_abse import ABSE
 from adaptinf.designs.nonparametric_sums import bin_sums
 from adaptinf.designs.optimal_design import OptimalDesign, optimal_design
+from adaptinf.designs.play_the_winner import PlayTheWinner
 from adaptinf.designs.replications import Replications
 from adaptinf.designs.stopping import DPNAS, NAS
 from adaptinf.designs.stopping_results import StoppingReplications, StoppingResult
@@ -42,6 +43,7 @@ __all__ = [
     "Mixture",
     "ODLinBAI",
     "OptimalDesign",
+    "PlayTheWinner",
     "PredictionBands",
     "PrivateSuccessiveElimination",
     "PrivateUCB",

@@ -47,6 +47,7 @@ _CONTEXT_FREE = frozenset(
     {
         "EpsilonGreedy",
         "Mixture",
+        "PlayTheWinner",
         "PrivateSuccessiveElimination",
         "PrivateUCB",
         "SuccessiveElimination",
