@@ -26,6 +26,7 @@ __all__ = [
     "RandomizationTest",
     "SimulatedBias",
     "Study",
+    "WeightedRandomizationTest",
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",
