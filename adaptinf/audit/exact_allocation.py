@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,17 @@ from adaptinf.log import DesignRecord
 from adaptinf.parameters import number_problem
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["FOLLOWED", "Allocation", "PlayTheWinner", "Probability", "Rule", "allocation", "path_probabilities", "rebuilt", "work_space"]
+__all__ = [
+    "FOLLOWED",
+    "Allocation",
+    "PlayTheWinner",
+    "Probability",
+    "Rule",
+    "allocation",
+    "path_probabilities",
+    "rebuilt",
+    "work_space",
+]
 
 FOLLOWED = "Thompson, EpsilonGreedy, UCB, Uniform, a Mixture of one of them, PlayTheWinner, or a function"
 _SMALLEST_PRIOR = 0.05  # below, the quadrature of the corner would miss mass beyond the range of floats
@@ -232,7 +243,9 @@ def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
     u = np.linspace(-6.2, 6.2, 1001)
     logit = math.pi * np.sinh(u)
     log_y, log_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
-    slope = (u[1] - u[0]) * math.pi * np.cosh(u)  # of logit y: the density in logit y has y and 1 - y to c and d
+    slope = (
+        (u[1] - u[0]) * math.pi * np.cosh(u)
+    )  # of logit y: the density in logit y has y and 1 - y to c and d
     found = np.empty(horizon + 1)
     y, rest, low = np.exp(log_y), np.exp(log_rest), logit < 0.0
     for n0 in range(horizon + 1):
@@ -247,7 +260,7 @@ def rebuilt(record: DesignRecord) -> Design | None:
     from adaptinf import designs
 
     kind = getattr(designs, record.name, None)
-    parameters = {
+    parameters: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.parameters.items()
     }
     try:
@@ -282,18 +295,19 @@ def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -
         counts[row, 1:] = np.cumsum(event)
     work = work_space(horizon)
     found = np.empty(horizon)
-    for step, after in zip(plan.edges[:-1], plan.edges[1:], strict=True):
+    for step, after in itertools.pairwise(plan.edges):
         n1, s1, n0, s0 = (int(count) for count in counts[:, step])
         if plan.function is None:
             codes.rule_block(plan.tables, n1, n0, work)
             found[step:after] = work.up[s1 * (n0 + 1) + s0]
         else:
-            single = (np.array([count]) for count in (n1, s1, n0, s0))
-            found[step:after] = np.ravel(plan.function(*single, step + 1))[0]
+            a, b, c, d = (np.array([count]) for count in (n1, s1, n0, s0))
+            found[step:after] = np.ravel(plan.function(a, b, c, d, step + 1))[0]
     return found
 
 
 def work_space(horizon: int) -> Work:
     """Space for the largest block of a trial."""
     block = (horizon // 2 + 1) * (horizon - horizon // 2 + 1)
-    return Work(*(np.zeros(block) for _ in range(5)), np.zeros((2, horizon + 2)))
+    up, down, gained, kept, last = (np.zeros(block) for _ in range(5))
+    return Work(up, down, gained, kept, last, np.zeros((2, horizon + 2)))

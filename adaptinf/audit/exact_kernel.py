@@ -1,8 +1,9 @@
 """Forward recursion over the counts of a two-arm binary design.
 
-A state is (n1, s1, n0, s0): pulls and successes of either arm. The weight q of a state is the probability that
-the design gives arm 1 exactly n1 of the t rounds when a random s1 of arm 1's first n1 rewards, and a random s0
-of arm 0's first n0, are successes. It lies in [0, 1] and P(state) = q Bin(s1; n1, theta1) Bin(s0; n0, theta0).
+A state is (n1, s1, n0, s0): pulls and successes of either arm. The weight q of a state is the probability
+that the design gives arm 1 exactly n1 of the t rounds when a random s1 of arm 1's first n1 rewards, and a
+random s0 of arm 0's first n0, are successes. It lies in [0, 1], and P(state) = q Bin(s1; n1, theta1)
+Bin(s0; n0, theta0).
 Every step is a sum of positive products, so that rounding adds up and never cancels.
 
 Layer t holds its states in blocks n1 = 0, ..., t; a block has a row for each s1 and a column for each s0.
@@ -21,16 +22,18 @@ from adaptinf.typing import FloatArray
 __all__ = [
     "CUSTOM",
     "GREEDY",
+    "NEGLIGIBLE",
     "NORMAL",
     "POSTERIOR",
+    "TINY",
     "UCB",
     "UNIFORM",
     "URN",
     "RuleTables",
     "Work",
-    "advance_batch",
     "advance_round",
     "clipped_frequency",
+    "fill",
     "rule_block",
     "sum_by_total",
 ]
@@ -38,8 +41,10 @@ __all__ = [
 UNIFORM, GREEDY, UCB, POSTERIOR, NORMAL, URN, CUSTOM = range(7)
 """Rules that the recursion knows: what proposes arm 1."""
 
-_TINY = 1e-290  # what is smaller counts as 0, long before arithmetic slows down at the end of the floats
-_NEGLIGIBLE = 1e-20
+TINY = 1e-290
+"""Smaller weights count as 0, long before arithmetic slows down at the end of the floats."""
+NEGLIGIBLE = 1e-20
+"""Smaller terms of a sum of binomial terms are left out."""
 
 
 class RuleTables(NamedTuple):
@@ -181,12 +186,12 @@ def _below(p: float, q: float, draws: int, floor: float, log_count: float) -> fl
     term = math.exp(log_count + k * math.log(p) + (draws - k) * math.log(q))
     total = 0.0
     if k < draws * p:  # the tail below is the small one
-        while k >= 0 and term > _NEGLIGIBLE:
+        while k >= 0 and term > NEGLIGIBLE:
             total += (floor - k / draws) * term
             term *= k / (draws - k + 1.0) * (q / p)
             k -= 1
         return total
-    while k < draws and term > _NEGLIGIBLE:
+    while k < draws and term > NEGLIGIBLE:
         term *= (draws - k) / (k + 1.0) * (p / q)
         k += 1
         total += (k / draws - floor) * term
@@ -210,12 +215,12 @@ def _raised(p: float, q: float, draws: int, floor: float, log_count: float) -> f
 
 @compiled
 def clipped_frequency(p: float, q: float, draws: int, floor: float) -> float:
-    """E[min(max(K / draws, floor), 1 - floor)] for K binomial(draws, p), q = 1 - p; draws = 0: of p itself."""
+    """E[min(max(K / draws, floor), 1 - floor)] for K binomial(draws, p = 1 - q); of p where draws is 0."""
     return p + _raised(p, q, draws, floor, _largest_count(draws, floor))
 
 
 @kernel
-def _fill(tables: RuleTables, n1: int, n0: int, start: int, work: Work) -> None:
+def fill(tables: RuleTables, n1: int, n0: int, start: int, work: Work) -> None:
     """Probabilities that the rule itself gives arm 1 and arm 0, before floors and uniform draws."""
     if tables.kind == POSTERIOR:
         _posterior_block(tables, n1, n0, work)
@@ -265,14 +270,14 @@ def _probabilities(tables: RuleTables, n1: int, n0: int, start: int, work: Work)
             work.up[i] = 0.5
             work.down[i] = 0.5
         return
-    _fill(tables, n1, n0, start, work)
+    fill(tables, n1, n0, start, work)
     if tables.floor[n1 + n0] > 0.0 or tables.share[n1 + n0] > 0.0:
         _mix(tables, n1 + n0, size, work)
 
 
 @compiled
 def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
-    """Leave the probabilities of arm 1 and arm 0 in ``work.up`` and ``work.down``, row s1, column s0."""
+    """Leave probabilities of arm 1 and arm 0 in ``work.up`` and ``work.down``, rows s1; n1 + n0 < T."""
     _probabilities(tables, n1, n0, 0, work)
 
 
@@ -291,7 +296,7 @@ def _gather_row(
         for s0 in range(1, n0):
             row[s0] += (n0 - s0) * inverse * kept[s0] + s0 * inverse * kept[s0 - 1]
     for s0 in range(n0 + 1):
-        row[s0] = row[s0] if row[s0] > _TINY else 0.0
+        row[s0] = row[s0] if row[s0] > TINY else 0.0
 
 
 @compiled
@@ -336,133 +341,6 @@ def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArra
             work.last[i] = work.gained[i]
 
 
-@kernel
-def _pulls_of_arm_one(chances: FloatArray, base: float, share: FloatArray, first: int, rounds: int) -> None:
-    """Law of the number of rounds, of `rounds`, that go to arm 1 with probability `base` before uniform draws."""
-    chances[0] = 1.0
-    for j in range(rounds):
-        up = 0.5 * share[first + j] + (1.0 - share[first + j]) * base
-        chances[j + 1] = chances[j] * up
-        for i in range(j, 0, -1):
-            chances[i] = chances[i] * (1.0 - up) + chances[i - 1] * up
-        chances[0] *= 1.0 - up
-
-
-@kernel
-def _batch_law(
-    tables: RuleTables, p: float, q: float, step: int, rounds: int, by_count: FloatArray, chances: FloatArray
-) -> None:
-    """Law of arm 1's pulls in a batch whose probability is fixed at its start."""
-    if tables.draws == 0:
-        base = p if tables.floor[step] <= 0.0 else min(max(p, tables.floor[step]), 1.0 - tables.floor[step])
-        _pulls_of_arm_one(chances, base, tables.share, step, rounds)
-        return
-    draws = tables.draws
-    for m1 in range(rounds + 1):
-        chances[m1] = 0.0
-    if p <= 0.0 or q <= 0.0:
-        count = 0 if p <= 0.0 else draws
-        for m1 in range(rounds + 1):
-            chances[m1] = by_count[count, m1]
-        return
-    mode = min(int((draws + 1) * p), draws)
-    log_count = math.lgamma(draws + 1.0) - math.lgamma(mode + 1.0) - math.lgamma(draws - mode + 1.0)
-    top = math.exp(log_count + mode * math.log(p) + (draws - mode) * math.log(q))
-    term, count = top, mode
-    while count <= draws and term > _NEGLIGIBLE:
-        for m1 in range(rounds + 1):
-            chances[m1] += term * by_count[count, m1]
-        term *= (draws - count) / (count + 1.0) * (p / q)
-        count += 1
-    term, count = top * mode / (draws - mode + 1.0) * (q / p), mode - 1
-    while count >= 0 and term > _NEGLIGIBLE:
-        for m1 in range(rounds + 1):
-            chances[m1] += term * by_count[count, m1]
-        term *= count / (draws - count + 1.0) * (q / p)
-        count -= 1
-
-
-@kernel
-def _pull(block: FloatArray, n1: int, n0: int, m1: int, m0: int) -> None:
-    """Let the weights of a block go through m1 pulls of arm 1 and m0 of arm 0; rows have n0 + m0 + 1 columns."""
-    column = n0 + m0 + 1
-    for n in range(n1 + 1, n1 + m1 + 1):
-        for s0 in range(n0 + 1):
-            block[n * column + s0] = block[(n - 1) * column + s0]
-        for s1 in range(n - 1, -1, -1):
-            below = s1 / n
-            for s0 in range(n0 + 1):
-                weight = (n - s1) / n * block[s1 * column + s0]
-                if s1 > 0:
-                    weight += below * block[(s1 - 1) * column + s0]
-                block[s1 * column + s0] = weight
-    for n in range(n0 + 1, n0 + m0 + 1):
-        for s1 in range(n1 + m1 + 1):
-            row = s1 * column
-            block[row + n] = block[row + n - 1]
-            for s0 in range(n - 1, 0, -1):
-                block[row + s0] = (n - s0) / n * block[row + s0] + s0 / n * block[row + s0 - 1]
-
-
-@compiled
-def advance_batch(
-    tables: RuleTables,
-    step: int,
-    rounds: int,
-    old: FloatArray,
-    new: FloatArray,
-    work: Work,
-    laws: FloatArray,
-    by_count: FloatArray,
-) -> None:
-    """Weights after a batch of rounds whose probability is fixed at its start.
-
-    Parameters
-    ----------
-    tables : RuleTables
-        The rule.
-    step, rounds : int
-        Rounds completed, and rounds of the batch.
-    old, new : ndarray of shape (at least the states of the layer,)
-        Weights; `new` is written.
-    work : Work
-        Space, for blocks of the layer after the batch.
-    laws : ndarray of shape (largest block, rounds + 1)
-        Space.
-    by_count : ndarray of shape (draws + 1, rounds + 1)
-        Space.
-    """
-    total = step + rounds
-    for i in range((total + 1) * (total + 2) * (total + 3) // 6):
-        new[i] = 0.0
-    for count in range(tables.draws + 1 if tables.draws > 0 else 0):
-        base = min(max(count / tables.draws, tables.floor[step]), 1.0 - tables.floor[step])
-        _pulls_of_arm_one(by_count[count], base, tables.share, step, rounds)
-    start = 0
-    for n1 in range(step + 1):
-        n0 = step - n1
-        size = (n1 + 1) * (n0 + 1)
-        _fill(tables, n1, n0, start, work)
-        for i in range(size):
-            _batch_law(tables, work.up[i], work.down[i], step, rounds, by_count, laws[i])
-        target = 0
-        for block in range(n1):
-            target += (block + 1) * (total - block + 1)
-        for m1 in range(rounds + 1):
-            column = n0 + rounds - m1 + 1
-            for i in range((n1 + m1 + 1) * column):
-                work.gained[i] = 0.0
-            for s1 in range(n1 + 1):
-                for s0 in range(n0 + 1):
-                    i = s1 * (n0 + 1) + s0
-                    work.gained[s1 * column + s0] = old[start + i] * laws[i, m1]
-            _pull(work.gained, n1, n0, m1, rounds - m1)
-            for i in range((n1 + m1 + 1) * column):
-                new[target + i] += work.gained[i] if work.gained[i] > _TINY else 0.0
-            target += (n1 + m1 + 1) * column
-        start += size
-
-
 @compiled
 def sum_by_total(
     weights: FloatArray, chosen: np.ndarray, log_factorial: FloatArray, total: FloatArray, rounds: int
@@ -496,5 +374,3 @@ def sum_by_total(
                     ways -= table[s1] + table[n1 - s1] + table[s0] + table[n0 - s0]
                     total[s] += weights[i] * math.exp(ways)
                 i += 1
-
-

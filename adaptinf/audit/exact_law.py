@@ -2,8 +2,8 @@
 
 References
 ----------
-Baas, S., Jacko, P. and Villar, S. S. (2024). Exact statistical analysis for response-adaptive clinical trials: a
-general and computationally tractable approach. arXiv:2407.01055.
+Baas, S., Jacko, P. and Villar, S. S. (2024). Exact statistical analysis for response-adaptive clinical
+trials: a general and computationally tractable approach. arXiv:2407.01055.
 """
 
 from __future__ import annotations
@@ -14,50 +14,38 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from adaptinf.audit.exact_kernel import sum_by_total
 from adaptinf.audit.exact_maximum import certified_maximum
+from adaptinf.audit.exact_states import (
+    ExactBias,
+    all_states,
+    bias_moments,
+    binomial_law,
+    block_starts,
+    checked_thetas,
+    conditional_pvalues,
+    log_factorials,
+    outcomes_given,
+    pvalue_of,
+    unconditional_region,
+)
 from adaptinf.audit.exact_statistics import (
     ALTERNATIVES,
-    STATISTICS,
     TIE,
     evidence,
-    fisher_pvalue,
-    normal_pvalue,
     read_statistic,
     tail_weights,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem, number_array, number_problem
+from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.audit.exact_results import ExactTest
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ExactBias", "ExactLaw"]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ExactBias:
-    """Bias of the sample means of a trial, at each theta of a grid.
-
-    Attributes
-    ----------
-    arm1, arm0 : ndarray of shape (k,)
-        Expected sample mean minus theta, given that the arm was pulled.
-    difference : ndarray of shape (k,)
-        Bias of the difference, arm 1 minus arm 0, given that both were pulled.
-    unpulled1, unpulled0 : ndarray of shape (k,)
-        Probability that the arm is never pulled.
-    """
-
-    arm1: FloatArray
-    arm0: FloatArray
-    difference: FloatArray
-    unpulled1: FloatArray
-    unpulled0: FloatArray
+__all__ = ["ExactLaw"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +81,7 @@ class ExactLaw:
 
     def states(self) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, IntArray]]:
         """Blocks of states: where they stand in `weights`, and the counts n1, s1, n0 and s0 of each."""
-        start = 0
-        for pulls in range(self.horizon + 1):
-            others = self.horizon - pulls
-            size = (pulls + 1) * (others + 1)
-            s1, s0 = np.divmod(np.arange(size), others + 1)
-            yield slice(start, start + size), np.full(size, pulls), s1, np.full(size, others), s0
-            start += size
+        return all_states(self.horizon)
 
     def probability(self, n1: int, s1: int, n0: int, s0: int, theta1: float, theta0: float) -> float:
         """Probability of one outcome.
@@ -117,8 +99,8 @@ class ExactLaw:
             If the counts do not fit, or a theta is not in [0, 1].
         """
         place = self._place("probability", n1, s1, n0, s0)
-        one, zero = _thetas("probability", theta1, theta0)
-        chance = _binomial(one, n1)[:, s1] * _binomial(zero, n0)[:, s0]
+        one, zero = checked_thetas("probability", theta1, theta0)
+        chance = binomial_law(one, n1)[:, s1] * binomial_law(zero, n0)[:, s0]
         return float(self.weights[place] * chance[0])
 
     def expectation(self, function: Callable[..., Any], theta1: Any, theta0: Any) -> FloatArray:
@@ -141,8 +123,10 @@ class ExactLaw:
         ParameterError
             If a theta is not in [0, 1].
         """
-        blocks = ((place, np.asarray(function(*counts), dtype=np.float64)) for place, *counts in self.states())
-        return self._sum(blocks, "expectation", theta1, theta0)[0]
+        blocks = (
+            (place, np.asarray(function(*counts), dtype=np.float64)) for place, *counts in self.states()
+        )
+        return np.asarray(self._sum(blocks, "expectation", theta1, theta0)[0])
 
     def expected_pulls(self, theta1: Any, theta0: Any) -> tuple[FloatArray, FloatArray]:
         """Expected pulls of arm 1 and of arm 0.
@@ -155,9 +139,10 @@ class ExactLaw:
         Examples
         --------
         >>> from adaptinf.designs import Thompson
+        >>> from adaptinf.audit.exact import exact
         >>> one, zero = exact(Thompson(), 20).expected_pulls(0.6, 0.3)
         >>> round(float(one), 3), round(float(one + zero), 9)
-        (13.262, 20.0)
+        (14.033, 20.0)
         """
         one = self.expectation(lambda n1, s1, n0, s0: n1, theta1, theta0)
         return one, self.horizon - one
@@ -175,15 +160,7 @@ class ExactLaw:
         ExactBias
             NaN where an arm is never pulled.
         """
-
-        def moments() -> Iterator[tuple[slice, FloatArray]]:
-            for place, n1, s1, n0, s0 in self.states():
-                one, zero = n1 > 0, n0 > 0
-                mean1, mean0 = s1 / np.maximum(n1, 1), s0 / np.maximum(n0, 1)
-                both = one & zero
-                yield place, np.stack([one, zero, both, mean1, mean0, both * (mean1 - mean0)]).astype(float)
-
-        one, zero, both, mean1, mean0, gap = self._sum(moments(), "bias", theta1, theta0)
+        one, zero, both, mean1, mean0, gap = self._sum(bias_moments(self.horizon), "bias", theta1, theta0)
         first, second = np.broadcast_arrays(np.asarray(theta1, float), np.asarray(theta0, float))
         with np.errstate(invalid="ignore", divide="ignore"):
             return ExactBias(
@@ -219,10 +196,10 @@ class ExactLaw:
         if problems:
             raise ParameterError("region", problems)
         if test == "conditional":
-            return self._conditional_pvalues() <= alpha
+            return conditional_pvalues(self.weights, self.horizon) <= alpha
         if test == "unconditional":
-            return self._unconditional_region(alpha)
-        pvalue = _pvalue_of(test)
+            return unconditional_region(self.horizon, alpha, self.by_total)
+        pvalue = pvalue_of(test)
         chosen = np.empty(self.weights.size, dtype=np.bool_)
         for place, *counts in self.states():
             chosen[place] = evidence("region", pvalue, *counts) <= alpha
@@ -247,11 +224,13 @@ class ExactLaw:
         Examples
         --------
         >>> from adaptinf.designs import Thompson
+        >>> from adaptinf.audit.exact import exact
         >>> law = exact(Thompson(), 50)
         >>> law.size("wald", [0.1, 0.5]).round(4), law.size("conditional", [0.1, 0.5]).round(4)
+        (array([0.2263, 0.1634]), array([0.0377, 0.0301]))
         """
-        (grid,) = _thetas("size", theta)
-        found = _binomial(grid, self.horizon) @ self.by_total(self.region(test, alpha))
+        (grid,) = checked_thetas("size", theta)
+        found = binomial_law(grid, self.horizon) @ self.by_total(self.region(test, alpha))
         return np.asarray(found.reshape(np.shape(theta)))
 
     def max_size(self, test: str | Callable[..., Any], alpha: float = 0.05) -> tuple[float, float]:
@@ -287,7 +266,7 @@ class ExactLaw:
         """
         chosen = self.region(test, alpha)
         blocks = ((place, chosen[place].astype(np.float64)) for place, *_ in self.states())
-        return self._sum(blocks, "power", theta1, theta0)[0]
+        return np.asarray(self._sum(blocks, "power", theta1, theta0)[0])
 
     def by_total(self, chosen: BoolArray) -> FloatArray:
         """Probability of a set of states given the total number of successes, for equal arms.
@@ -303,7 +282,9 @@ class ExactLaw:
             Entry S: given S successes in all; it does not depend on theta.
         """
         total = np.empty(self.horizon + 1)
-        sum_by_total(self.weights, np.ascontiguousarray(chosen), self._log_factorial(), total, self.horizon)
+        sum_by_total(
+            self.weights, np.ascontiguousarray(chosen), log_factorials(self.horizon), total, self.horizon
+        )
         return total
 
     def conditional_pvalue(
@@ -323,10 +304,11 @@ class ExactLaw:
         n1, s1, n0, s0 : int
             Pulls and successes of arm 1 and arm 0.
         statistic : {"wald", "score", "difference"} or callable
-            What orders the outcomes: ``statistic(n1, s1, n0, s0)`` for int arrays, large where arm 1 is better.
+            What orders the outcomes: ``statistic(n1, s1, n0, s0)`` for int arrays, large where arm 1
+                is better.
         alternative : {"two-sided", "central", "greater", "less"}
-            Two-sided: the probability of a statistic as large in absolute value. Central: twice the smaller of
-            the one-sided p-values. Greater: arm 1 is better.
+            Two-sided: the probability of a statistic as large in absolute value. Central: twice the smaller
+            of the one-sided p-values. Greater: arm 1 is better.
         mid_p : bool
             Count ties by half: the size is then no longer at most alpha, but closer to it.
 
@@ -347,8 +329,11 @@ class ExactLaw:
 
         Examples
         --------
+        >>> from adaptinf.audit.exact import exact
+        >>> from adaptinf.audit.exact_allocation import PlayTheWinner
         >>> law = exact(PlayTheWinner(), 12)
-        >>> law.conditional_pvalue(11, 11, 1, 0, alternative="greater")
+        >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
+        0.019892
         """
         place = self._place("conditional_pvalue", n1, s1, n0, s0)
         problems = choice_problem("alternative", alternative, ALTERNATIVES)
@@ -357,7 +342,7 @@ class ExactLaw:
         if problems:
             raise ParameterError("conditional_pvalue", problems)
         ordering = read_statistic("conditional_pvalue", statistic)
-        places, counts, weights = self._given(s1 + s0)
+        places, counts, weights = outcomes_given(self.weights, self.horizon, s1 + s0)
         values = evidence("conditional_pvalue", ordering, *counts)
         found = tail_weights(values, weights, alternative, mid_p)
         return float(found[np.searchsorted(places, place)])
@@ -384,7 +369,7 @@ class ExactLaw:
         chosen = np.empty(self.weights.size, dtype=np.bool_)
         for place, *counts in self.states():
             chosen[place] = np.abs(evidence("statistic", ordering, *counts)) >= least
-        return certified_maximum(self.by_total(chosen))[1]
+        return float(certified_maximum(self.by_total(chosen))[1])
 
     def test(self, log: AdaptiveLog, **options: Any) -> ExactTest:
         """Test the log of a trial under this law.
@@ -405,9 +390,9 @@ class ExactLaw:
         InvalidForLog
             Where the log is not one that this law can describe.
         """
-        from adaptinf.audit.exact_results import test_under
+        from adaptinf.audit.exact_results import exact_result
 
-        return test_under(self, log, **options)
+        return exact_result(self, log, **options)
 
     def _place(self, subject: str, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
         """Where an outcome stands in `weights`."""
@@ -417,63 +402,18 @@ class ExactLaw:
         if not problems and n1 + n0 != self.horizon:
             problems.append(f"n1 + n0 must be the {self.horizon} rounds of the trial, got {n1} + {n0}")
         if not problems and (s1 > n1 or s0 > n0):
-            problems.append(f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}")
+            problems.append(
+                f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}"
+            )
         if problems:
             raise ParameterError(subject, problems)
-        return int(self._starts()[n1] + s1 * (n0 + 1) + s0)
-
-    def _starts(self) -> IntArray:
-        pulls = np.arange(self.horizon + 1)
-        sizes = (pulls + 1) * (self.horizon - pulls + 1)
-        return np.cumsum(sizes) - sizes
-
-    def _log_factorial(self) -> FloatArray:
-        return np.asarray(special.gammaln(np.arange(self.horizon + 1) + 1.0))
-
-    def _given(self, successes: int) -> tuple[IntArray, list[IntArray], FloatArray]:
-        """Places, counts and conditional probabilities of the outcomes with so many successes in all."""
-        horizon = self.horizon
-        pulls = np.arange(horizon + 1)
-        least = np.maximum(0, successes - (horizon - pulls))
-        sizes = np.minimum(pulls, successes) - least + 1
-        n1 = np.repeat(pulls, sizes)
-        s1 = np.arange(n1.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + least[n1]
-        n0, s0 = horizon - n1, successes - s1
-        places = self._starts()[n1] + s1 * (n0 + 1) + s0
-        table = self._log_factorial()
-        ways = table[n1] - table[s1] - table[n1 - s1] + table[n0] - table[s0] - table[n0 - s0]
-        ways -= table[horizon] - table[successes] - table[horizon - successes]
-        weights = self.weights[places] * np.exp(ways)
-        return places, [n1, s1, n0, s0], weights / weights.sum()
-
-    def _conditional_pvalues(self) -> FloatArray:
-        pvalues = np.ones(self.weights.size)
-        for successes in range(self.horizon + 1):
-            places, counts, weights = self._given(successes)
-            pvalues[places] = tail_weights(STATISTICS["wald"](*counts), weights, "two-sided", False)
-        return pvalues
-
-    def _unconditional_region(self, alpha: float) -> BoolArray:
-        """Largest set of large absolute statistics whose size is at most alpha at every theta."""
-        values = np.empty(self.weights.size)
-        for place, *counts in self.states():
-            statistic = np.abs(STATISTICS["wald"](*counts))
-            with np.errstate(invalid="ignore"):
-                values[place] = np.where(np.isinf(statistic), 1.0, statistic / (1.0 + statistic))
-        low, high = 0.0, 2.0
-        while high - low > TIE:
-            middle = 0.5 * (low + high)
-            if certified_maximum(self.by_total(values >= middle))[1] <= alpha:
-                high = middle
-            else:
-                low = middle
-        return np.asarray(values >= high)
+        return int(block_starts(self.horizon)[n1] + s1 * (n0 + 1) + s0)
 
     def _sum(
         self, blocks: Iterator[tuple[slice, FloatArray]], subject: str, theta1: Any, theta0: Any
     ) -> FloatArray:
-        """Expected values of functions of the counts, from their values block by block; shape (f, *thetas)."""
-        first, second = _thetas(subject, theta1, theta0)
+        """Expected values of functions of the counts, from values by block; shape (f, *thetas)."""
+        first, second = checked_thetas(subject, theta1, theta0)
         shape = np.broadcast_shapes(np.shape(theta1), np.shape(theta0))
         one, zero = np.broadcast_arrays(first.reshape(np.shape(theta1)), second.reshape(np.shape(theta0)))
         one, zero = one.ravel(), zero.ravel()
@@ -481,44 +421,6 @@ class ExactLaw:
         for pulls, (place, values) in enumerate(blocks):
             others = self.horizon - pulls
             terms = (self.weights[place] * values).reshape(-1, pulls + 1, others + 1)
-            left, right = _binomial(one, pulls), _binomial(zero, others)
+            left, right = binomial_law(one, pulls), binomial_law(zero, others)
             total = total + ((left @ terms) * right).sum(axis=-1)
         return np.asarray(total.reshape(-1, *shape))
-
-
-def _pvalue_of(test: Any) -> Callable[..., Any]:
-    if test == "fisher":
-        return fisher_pvalue
-    if isinstance(test, str) and test in ("wald", "score"):
-        return lambda *counts: normal_pvalue(STATISTICS[test](*counts))
-    if callable(test):
-        found: Callable[..., Any] = test
-        return found
-    known = "wald, score, fisher, conditional, unconditional, or a function of counts"
-    raise ParameterError("region", [f"test must be {known}, got {test!r:.60}"])
-
-
-def _thetas(subject: str, *thetas: Any) -> list[FloatArray]:
-    """Probabilities of success as flat arrays."""
-    found, problems = [], []
-    for theta in thetas:
-        array = number_array(theta)
-        if array is None or not np.all((array >= 0.0) & (array <= 1.0)):
-            problems.append(f"theta must be probabilities of success in [0, 1], got {theta!r:.60}")
-        else:
-            found.append(array.ravel())
-    if not problems:
-        try:
-            np.broadcast_shapes(*(np.shape(theta) for theta in thetas))
-        except ValueError:
-            problems.append(f"the thetas must have one shape, got {[np.shape(theta) for theta in thetas]}")
-    if problems:
-        raise ParameterError(subject, problems)
-    return found
-
-
-def _binomial(theta: FloatArray, n: int) -> FloatArray:
-    """Binomial probabilities, shape (k, n + 1)."""
-    s = np.arange(n + 1)
-    ways = special.gammaln(n + 1.0) - special.gammaln(s + 1.0) - special.gammaln(n - s + 1.0)
-    return np.exp(ways + special.xlogy(s, theta[:, None]) + special.xlog1py(n - s, -theta[:, None]))

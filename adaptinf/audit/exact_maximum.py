@@ -29,9 +29,9 @@ def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tupl
 
     Notes
     -----
-    A polynomial lies in the range of its Bernstein coefficients on an interval, and takes the first and the last
-    of them at its ends. De Casteljau's scheme halves the interval whose range reaches highest, until no range
-    reaches more than the tolerance above a value that was found.
+    A polynomial lies in the range of its Bernstein coefficients on an interval, and takes the first and the
+    last of them at its ends. De Casteljau's scheme halves the interval whose range reaches highest, until no
+    range reaches more than the tolerance above a value that was found.
 
     Examples
     --------

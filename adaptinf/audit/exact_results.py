@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adaptinf.audit.exact_law import ExactLaw
     from adaptinf.inference.summary import ResultSummary
 
-__all__ = ["LONGEST", "ExactTest", "rule_of", "test_under"]
+__all__ = ["LONGEST", "ExactTest", "exact_result", "rule_of"]
 
 LONGEST = 1000
 """Longest trial: beyond it weights leave the range of floats, and a layer takes gigabytes."""
@@ -64,8 +64,8 @@ class ExactTest:
 
     Notes
     -----
-    Exact where success rates do not drift, the number of rounds was fixed in advance, and the arms were drawn by
-    the very design named.
+    Exact where success rates do not drift, the number of rounds was fixed in advance, and the arms were drawn
+    by the very design named.
     """
 
     design: str
@@ -96,9 +96,9 @@ class ExactTest:
         return (
             f"Given {sum(self.successes)} successes in all, by the {self.statistic_name} statistic: {side}; "
             f"{ties}{guarantee}.",
-            "Assumes success rates that do not drift, even together, over the trial: drift breaks every exact "
-            "p-value here, and a randomisation test is the way out.",
-            f"Assumes that {self.design} drew every arm, and that the {self.n_rounds} rounds were fixed in advance.",
+            "Assumes success rates that do not drift over the trial, not even together: drift breaks every "
+            "exact p-value here, and a randomisation test is the way out.",
+            f"Assumes that {self.design} drew every arm, and a number of rounds fixed in advance.",
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -154,7 +154,7 @@ class ExactTest:
 
 
 def rule_of(log: Any, design: Rule | None) -> Any:
-    """The rule under which a log is to be tested.
+    """The rule under which a log is to be exact_result.
 
     Raises
     ------
@@ -184,12 +184,12 @@ def rule_of(log: Any, design: Rule | None) -> Any:
     return design
 
 
-def test_under(
+def exact_result(
     law: ExactLaw,
-    log: AdaptiveLog,
+    log: Any,
     statistic: Any = "wald",
     alternative: str = "two-sided",
-    mid_p: bool = False,
+    mid_p: Any = False,
 ) -> ExactTest:
     """Test a log under a law; see `ExactLaw.test`."""
     problems = choice_problem("alternative", alternative, ALTERNATIVES)
@@ -259,7 +259,9 @@ def _impossible(law: ExactLaw, log: AdaptiveLog) -> list[str]:
     off = np.abs(logged - chosen) > _SAME
     if np.any(off):
         row = int(np.argmax(off))
-        text = f"its propensity in round {row + 1} is {logged[row]:.6g}, but {law.name} gives {chosen[row]:.6g}"
+        text = (
+            f"its propensity in round {row + 1} is {logged[row]:.6g}, but {law.name} gives {chosen[row]:.6g}"
+        )
         return [f"{text}: it was gathered by another design"]
     return []
 

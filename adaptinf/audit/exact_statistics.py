@@ -32,7 +32,7 @@ TIE = 1e-9
 """Statistics within this share of each other are ties: one mathematical value, rounded differently."""
 
 Statistic: TypeAlias = Callable[[Any, Any, Any, Any], Any]
-"""``statistic(n1, s1, n0, s0)`` for int arrays of one shape, as an array of it; large where arm 1 is better."""
+"""``statistic(n1, s1, n0, s0)`` for int arrays of one shape: an array of it, large where arm 1 is better."""
 
 
 def difference(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
@@ -52,8 +52,8 @@ def difference(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
 def unpooled_wald(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
     """Difference over its unpooled standard error.
 
-    Where an arm has no pulls the statistic is 0. Where the standard error is 0 it is infinite with the sign of
-    the difference, or 0 where the proportions are equal.
+    Where an arm has no pulls the statistic is 0. Where the standard error is 0 it is infinite with the sign
+    of the difference, or 0 where the proportions are equal.
 
     Examples
     --------
@@ -63,7 +63,9 @@ def unpooled_wald(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
     one, zero = _counts(n1, s1, n0, s0)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Successes times failures are whole numbers, so that a standard error of 0 is exactly 0.
-        error = np.sqrt(one[1] * (one[0] - one[1]) / one[0] ** 3 + zero[1] * (zero[0] - zero[1]) / zero[0] ** 3)
+        error = np.sqrt(
+            one[1] * (one[0] - one[1]) / one[0] ** 3 + zero[1] * (zero[0] - zero[1]) / zero[0] ** 3
+        )
     return _ratio(difference(n1, s1, n0, s0), error)
 
 
@@ -161,9 +163,7 @@ def evidence(
     return values
 
 
-def tail_weights(
-    values: FloatArray, weights: FloatArray, alternative: str, mid_p: bool
-) -> FloatArray:
+def tail_weights(values: FloatArray, weights: FloatArray, alternative: str, mid_p: bool) -> FloatArray:
     """P-value of every outcome of a discrete law.
 
     Parameters
@@ -194,7 +194,7 @@ def tail_weights(
     if alternative == "less":
         return _at_least(-values, weights, mid_p)
     both = np.minimum(_at_least(values, weights, mid_p), _at_least(-values, weights, mid_p))
-    return np.minimum(2.0 * both, 1.0)
+    return np.asarray(np.minimum(2.0 * both, 1.0))
 
 
 def _at_least(values: FloatArray, weights: FloatArray, mid_p: bool) -> FloatArray:
@@ -204,7 +204,7 @@ def _at_least(values: FloatArray, weights: FloatArray, mid_p: bool) -> FloatArra
     through = sums[np.searchsorted(ranked, -values + slack, side="right")]
     if mid_p:
         through = 0.5 * (through + sums[np.searchsorted(ranked, -values - slack, side="left")])
-    return np.minimum(through, 1.0)
+    return np.asarray(np.minimum(through, 1.0))
 
 
 def _counts(*counts: Any) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import defaultdict
@@ -25,6 +26,7 @@ BatchLaw = Callable[[State, int, tuple[int, ...]], Any]
 """Probability of the actions of a batch, given the state and the rounds before it."""
 
 
+@functools.cache
 def better(a: int, b: int, c: int, d: int) -> Fraction:
     """P(X > Y) for Beta(a, b) and Beta(c, d) of whole parameters, in whole numbers."""
 
@@ -77,7 +79,10 @@ def thompson(state: State, first: int = 1, second: int = 1) -> Fraction:
 
 def normal_thompson(state: State, before: int) -> float:
     n1, s1, n0, s0 = state
-    mean1, mean0 = (0.5 / 2.0 + s1 / 0.25) / (1 / 2.0 + n1 / 0.25), (0.5 / 2.0 + s0 / 0.25) / (1 / 2.0 + n0 / 0.25)
+    mean1, mean0 = (
+        (0.5 / 2.0 + s1 / 0.25) / (1 / 2.0 + n1 / 0.25),
+        (0.5 / 2.0 + s0 / 0.25) / (1 / 2.0 + n0 / 0.25),
+    )
     spread = math.sqrt(1 / (1 / 2.0 + n1 / 0.25) + 1 / (1 / 2.0 + n0 / 0.25))
     return float(stats.norm.cdf((mean1 - mean0) / spread))
 
@@ -94,7 +99,8 @@ def upper_bounds(state: State, before: int) -> int:
     if n0 == 0 or n1 == 0:
         return int(n0 > 0)
     return int(
-        s1 / n1 + math.sqrt(0.7 * math.log(before + 1) / n1) > s0 / n0 + math.sqrt(0.7 * math.log(before + 1) / n0)
+        s1 / n1 + math.sqrt(0.7 * math.log(before + 1) / n1)
+        > s0 / n0 + math.sqrt(0.7 * math.log(before + 1) / n0)
         and (n1, s1) != (n0, s0)
     )
 
@@ -146,7 +152,7 @@ def given(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
 
 
 CASES: dict[str, tuple[Any, int, list[int], BatchLaw]] = {
-    "thompson": (Thompson(), 8, every(8), single(lambda x, t: thompson(x))),
+    "thompson": (Thompson(), 7, every(7), single(lambda x, t: thompson(x))),
     "prior": (Thompson(prior_parameters=(3.0, 2.0)), 6, every(6), single(lambda x, t: thompson(x, 3, 2))),
     "initial": (
         Thompson(initial_pulls=1),
@@ -175,7 +181,12 @@ CASES: dict[str, tuple[Any, int, list[int], BatchLaw]] = {
     ),
     "uniform": (Uniform(), 6, every(6), single(lambda x, t: Fraction(1, 2))),
     "greedy": (EpsilonGreedy(exploration=0.3, decay=0.4), 7, every(7), exploring(0.3, 0.4)),
-    "greedy batch": (EpsilonGreedy(exploration=0.3, decay=0.4, batch_size=3), 7, [0, 3, 6, 7], exploring(0.3, 0.4)),
+    "greedy batch": (
+        EpsilonGreedy(exploration=0.3, decay=0.4, batch_size=3),
+        7,
+        [0, 3, 6, 7],
+        exploring(0.3, 0.4),
+    ),
     "ucb": (UCB(width=0.7), 8, every(8), single(upper_bounds)),
     "ucb mixture": (Mixture(UCB(width=0.7), exploration=0.4), 6, every(6), mixed(upper_bounds, 0.4)),
     "urn": (PlayTheWinner(initial=2.0, added=3.0), 7, every(7), single(urn)),
@@ -237,7 +248,9 @@ def test_properties_of_a_test_are_sums_over_paths() -> None:
 def test_conditional_pvalues_are_those_of_enumerated_outcomes(alternative: str, mid_p: bool) -> None:
     horizon = 7
     law = exact(PlayTheWinner(), horizon)
-    expected = enumerated(horizon, every(horizon), single(lambda x, t: (1 + x[1] + x[2] - x[3]) / Fraction(2 + t)))
+    expected = enumerated(
+        horizon, every(horizon), single(lambda x, t: (1 + x[1] + x[2] - x[3]) / Fraction(2 + t))
+    )
 
     def gap(state: State) -> Fraction:
         n1, s1, n0, s0 = state
@@ -265,19 +278,19 @@ def test_conditional_pvalues_are_those_of_enumerated_outcomes(alternative: str, 
 
 
 def integrated(a: float, b: float, c: float, d: float) -> float:
-    """P(X > Y) by integration over the logit of Y, with 30 digits."""
-    with mpmath.workdps(30):
+    """P(X > Y) by integration over the logit of Y, with 25 digits."""
+    with mpmath.workdps(25):
 
         def density(x: Any) -> Any:
             y, rest = 1 / (1 + mpmath.exp(-x)), 1 / (1 + mpmath.exp(x))
             return y**c * rest**d / mpmath.beta(c, d) * mpmath.betainc(b, a, 0, rest, regularized=True)
 
-        return float(mpmath.quad(density, [-300, -60, -20, -8, -2, 2, 8, 20, 60, 300]))
+        return float(mpmath.quad(density, [-300, -40, -8, 0, 8, 40, 300]))
 
 
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 0.5), (0.3, 4.0), (2.5, 0.7)])
 def test_probability_that_an_arm_is_better_against_integration(prior: tuple[float, float]) -> None:
-    horizon = 60
+    horizon = 61
     first, second = prior
     tables, work = allocation(Thompson(prior_parameters=prior), horizon).tables, work_space(horizon)
     for n1, s1, n0, s0 in [(0, 0, 0, 0), (5, 5, 0, 0), (20, 3, 40, 31), (30, 0, 30, 30), (7, 7, 50, 2)]:
@@ -291,13 +304,17 @@ def test_probability_that_an_arm_is_better_against_integration(prior: tuple[floa
 
 def test_probabilities_of_a_long_trial_against_whole_numbers() -> None:
     """Both tails keep their digits: the smallest of these is below 1e-100."""
-    horizon = 400
+    horizon = 401
     tables, work = allocation(Thompson(), horizon).tables, work_space(horizon)
     rng = np.random.default_rng(4)
     smallest = 1.0
     for n1, n0 in [(200, 200), (350, 50), (12, 388), (200, 199)]:
         rule_block(tables, n1, n0, work)
-        for s1, s0 in [(0, n0), (n1, 0), *((rng.integers(0, n1 + 1), rng.integers(0, n0 + 1)) for _ in range(4))]:
+        for s1, s0 in [
+            (0, n0),
+            (n1, 0),
+            *((rng.integers(0, n1 + 1), rng.integers(0, n0 + 1)) for _ in range(4)),
+        ]:
             up = float(better(int(s1) + 1, n1 - int(s1) + 1, int(s0) + 1, n0 - int(s0) + 1))
             down = float(better(int(s0) + 1, n0 - int(s0) + 1, int(s1) + 1, n1 - int(s1) + 1))
             place = int(s1) * (n0 + 1) + int(s0)
@@ -308,7 +325,9 @@ def test_probabilities_of_a_long_trial_against_whole_numbers() -> None:
 
 
 def test_mean_of_a_clipped_frequency_is_a_binomial_sum() -> None:
-    for draws, floor, p in itertools.product((1, 7, 100, 5000), (0.01, 0.2, 0.5), (0.0, 1e-9, 0.03, 0.5, 0.97, 1.0)):
+    for draws, floor, p in itertools.product(
+        (1, 7, 100, 5000), (0.01, 0.2, 0.5), (0.0, 1e-9, 0.03, 0.5, 0.97, 1.0)
+    ):
         counts = np.arange(draws + 1)
         literal = float(stats.binom.pmf(counts, draws, p) @ np.clip(counts / draws, floor, 1.0 - floor))
         assert clipped_frequency(p, 1.0 - p, draws, floor) == pytest.approx(literal, abs=1e-12)
@@ -316,7 +335,7 @@ def test_mean_of_a_clipped_frequency_is_a_binomial_sum() -> None:
 
 
 def test_weights_given_the_successes_sum_to_one() -> None:
-    """Whatever the rule, equal arms leave every sequence of outcomes as likely: rounding is all that is left."""
+    """Equal arms leave every sequence of outcomes as likely under any rule: the rest is rounding."""
     for rule in (Thompson(), UCB(), PlayTheWinner(), EpsilonGreedy(), Thompson(batch_size=7, floor=0.1)):
         law = exact(rule, 60)
         total = law.by_total(np.ones(law.weights.size, dtype=bool))
@@ -327,6 +346,7 @@ def test_uniform_assignment_is_a_binomial_split() -> None:
     law = exact(Uniform(), 40)
     for place, n1, *_ in law.states():
         np.testing.assert_allclose(
-            law.weights[place], np.exp(special.gammaln(41) - special.gammaln(n1 + 1) - special.gammaln(41 - n1))
-            * 0.5**40, rtol=1e-12,
+            law.weights[place],
+            np.exp(special.gammaln(41) - special.gammaln(n1 + 1) - special.gammaln(41 - n1)) * 0.5**40,
+            rtol=1e-12,
         )
