@@ -25,7 +25,7 @@ from adaptinf.typing import FloatArray
 
 __all__ = ["exact", "exact_test"]
 
-_MOST_STEPS = 2e12
+_MOST_STEPS = 2e13
 
 
 def exact(design: Rule, horizon: int) -> ExactLaw:

@@ -148,9 +148,11 @@ def unconditional_region(
     -------
     ndarray of bool, shape (states,)
     """
-    values = np.concatenate([np.abs(STATISTICS["wald"](*counts)) for _, *counts in all_states(horizon)])
-    with np.errstate(invalid="ignore"):
-        values = np.where(np.isinf(values), 1.0, values / (1.0 + values))
+    values = np.empty((horizon + 1) * (horizon + 2) * (horizon + 3) // 6)
+    for place, *counts in all_states(horizon):
+        statistic = np.abs(STATISTICS["wald"](*counts))
+        with np.errstate(invalid="ignore"):
+            values[place] = np.where(np.isinf(statistic), 1.0, statistic / (1.0 + statistic))
     low, high = 0.0, 2.0
     while high - low > TIE:
         middle = 0.5 * (low + high)

@@ -104,6 +104,9 @@ def fisher_pvalue(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
     observed, pvalue = one[1].ravel().astype(np.int64), np.empty(one[1].size)
     for (pulls, others, total), low, high in zip(keys.T, bounds[:-1], bounds[1:], strict=True):
         where = order[low:high]
+        if pulls + others == 0:
+            pvalue[where] = 1.0
+            continue
         least, most = max(0, total - others), min(pulls, total)
         density = stats.hypergeom.pmf(np.arange(least, most + 1), pulls + others, total, pulls)
         ranked = np.sort(density)
