@@ -130,8 +130,8 @@ def off_one(law: ExactLaw) -> float:
 def scaling(horizons: list[int]) -> str:
     worst, smallest = relative_error(20)
     text = (
-        f"Thompson, T = 20, against whole numbers: the largest relative error of a weight is {worst:.1e}; the "
-        f"smallest weight is {smallest:.1e}. At any T the weights given S successes sum to 1 for each S:\n\n"
+        f"Thompson, T = 20, against whole numbers: the largest relative error of a weight is {worst:.1e}; "
+        f"the smallest weight is {smallest:.1e}. At any T the weights given S successes sum to 1:\n\n"
     )
     rows = [[f"{horizon:,}", f"{off_one(exact(Thompson(), horizon)):.1e}"] for horizon in horizons]
     return text + table(["T", "largest deviation from 1"], rows)
@@ -160,7 +160,7 @@ def thousand() -> str:
     one, zero = law.expected_pulls(0.35, 0.25)
     text = (
         f"{law.weights.size:,} states in the last layer, {2 * law.weights.nbytes / 1e9:.2f} GB for two. "
-        f"{wall:.0f} s, {spent:.0f} s of processor time; the sizes of the conditional test {later:.0f} s more. "
+        f"{wall:.0f} s, {spent:.0f} s of processor time; sizes of the conditional test {later:.0f} s more. "
         f"Weights given S sum to 1 within {off_one(law):.1e}. E[N1 - N0] at (0.35, 0.25): "
         f"{float(one - zero):.2f}.\n\n"
     )
@@ -171,15 +171,16 @@ def thousand() -> str:
 def page(full: bool, today: date) -> Iterator[str]:
     horizon = 200 if full else 60
     yield "# Exact tests of two-arm binary trials\n"
-    yield f"`{COMMAND}`, {today.isoformat()}; nothing here is drawn at random. Theory: [exact tests](../theory/exact.md).\n"
+    yield f"`{COMMAND}`, {today.isoformat()}; nothing here is drawn at random.\n"
+    yield "Derivations: [exact tests](../theory/exact.md).\n"
     yield "## Published numbers\n\nThompson, Beta(1, 1), T = 200, two-sided 5%, equal arms.\n"
     yield anchors(exact(Thompson(), 200))
     yield (
-        "At .25 the unpooled Wald test has size .16665 to five digits, .1666 to four: the published .1667 is what "
-        "comes of rounding twice. A standard error of 0 makes the statistic infinite, or 0 where the proportions "
-        "are equal; an arm without pulls makes it 0. Never rejecting where a standard error is 0, or always where "
-        "an arm has no pulls, leaves all printed digits as they are, but not rejecting where either arm has a "
-        "variance of 0 does not (.0878 at .10).\n"
+        "At .25 the unpooled Wald test has size .1666488: .16665 to five digits, which rounds again to the "
+        "published .1667. A standard error of 0 makes the statistic infinite, or 0 where the proportions are "
+        "equal; an arm without pulls makes it 0. Never rejecting where the standard error is 0, or always "
+        "where an arm has no pulls, leaves all printed digits as they are; not rejecting wherever the "
+        "variance of either arm is 0 does not (.0878 at .10).\n"
     )
     laws = {name: exact(rule, horizon) for name, rule in RULES.items()}
     yield f"## Size, T = {horizon}, nominal 5%\n\nwald, score and fisher do not know of the design.\n"
