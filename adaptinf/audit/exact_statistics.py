@@ -1,0 +1,221 @@
+"""Statistics of a two-arm binary trial that are functions of its final counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import special, stats
+
+from adaptinf.errors import ParameterError
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = [
+    "ALTERNATIVES",
+    "STATISTICS",
+    "TIE",
+    "Statistic",
+    "difference",
+    "evidence",
+    "fisher_pvalue",
+    "normal_pvalue",
+    "pooled_score",
+    "read_statistic",
+    "tail_weights",
+    "unpooled_wald",
+]
+
+ALTERNATIVES = ("two-sided", "central", "greater", "less")
+TIE = 1e-9
+"""Statistics within this share of each other are ties: one mathematical value, rounded differently."""
+
+Statistic: TypeAlias = Callable[[Any, Any, Any, Any], Any]
+"""``statistic(n1, s1, n0, s0)`` for int arrays of one shape: an array of it, large where arm 1 is better."""
+
+
+def difference(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
+    """Difference of the sample proportions, arm 1 minus arm 0; 0 where an arm has no pulls.
+
+    Examples
+    --------
+    >>> difference(4, 3, 4, 1).tolist()
+    0.5
+    """
+    one, zero = _counts(n1, s1, n0, s0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = one[1] / one[0] - zero[1] / zero[0]
+    return np.where((one[0] > 0) & (zero[0] > 0), gap, 0.0)
+
+
+def unpooled_wald(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
+    """Difference over its unpooled standard error.
+
+    Where an arm has no pulls the statistic is 0. Where the standard error is 0 it is infinite with the sign
+    of the difference, or 0 where the proportions are equal.
+
+    Examples
+    --------
+    >>> unpooled_wald(4, 3, 4, 1).round(4).tolist(), unpooled_wald(2, 2, 3, 0).tolist()
+    (1.633, inf)
+    """
+    one, zero = _counts(n1, s1, n0, s0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Successes times failures are whole numbers, so that a standard error of 0 is exactly 0.
+        error = np.sqrt(
+            one[1] * (one[0] - one[1]) / one[0] ** 3 + zero[1] * (zero[0] - zero[1]) / zero[0] ** 3
+        )
+    return _ratio(difference(n1, s1, n0, s0), error)
+
+
+def pooled_score(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
+    """Difference over its standard error under equal proportions; 0 where an arm has no pulls.
+
+    Examples
+    --------
+    >>> pooled_score(4, 3, 4, 1).round(4).tolist()
+    1.4142
+    """
+    one, zero = _counts(n1, s1, n0, s0)
+    pulls, successes = one[0] + zero[0], one[1] + zero[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(successes * (pulls - successes) / (pulls * one[0] * zero[0]))
+    return _ratio(difference(n1, s1, n0, s0), error)
+
+
+def fisher_pvalue(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
+    """Fisher's two-sided p-value of the final table, which takes the pulls of both arms for fixed.
+
+    Examples
+    --------
+    >>> fisher_pvalue(4, 3, 4, 1).round(4).tolist()
+    0.4857
+    """
+    one, zero = _counts(n1, s1, n0, s0)
+    shape = one[0].shape
+    keys, inverse = np.unique(
+        np.stack([x.ravel() for x in (one[0], zero[0], one[1] + zero[1])]).astype(np.int64),
+        axis=1,
+        return_inverse=True,
+    )
+    order = np.argsort(inverse, kind="stable")
+    bounds = np.searchsorted(inverse[order], np.arange(keys.shape[1] + 1))
+    observed, pvalue = one[1].ravel().astype(np.int64), np.empty(one[1].size)
+    for (pulls, others, total), low, high in zip(keys.T, bounds[:-1], bounds[1:], strict=True):
+        where = order[low:high]
+        if pulls + others == 0:
+            pvalue[where] = 1.0
+            continue
+        least, most = max(0, total - others), min(pulls, total)
+        density = stats.hypergeom.pmf(np.arange(least, most + 1), pulls + others, total, pulls)
+        ranked = np.sort(density)
+        reached = np.searchsorted(ranked, density[observed[where] - least] * (1.0 + 1e-7), side="right")
+        pvalue[where] = np.minimum(np.cumsum(ranked)[reached - 1], 1.0)
+    return pvalue.reshape(shape)
+
+
+STATISTICS: dict[str, Statistic] = {"wald": unpooled_wald, "score": pooled_score, "difference": difference}
+"""Named statistics."""
+
+
+def normal_pvalue(statistic: FloatArray) -> FloatArray:
+    """Two-sided p-value of a statistic that is taken for standard normal.
+
+    Examples
+    --------
+    >>> float(normal_pvalue(np.array(1.959963984540054)).round(12))
+    0.05
+    """
+    return np.asarray(special.erfc(np.abs(statistic) / math.sqrt(2.0)), dtype=np.float64)
+
+
+def read_statistic(subject: str, statistic: Any) -> Statistic:
+    """A statistic by name, or a function of the user's.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    if isinstance(statistic, str) and statistic in STATISTICS:
+        return STATISTICS[statistic]
+    if callable(statistic):
+        found: Statistic = statistic
+        return found
+    raise ParameterError(
+        subject,
+        [f"statistic must be one of {', '.join(STATISTICS)}, or a function of counts, got {statistic!r:.60}"],
+    )
+
+
+def evidence(
+    subject: str, statistic: Statistic, n1: IntArray, s1: IntArray, n0: IntArray, s0: IntArray
+) -> FloatArray:
+    """Values of a statistic, checked.
+
+    Raises
+    ------
+    ParameterError
+        If a value is missing, or their shape is not that of the counts.
+    """
+    values = np.asarray(statistic(n1, s1, n0, s0), dtype=np.float64)
+    if values.shape != n1.shape or np.isnan(values).any():
+        problem = f"the function must give one number, not NaN, for each of {n1.shape} states"
+        raise ParameterError(subject, [f"{problem}; it gave shape {values.shape}"])
+    return values
+
+
+def tail_weights(values: FloatArray, weights: FloatArray, alternative: str, mid_p: bool) -> FloatArray:
+    """P-value of every outcome of a discrete law.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+        Statistic of each outcome.
+    weights : ndarray of shape (k,)
+        Their probabilities, which sum to 1.
+    alternative : {"two-sided", "central", "greater", "less"}
+        Outcomes that count: as large in absolute value; twice the smaller tail; as large; as small.
+    mid_p : bool
+        Ties count by half.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Ties count in full unless `mid_p`, so that P(p <= alpha) <= alpha.
+
+    Examples
+    --------
+    >>> tail_weights(np.array([-1.0, 0.0, 2.0]), np.array([0.2, 0.5, 0.3]), "two-sided", False).tolist()
+    [0.5, 1.0, 0.3]
+    """
+    if alternative == "two-sided":
+        return _at_least(np.abs(values), weights, mid_p)
+    if alternative == "greater":
+        return _at_least(values, weights, mid_p)
+    if alternative == "less":
+        return _at_least(-values, weights, mid_p)
+    both = np.minimum(_at_least(values, weights, mid_p), _at_least(-values, weights, mid_p))
+    return np.asarray(np.minimum(2.0 * both, 1.0))
+
+
+def _at_least(values: FloatArray, weights: FloatArray, mid_p: bool) -> FloatArray:
+    order = np.argsort(-values, kind="stable")
+    ranked, sums = -values[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    slack = np.where(np.isfinite(values), TIE * np.maximum(np.abs(values), TIE), 0.0)
+    through = sums[np.searchsorted(ranked, -values + slack, side="right")]
+    if mid_p:
+        through = 0.5 * (through + sums[np.searchsorted(ranked, -values - slack, side="left")])
+    return np.asarray(np.minimum(through, 1.0))
+
+
+def _counts(*counts: Any) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    n1, s1, n0, s0 = np.broadcast_arrays(*(np.asarray(entry, dtype=np.float64) for entry in counts))
+    return (n1, s1), (n0, s0)
+
+
+def _ratio(gap: FloatArray, error: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = gap / error
+    return np.where(gap == 0.0, 0.0, np.where(error > 0.0, ratio, np.copysign(np.inf, gap)))
