@@ -4,6 +4,10 @@ from adaptinf.audit.bias import SimulatedBias, simulate_bias
 from adaptinf.audit.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.decorrelation import DecorrelationRidge, decorrelation_ridge
 from adaptinf.audit.engine import AnalysisError
+from adaptinf.audit.exact import exact, exact_test
+from adaptinf.audit.exact_law import ExactLaw
+from adaptinf.audit.exact_results import ExactTest
+from adaptinf.audit.exact_states import ExactBias
 from adaptinf.audit.randomization import randomization_test
 from adaptinf.audit.randomization_inversion import randomization_interval
 from adaptinf.audit.randomization_results import (
@@ -22,6 +26,9 @@ __all__ = [
     "CountStability",
     "Coverage",
     "DecorrelationRidge",
+    "ExactBias",
+    "ExactLaw",
+    "ExactTest",
     "RandomizationInterval",
     "RandomizationTest",
     "SimulatedBias",
@@ -30,6 +37,8 @@ __all__ = [
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",
+    "exact",
+    "exact_test",
     "randomization_interval",
     "randomization_test",
     "simulate_bias",

@@ -18,7 +18,7 @@ import pandas as pd
 
 from adaptinf.audit.bias_linear import linear_world, simulated_predictions
 from adaptinf.audit.fitted import LAWS, FittedWorld, fitted_world
-from adaptinf.audit.stability import design_of
+from adaptinf.audit.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse import ConSE
 from adaptinf.designs.dp_conse import DPConSE

@@ -97,7 +97,7 @@ def exact_test(log: AdaptiveLog, design: Rule | None = None, **options: Any) -> 
     ----------
     log : AdaptiveLog
         Two arms, rewards 0 and 1, no contexts.
-    design : Design, PlayTheWinner or callable, optional
+    design : Design or callable, optional
         See `exact`; by default the design that the log names, with its parameters.
     **options
         statistic, alternative and mid_p, as in `ExactLaw.conditional_pvalue`.

@@ -16,23 +16,20 @@ from adaptinf.audit import exact_kernel as codes
 from adaptinf.audit.exact_kernel import RuleTables, Work
 from adaptinf.designs.base import Design
 from adaptinf.designs.mixture import Mixture
+from adaptinf.designs.play_the_winner import PlayTheWinner
 from adaptinf.designs.thompson import Thompson
 from adaptinf.designs.ucb import UCB
 from adaptinf.designs.uniform import EpsilonGreedy, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.log import DesignRecord
-from adaptinf.parameters import number_problem
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
     "FOLLOWED",
     "Allocation",
-    "PlayTheWinner",
     "Probability",
     "Rule",
     "allocation",
     "path_probabilities",
-    "rebuilt",
     "work_space",
 ]
 
@@ -40,56 +37,9 @@ FOLLOWED = "Thompson, EpsilonGreedy, UCB, Uniform, a Mixture of one of them, Pla
 _SMALLEST_PRIOR = 0.05  # below, the quadrature of the corner would miss mass beyond the range of floats
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlayTheWinner:
-    """Randomised play-the-winner: draw the arm from an urn that is refilled by the outcomes.
-
-    Parameters
-    ----------
-    initial : float
-        Balls of each arm at the start.
-    added : float
-        Balls that an outcome adds: of the same arm for a success, of the other arm for a failure.
-
-    Raises
-    ------
-    ParameterError
-        If a number of balls is not positive.
-
-    Notes
-    -----
-    After s1 successes in n1 pulls of arm 1 and s0 in n0 of arm 0 its probability is
-    (initial + added (s1 + n0 - s0)) / (2 initial + added (n1 + n0)): a function of the counts.
-
-    References
-    ----------
-    Wei, L. J. and Durham, S. (1978). The randomized play-the-winner rule in medical trials. Journal of the
-    American Statistical Association 73, 840-843.
-
-    Examples
-    --------
-    >>> float(PlayTheWinner().probability(1, 1, 0, 0))
-    0.6666666666666666
-    """
-
-    initial: float = 1.0
-    added: float = 1.0
-
-    def __post_init__(self) -> None:
-        problems = number_problem("initial", self.initial, 0.0, open_low=True)
-        problems += number_problem("added", self.added, 0.0, open_low=True)
-        if problems:
-            raise ParameterError("PlayTheWinner", problems)
-
-    def probability(self, n1: Any, s1: Any, n0: Any, s0: Any) -> Any:
-        """Probability of arm 1 after these counts."""
-        balls = 2.0 * self.initial + self.added * (np.asarray(n1) + n0)
-        return (self.initial + self.added * (np.asarray(s1) + n0 - s0)) / balls
-
-
 Probability: TypeAlias = Callable[[Any, Any, Any, Any, int], Any]
 """``probability(n1, s1, n0, s0, t)``: of arm 1 in round t, for int arrays of one shape."""
-Rule: TypeAlias = Design | PlayTheWinner | Probability
+Rule: TypeAlias = Design | Probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +69,7 @@ def allocation(rule: Any, horizon: int) -> Allocation:
 
     Parameters
     ----------
-    rule : Design, PlayTheWinner or callable
+    rule : Design or callable
         See `exact`.
     horizon : int
         T.
@@ -200,11 +150,14 @@ def _thompson(rule: Thompson, horizon: int) -> Allocation:
     if beta and min(first, second) < _SMALLEST_PRIOR:
         problem = f"a Beta prior must have parameters of at least {_SMALLEST_PRIOR:g}, got {(first, second)}"
         raise ParameterError("exact", [problem])
+    if not beta and rule.noise_scale is None:
+        problem = "noise_scale=None makes decisions on reward variances: give a number, or the Beta prior"
+        raise ParameterError("exact", [problem])
     scale, decay = rule.floor if isinstance(rule.floor, tuple) else (rule.floor or 0.0, 0.0)
     if scale > 0.5:
         raise ParameterError("exact", [f"floor must be at most 1/2 for two arms, got {scale:g}"])
     tables = _tables(horizon, codes.POSTERIOR if beta else codes.NORMAL, first, second)._replace(
-        noise_variance=float(rule.noise_scale) ** 2,
+        noise_variance=1.0 if rule.noise_scale is None else float(rule.noise_scale) ** 2,
         draws=int(rule.draws) if beta else 0,
         forced=2 * int(rule.initial_pulls),
         floor=np.minimum(scale * np.arange(1.0, horizon + 1.0) ** -decay, 0.5),
@@ -253,25 +206,6 @@ def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
         tail = np.where(low, special.betaincc(first, b, y), special.betainc(b, first, rest))
         found[n0] = np.sum(slope * tail * np.exp(c * log_y + second * log_rest - special.betaln(c, second)))
     return found
-
-
-def rebuilt(record: DesignRecord) -> Design | None:
-    """The design that a log's record describes; None where it cannot be made."""
-    from adaptinf import designs
-
-    kind = getattr(designs, record.name, None)
-    parameters: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.parameters.items()
-    }
-    try:
-        if kind is Mixture:
-            inner = rebuilt(DesignRecord(str(parameters.pop("design")), dict(parameters.pop("parameters"))))
-            made: Any = None if inner is None else Mixture(inner, **parameters)
-        else:
-            made = kind(**parameters) if isinstance(kind, type) else None
-    except (KeyError, TypeError, ValueError):
-        made = None
-    return made if isinstance(made, Design) else None
 
 
 def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -> FloatArray:

@@ -56,7 +56,7 @@ class ExactLaw:
     ----------
     name : str
         The rule.
-    rule : Design, PlayTheWinner or callable
+    rule : Design or callable
         As given.
     horizon : int
         T.
@@ -330,7 +330,7 @@ class ExactLaw:
         Examples
         --------
         >>> from adaptinf.audit.exact import exact
-        >>> from adaptinf.audit.exact_allocation import PlayTheWinner
+        >>> from adaptinf.designs import PlayTheWinner
         >>> law = exact(PlayTheWinner(), 12)
         >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
         0.019892

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.audit.exact_allocation import FOLLOWED, Rule, allocation, path_probabilities, rebuilt
+from adaptinf.audit.exact_allocation import FOLLOWED, Rule, allocation, path_probabilities
 from adaptinf.audit.exact_statistics import ALTERNATIVES, evidence, normal_pvalue, read_statistic
+from adaptinf.audit.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.log_traits import is_binary
 from adaptinf.log import AdaptiveLog

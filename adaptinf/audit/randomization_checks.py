@@ -15,7 +15,7 @@ from adaptinf.audit.randomization_statistics import (
     PathStatistic,
     TallyStatistic,
 )
-from adaptinf.audit.stability import design_of
+from adaptinf.audit.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog

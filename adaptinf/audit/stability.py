@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.audit.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
@@ -24,7 +25,7 @@ from adaptinf.typing import FloatArray, RandomSource
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CountStability", "design_of", "stability"]
+__all__ = ["CountStability", "stability"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,46 +134,3 @@ def _summary(counts: FloatArray, arms: Any, horizon: int) -> CountStability:
         }
     )
     return CountStability(frame, float(variation.max()), int(horizon), len(counts))
-
-
-def design_of(source: Any, problems: list[str]) -> Design | None:
-    """The design itself, or the one that a log's record describes.
-
-    Parameters
-    ----------
-    source : Design or AdaptiveLog
-        As a user gave it.
-    problems : list of str
-        Takes in what is wrong.
-
-    Returns
-    -------
-    Design or None
-        None where something is.
-    """
-    if isinstance(source, Design):
-        return source
-    if not isinstance(source, AdaptiveLog):
-        problems.append(f"design must be a design or a log, got {source!r:.60}")
-        return None
-    if source.design is None:
-        problems.append("the log does not name its design: give the design itself")
-        return None
-    try:
-        made = _made(source.design.name, source.design.parameters)
-    except (TypeError, KeyError, ParameterError):
-        made = None
-    if made is None:
-        problems.append(f"{source.design.name} cannot be made from the log's record: give the design itself")
-    return made
-
-
-def _made(name: str, parameters: dict[str, Any]) -> Design | None:
-    """A design from its name and parameters, and a mixture from those of the design that it follows."""
-    from adaptinf import designs
-
-    kind, given = getattr(designs, name, None), dict(parameters)
-    if kind is designs.Mixture:
-        given["design"] = _made(given["design"], given.pop("parameters"))
-    made = kind(**given) if isinstance(kind, type) else None
-    return made if isinstance(made, Design) else None

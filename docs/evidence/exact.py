@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.exact import exact
-from adaptinf.audit.exact_allocation import PlayTheWinner
 from adaptinf.audit.exact_law import ExactLaw
-from adaptinf.designs import UCB, EpsilonGreedy, Mixture, Thompson, Uniform
+from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
 COMMAND = "python docs/evidence/exact.py --full"
 THETAS = (0.1, 0.25, 0.5, 0.7, 0.9)

@@ -16,8 +16,7 @@ import pytest
 from bench_private_ucb import best_time
 
 from adaptinf.audit.exact import exact
-from adaptinf.audit.exact_allocation import PlayTheWinner
-from adaptinf.designs import UCB, EpsilonGreedy, Thompson, Uniform
+from adaptinf.designs import UCB, EpsilonGreedy, PlayTheWinner, Thompson, Uniform
 
 pytestmark = pytest.mark.benchmark
 

@@ -16,10 +16,10 @@ import pytest
 from scipy import special, stats
 
 from adaptinf.audit.exact import exact
-from adaptinf.audit.exact_allocation import PlayTheWinner, allocation, work_space
+from adaptinf.audit.exact_allocation import allocation, work_space
 from adaptinf.audit.exact_kernel import clipped_frequency, rule_block
 from adaptinf.audit.exact_law import ExactLaw
-from adaptinf.designs import UCB, EpsilonGreedy, Mixture, Thompson, Uniform
+from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
 State = tuple[int, int, int, int]
 BatchLaw = Callable[[State, int, tuple[int, ...]], Any]

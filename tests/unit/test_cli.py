@@ -97,7 +97,7 @@ def test_columns_that_were_not_used_are_named(run: Run, path: str, tmp_path: Pat
     named = ["--propensities", "a<x>=pa,b & 50%_#1=pb", "--propensity", "p", "--context", "site"]
     assert UNUSED.replace("pa, pb, number, site", "number") in notes(path, *COLUMNS, *named)
     sample().drop(columns=["pa", "pb", "number", "site", "coin"]).to_csv(tmp_path / "all.csv", index=False)
-    assert not any("not used" in note for note in notes(str(tmp_path / "all.csv"), *KNOWN))
+    assert not any("were not used" in note for note in notes(str(tmp_path / "all.csv"), *KNOWN))
     wide = sample().assign(**{f"x{i}": 0 for i in range(20)})
     wide.to_csv(tmp_path / "wide.csv", index=False)
     assert any("x6 and 13 more. Name" in note for note in notes(str(tmp_path / "wide.csv"), *KNOWN))

@@ -396,7 +396,7 @@ class TestNumericalCare:
         )
         result = PolicyValue(AdaptiveLog.from_arrays(arrays, arms=ARMS), "a").fit(**options)
         assert np.isnan(result.pvalues).all()
-        assert "spread is unknown" in notes(result) or "nothing is estimated" in notes(result)
+        assert "do not vary" in notes(result) or "nothing is estimated" in notes(result)
 
     def test_a_batch_that_cannot_serve_other_contexts_gets_no_weight_there(self) -> None:
         log = make_log("contextual")

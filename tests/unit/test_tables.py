@@ -174,7 +174,7 @@ class TestCompare:
         assert "'0' is not the same target throughout: arm-mean in means; policy-value in value." in notes
 
     def test_baselines_without_corrections(self) -> None:
-        log = designs.UCB().run(ARMS, 300, rng=0)
+        log = designs.EpsilonGreedy().run(ARMS, 300, rng=0)
         notes = compare({"naive": ArmMeans(log).fit("sample-mean")}).summary().notes
         assert "Not valid under adaptivity, as baselines: naive." in notes
 

@@ -1,0 +1,70 @@
+"""Designs made again from what a log says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adaptinf.designs.base import Design
+from adaptinf.designs.mixture import Mixture
+from adaptinf.errors import ParameterError
+from adaptinf.log import AdaptiveLog, DesignRecord
+
+__all__ = ["design_of", "rebuilt"]
+
+
+def design_of(source: Any, problems: list[str]) -> Design | None:
+    """The design itself, or the one that a log's record describes.
+
+    Parameters
+    ----------
+    source : Design or AdaptiveLog
+        As a user gave it.
+    problems : list of str
+        Takes in what is wrong.
+
+    Returns
+    -------
+    Design or None
+        None where something is.
+    """
+    if isinstance(source, Design):
+        return source
+    if not isinstance(source, AdaptiveLog):
+        problems.append(f"design must be a design or a log, got {source!r:.60}")
+        return None
+    if source.design is None:
+        problems.append("the log does not name its design: give the design itself")
+        return None
+    made = rebuilt(source.design)
+    if made is None:
+        problems.append(f"{source.design.name} cannot be made from the log's record: give the design itself")
+    return made
+
+
+def rebuilt(record: DesignRecord) -> Design | None:
+    """The design that a record describes, and for a mixture the one that it follows.
+
+    Parameters
+    ----------
+    record : DesignRecord
+        Of a log, also of one that was read from a file.
+
+    Returns
+    -------
+    Design or None
+        None where it cannot be made.
+    """
+    from adaptinf import designs
+
+    kind = getattr(designs, record.name, None)
+    parameters: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.parameters.items()
+    }
+    try:
+        if kind is Mixture:
+            inner = DesignRecord(str(parameters.pop("design")), dict(parameters.pop("parameters")))
+            parameters["design"] = rebuilt(inner)
+        made: Any = kind(**parameters) if isinstance(kind, type) else None
+    except (KeyError, TypeError, ValueError, ParameterError):
+        made = None
+    return made if isinstance(made, Design) else None
