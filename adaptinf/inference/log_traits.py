@@ -139,11 +139,13 @@ def by_context_way(log: AdaptiveLog) -> str:
     """What takes the place of arm means where the design assigns arms by context."""
     names = design_names(log)
     if not _BY_CONTEXT_VECTOR.isdisjoint(names):
-        return "a regression of an arm's rewards on its own context vectors"
+        return "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors"
     if not _BY_POSITION.isdisjoint(names):
-        return "a comparison of arms among the rounds of one bin"
+        return (
+            "BinMeans where the log is of an LDPBandit, else a comparison of arms among the rounds of one bin"
+        )
     if not _BY_SCALAR.isdisjoint(names):
-        return "a regression of an arm's rewards on contexts"
+        return "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on contexts"
     return f"CATE by {', '.join(log.context) or 'the context'}"
 
 
