@@ -141,9 +141,9 @@ def by_context_way(log: AdaptiveLog) -> str:
     if not _BY_CONTEXT_VECTOR.isdisjoint(names):
         return "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors"
     if not _BY_POSITION.isdisjoint(names):
-        return (
-            "BinMeans where the log is of an LDPBandit, else a comparison of arms among the rounds of one bin"
-        )
+        if "LDPBandit" in names:
+            return "BinMeans, from the released sums of bins"
+        return "a comparison of arms among the rounds of one bin"
     if not _BY_SCALAR.isdisjoint(names):
         return "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on contexts"
     return f"CATE by {', '.join(log.context) or 'the context'}"
