@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 _RANK_TOLERANCE = 1e-10
+_SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
+_EXPONENT = re.compile(r"(?<![\w.\])])\d+(?:\.\d*)?[eE][+-]?\d+")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.\[\]]*")
 _CERTAIN = 1e-14
 """Share of its terms' variance below which a combination's variance is rounding."""
@@ -354,10 +356,12 @@ def _from_text(
         if unknown or wrong or not restriction:
             found = "no term" if not restriction else ", ".join([*unknown, *wrong])
             raise ParameterError(subject, [f"cannot use {found}: map terms to numbers{_hint(terms)}"])
-        restriction = {name: float(value) for name, value in restriction.items()}
-        restriction = [f"`{name}` = {value!r}" for name, value in restriction.items()]
+        matrix = np.array([[float(term == name) for term in terms] for name in restriction])
+        values = np.array([float(value) for value in restriction.values()])
+        return matrix, values, _labels(matrix, values, terms)
+    texts = [restriction] if isinstance(restriction, str) else list(restriction)
     try:
-        parsed = LinearConstraints.from_spec(restriction, variable_names=list(terms))
+        parsed = LinearConstraints.from_spec([_as_read(x) for x in texts], variable_names=list(terms))
     except (FormulaicError, KeyError, RuntimeError, ValueError, TypeError, SyntaxError) as error:
         reason = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
         raise ParameterError(
@@ -366,6 +370,15 @@ def _from_text(
     matrix = np.atleast_2d(np.asarray(parsed.constraint_matrix, dtype=np.float64))
     values = np.atleast_1d(np.asarray(parsed.constraint_values, dtype=np.float64))
     return matrix, values, _labels(matrix, values, terms)
+
+
+def _as_read(text: str) -> str:
+    """A restriction without what formulaic does not read: a sign after "=", and numbers with exponents."""
+    outside = text.split("`")
+    for place, part in enumerate(outside[::2]):
+        plain = _EXPONENT.sub(lambda found: np.format_float_positional(float(found[0])), part)
+        outside[2 * place] = _SIGN_AFTER_EQUALS.sub(r"= 0 \1", plain)
+    return "`".join(outside)
 
 
 def _from_arrays(

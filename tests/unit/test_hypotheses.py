@@ -1,0 +1,40 @@
+"""Linear hypotheses in the forms in which users write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.hypotheses import linear_hypothesis
+
+TERMS = ["z", "y", "x=-1"]
+
+
+@pytest.mark.parametrize(
+    ("restriction", "matrix", "values"),
+    [
+        ("z = -0.8", [[1, 0, 0]], [-0.8]),
+        ("z - y = -0.8, y = 1e-3", [[1, -1, 0], [0, 1, 0]], [-0.8, 0.001]),
+        ("z = -1.5E-3", [[1, 0, 0]], [-0.0015]),
+        ("z = 2.5e+2", [[1, 0, 0]], [250.0]),
+        ("z = -y", [[1, 1, 0]], [0.0]),
+        ("z = + y", [[1, -1, 0]], [0.0]),
+        ("`x=-1` = -2", [[0, 0, 1]], [-2.0]),
+        (["z = -1", "y = 2"], [[1, 0, 0], [0, 1, 0]], [-1.0, 2.0]),
+        ({"z": -0.8}, [[1, 0, 0]], [-0.8]),
+        ({"y": 1e-300, "x=-1": -1}, [[0, 1, 0], [0, 0, 1]], [1e-300, -1.0]),
+    ],
+)
+def test_signs_and_exponents(restriction: Any, matrix: list[list[float]], values: list[float]) -> None:
+    read = linear_hypothesis("wald_test", restriction, TERMS)
+    np.testing.assert_array_equal(read.matrix, matrix)
+    np.testing.assert_array_equal(read.values, values)
+
+
+@pytest.mark.parametrize("restriction", ["z == 3", "z = ", "= 2", "z = = 2", "w = -1", "z < 2"])
+def test_what_is_no_equation(restriction: str) -> None:
+    with pytest.raises(ParameterError, match=r"wald_test: cannot read the restriction.*the terms are 'z'"):
+        linear_hypothesis("wald_test", restriction, TERMS)
