@@ -85,6 +85,13 @@ lacks an arm: as a refusal never rejects, their size stays at most .05. Ellipsoi
 rounds at once, and are conservative at the last one; max-information corrects the t-test at the design's
 epsilon = {epsilon}.
 {verdict}
+
+The normal law of the batched statistic is an approximation for large batches; `AdaptiveOLS` takes the law of
+the mean of Student's t by default. Weighted least squares is normal where propensities settle or stay away
+from 0. Under Thompson sampling they fall to .004: the intervals are too short, as those of inverse weighting
+are there. `AdaptiveOLS(...).fit()` takes weights by itself only where no propensity is below .05, and a fit
+that is asked for notes smaller ones. Methods that hold for every design pay with length: W-decorrelation has
+little power under Thompson sampling, and the ellipsoid less.
 """
 
 
