@@ -12,6 +12,7 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.anytime_ols import anytime_coefficients
+from adaptinf.inference.arm_rules import SMALL
 from adaptinf.inference.armfit import TINY_PROPENSITY
 from adaptinf.inference.batched_ols import BatchRegressions, batch_regressions, batched_coefficients
 from adaptinf.inference.decorrelation import decorrelated
@@ -227,6 +228,12 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
         )
         notes.append(text)
         warnings.warn(text, AdaptinfWarning, stacklevel=4)
+    elif smallest < SMALL and data.adaptive:
+        notes.append(
+            f"Propensities down to {smallest:.2g}: not normal in general when they fall with the data. "
+            "Simulated on Thompson sampling whose floor falls to 0.004, nominal 95% intervals cover 92% at "
+            "1,000 rounds."
+        )
     return CoefficientFit(
         estimate=found.estimate,
         std_error=errors,

@@ -376,6 +376,12 @@ def test_small_propensities_warn_with_the_effective_sample_size() -> None:
         fit("weighted", *made(smallest=1e-6))
 
 
+def test_propensities_that_fall_are_noted() -> None:
+    found = fit("weighted", *made(smallest=0.01))
+    assert any("Propensities down to 0.01: not normal in general" in note for note in found.notes)
+    assert not any("not normal" in note for note in fit("weighted", *made(smallest=0.2)).notes)
+
+
 def test_an_arm_that_could_not_be_chosen_is_refused() -> None:
     data, log = made(smallest=1.0)
     with pytest.raises(InvalidForLog, match="has propensity 0 in 1 of 120 rounds"):
