@@ -90,7 +90,9 @@ def _best_probabilities(tables: _Tables, state: FloatArray, source: Any) -> None
             if draw > highest:
                 highest = draw
                 best = arm
-        state[_PROBABILITY, best] += 1.0 / tables.draws
+        state[_PROBABILITY, best] += 1.0
+    for arm in range(tables.n_arms):
+        state[_PROBABILITY, arm] /= tables.draws
 
 
 @kernel

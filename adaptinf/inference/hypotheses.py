@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _RANK_TOLERANCE = 1e-10
+_OUTSIDE = re.compile(r"`[^`]*`")
 _SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
 _EXPONENT = re.compile(r"(?<![\w.\])])\d+(?:\.\d*)?[eE][+-]?\d+")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.\[\]]*")
@@ -171,9 +172,10 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
         What was called.
     restriction : str, sequence of str, mapping of term to number, array_like, or (array_like, array_like)
         Equations such as ``"b - a = 0"`` or ``"a = b, b = c"`` (a name with spaces or signs, or that is a
-        number, stands between backticks, as in "`1` - `0` = 0" and "`sex=M` = `sex=F`"); or a matrix of
-        shape (q, k), or such a matrix with its right-hand sides, shape (q,), which are 0 by default. The
-        columns of a frame, and the index of a Series of coefficients, are the terms.
+        number, stands between backticks, as in "`1` - `0` = 0" and "`sex=M` = `sex=F`"); a mapping with the
+        values that terms have under the hypothesis; or a matrix of shape (q, k), or such a matrix with its
+        right-hand sides, shape (q,), which are 0 by default. The columns of a frame, and the index of a
+        Series of coefficients, are the terms.
     terms : sequence of str
         The k terms.
 
@@ -198,6 +200,8 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
     problems = []
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(values))):
         problems.append("the restriction's numbers must be finite")
+    elif matrix.size == 0:
+        problems.append(f"there is no restriction{_hint(terms)}")
     elif np.any(~matrix.any(axis=1)):
         problems.append(
             f"restriction {int(np.argmin(matrix.any(axis=1))) + 1} involves no term{_hint(terms)}"
@@ -238,6 +242,7 @@ def wald_statistic(
     >>> round(statistic, 4), df, round(math.exp(log_p), 4)
     (3.8416, 1, 0.05)
     """
+    _refuse_contradiction(hypothesis)
     used = hypothesis.matrix.any(axis=0)
     rows = hypothesis.matrix[:, used]
     gap = rows @ estimate[used] - hypothesis.values
@@ -258,6 +263,15 @@ def wald_statistic(
         return math.inf, df, -math.inf
     statistic = float(np.sum(projected[kept] ** 2 / values[kept]))
     return statistic, df, log_chi2_tail(statistic, df)
+
+
+def _refuse_contradiction(hypothesis: LinearHypothesis) -> None:
+    size = np.linalg.norm(hypothesis.matrix, axis=1, keepdims=True)
+    rows, values = hypothesis.matrix / size, hypothesis.values / size[:, 0]
+    solved = np.linalg.lstsq(rows, values, rcond=None)[0]
+    if np.any(np.abs(rows @ solved - values) > 1e-8 * max(1.0, float(np.max(np.abs(values))))):
+        shown = ", ".join(hypothesis.labels)
+        raise ParameterError("wald_test", [f"the restrictions contradict each other: {shown}"])
 
 
 def linear_test(
@@ -346,6 +360,15 @@ def _from_text(
     from formulaic.errors import FormulaicError
     from formulaic.utils.constraints import LinearConstraints
 
+    unreadable = (
+        FormulaicError,
+        LookupError,
+        ArithmeticError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        SyntaxError,
+    )
     if isinstance(restriction, dict):
         unknown = [repr(name) for name in restriction if name not in terms]
         wrong = [
@@ -362,11 +385,15 @@ def _from_text(
     texts = [restriction] if isinstance(restriction, str) else list(restriction)
     try:
         parsed = LinearConstraints.from_spec([_as_read(x) for x in texts], variable_names=list(terms))
-    except (FormulaicError, KeyError, RuntimeError, ValueError, TypeError, SyntaxError) as error:
+    except unreadable as error:
         reason = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
         raise ParameterError(
             subject, [f"cannot read the restriction {restriction!r}: {reason}{_hint(terms)}"]
         ) from None
+    chained = [part for text in texts for part in _OUTSIDE.sub("", text).split(",") if part.count("=") > 1]
+    if chained:
+        problem = f"each equation has one equals sign: write 'a = 0, b = 0' for {chained[0].strip()!r}"
+        raise ParameterError(subject, [problem])
     matrix = np.atleast_2d(np.asarray(parsed.constraint_matrix, dtype=np.float64))
     values = np.atleast_1d(np.asarray(parsed.constraint_values, dtype=np.float64))
     return matrix, values, _labels(matrix, values, terms)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,8 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
     Raises
     ------
     InvalidForLog
-        If the arm was selected by its pulls in a log without a usable correction, or none of them holds.
+        If the arm was selected by its pulls in a log without a usable correction, units have several rounds
+        in a log whose design adapts, or none of them holds.
 
     Notes
     -----
@@ -86,6 +88,13 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
     """
     if not data.adaptive:
         return "none", "the design does not adapt to rewards"
+    if repeated_units(data, log):
+        reason = (
+            "units have several rounds, whose errors may depend on each other, and no adjustment for "
+            "adaptive collection allows for that"
+        )
+        ways = [f"{way}, which takes them to be independent" for way in ways_to_regress(data, log)[:1]]
+        raise InvalidForLog("a regression without adjustment=", reason, [*ways, _BASELINE])
     correction = usable_correction(data, log)
     length = math.inf
     if correction is not None and data.nobs > data.size:
@@ -116,6 +125,19 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
                 [*left_ways(None), *ways, _BASELINE],
             )
     return "w-decorrelation", "it needs neither propensities nor a privacy guarantee"
+
+
+def repeated_units(data: RegressionData, log: AdaptiveLog) -> bool:
+    """Whether the log names units, and some have several of the rounds used.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+    """
+    return log.units is not None and len(set(log.units[data.rounds].tolist())) < len(data.rounds)
 
 
 def _weightable(data: RegressionData, log: AdaptiveLog) -> bool:
@@ -250,8 +272,9 @@ class AdaptiveOLS:
             ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the coefficients.
             ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, optional
-            Of plain least squares: classical by default, robust to unequal variances, or by unit. Other
-            adjustments have their own.
+            Of plain least squares: classical by default, robust to unequal variances, or by unit, which is
+            the default where the adjustment is, too, and units have several rounds. Other adjustments have
+            their own.
         null : float
             Value that every coefficient is tested against.
         **settings
@@ -280,6 +303,9 @@ class AdaptiveOLS:
                 reason = f"adjustment={adjustment!r}, the default here, has no {covariance} covariance"
                 raise InvalidForLog(f"covariance={covariance!r}", reason, _ways(data, adjustment))
             chosen = [f"Adjustment chosen for this log: {adjustment}, as {reason}."]
+            if covariance is None and adjustment == "none" and repeated_units(data, log):
+                covariance = "cluster"
+                chosen.append("Covariance chosen by unit, as units have several rounds.")
         entry = ADJUSTMENTS[adjustment]
         kind = entry.covariances[0] if covariance is None else covariance
         _check_for(adjustment, entry, kind, settings)
@@ -303,7 +329,7 @@ class AdaptiveOLS:
             reference=fit.reference,
             estimator=fit.estimator,
             weights=fit.weights,
-            facts=LogFacts.of(log),
+            facts=replace(LogFacts.of(log), n_units=None) if kind == "cluster" else LogFacts.of(log),
             null=float(null),
             correction=fit.correction,
             details=fit.details,

@@ -19,9 +19,10 @@ from adaptinf.inference.decorrelation import decorrelated
 from adaptinf.inference.ellipsoid import EllipsoidReference, confidence_ellipsoid
 from adaptinf.inference.log_traits import impossible
 from adaptinf.inference.ols import least_squares
-from adaptinf.inference.reference import NormalReference
+from adaptinf.inference.reference import NormalReference, StudentReference
 from adaptinf.inference.regression_data import Adjustment, CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression_joint import AnytimeTests, BatchedTests, EllipsoidTests
+from adaptinf.inference.regression_results import CoefficientTests
 from adaptinf.inference.weighted_ls import stabilising_weights, weighted_least_squares
 from adaptinf.parameters import choice_problem, flag_problem, number_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -208,14 +209,19 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
     if reason or data.propensity is None:
         raise InvalidForLog("weighted", reason, ways_to_regress(data, log, "weighted"))
     target, stated = _target(data, log, options.settings.get("target"))
-    found = weighted_least_squares(data.x, data.y, stabilising_weights(data.action, data.propensity, target))
+    _freedom("weighted", data)
+    weight = stabilising_weights(data.action, data.propensity, target)
+    found = weighted_least_squares(data.x, data.y, weight, data.names, small_samples=True)
+    df = float(data.nobs - data.size)
     errors = np.sqrt(np.diag(found.covariance))
     errors[errors <= 1e-14 * float(np.max(np.abs(data.y), initial=0.0))] = 0.0
     smallest = float(data.propensity.min())
     notes = [
         f"Weights sqrt(target / propensity), target {stated}: assumes {_DRIFT} (not a projection), contexts "
         "of one law, and propensities given the past.",
-        "Sandwich covariance: the variance of the noise may depend on arm and context, not on the round.",
+        "Sandwich covariance: the variance of the noise may depend on arm and context, not on the round. For "
+        "small samples residuals are divided by 1 - leverage, and the law is t with rounds minus columns "
+        "degrees of freedom.",
     ]
     if log.propensity_status == "estimated":
         notes.append(
@@ -237,7 +243,7 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
     return CoefficientFit(
         estimate=found.estimate,
         std_error=errors,
-        reference=NormalReference(found.estimate, errors),
+        reference=StudentReference(found.estimate, errors, np.full(data.size, df)),
         estimator="weighted",
         covariance=found.covariance,
         weights="sqrt(target / propensity)",
@@ -246,7 +252,8 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
             "ess": np.full(data.size, found.ess),
             "min_propensity": np.full(data.size, smallest),
         },
-        df_resid=float(data.nobs - data.size),
+        df_resid=df,
+        joint=CoefficientTests(found.estimate, found.covariance, np.eye(data.size), df),
     )
 
 
@@ -316,6 +323,7 @@ def _ellipsoid(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> C
         f"Sub-Gaussian noise of scale {found.noise_scale:g} ({source}), coefficients of norm at most "
         f"{found.bound:g}, ridge {found.ridge:g}.",
         "Standard errors are descriptions: the noise scale times a half-width of the ellipsoid of radius 1.",
+        *_beyond_bound(data, found.bound),
     )
     return CoefficientFit(
         estimate=found.estimate,
@@ -324,6 +332,20 @@ def _ellipsoid(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> C
         estimator="ridge",
         notes=notes,
         joint=EllipsoidTests(found),
+    )
+
+
+def _beyond_bound(data: RegressionData, bound: float) -> tuple[str, ...]:
+    """A doubt about the bound, which is in the units of the coefficients."""
+    if data.nobs <= data.size:
+        return ()
+    size = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+    if size <= bound:
+        return ()
+    return (
+        f"Least squares has coefficients of norm {size:.3g}, beyond the bound: if the bound is wrong, so are "
+        "the intervals. Covariates on one scale, such as scale(age) in the formula, make a bound easier to "
+        "know.",
     )
 
 

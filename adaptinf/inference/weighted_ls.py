@@ -7,6 +7,7 @@ Zhang, Janson, Murphy (2021), "Statistical inference with M-estimators on adapti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from adaptinf.inference.ols import least_squares
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["WeightedFit", "stabilising_weights", "weighted_least_squares"]
+
+_NO_LEVERAGE_LEFT = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +67,14 @@ def stabilising_weights(action: IntArray, propensity: FloatArray, target: FloatA
     return np.asarray(np.sqrt(target[action] / propensity), dtype=np.float64)
 
 
-def weighted_least_squares(design: FloatArray, response: FloatArray, weight: FloatArray) -> WeightedFit:
+def weighted_least_squares(
+    design: FloatArray,
+    response: FloatArray,
+    weight: FloatArray,
+    names: Sequence[str] = (),
+    *,
+    small_samples: bool = False,
+) -> WeightedFit:
     """Weighted least squares with the sandwich covariance.
 
     Parameters
@@ -75,6 +85,10 @@ def weighted_least_squares(design: FloatArray, response: FloatArray, weight: Flo
         Rewards.
     weight : ndarray, shape (n,)
         Weights W of the squared errors, not negative.
+    names : sequence of str, optional
+        Names of the columns, for errors.
+    small_samples : bool
+        Whether residuals are divided by 1 minus the leverage of their row, as in HC3; NaN where that is 0.
 
     Returns
     -------
@@ -97,9 +111,13 @@ def weighted_least_squares(design: FloatArray, response: FloatArray, weight: Flo
     (array([2.]), array([[0.8889]]), 1.8)
     """
     root = np.sqrt(weight)
-    names = tuple(map(str, range(design.shape[1])))
-    solved = least_squares(root[:, None] * design, root * response, names)
-    influence = (solved.q * solved.residual[:, None]) @ solved.root.T
+    labels = tuple(names) or tuple(map(str, range(design.shape[1])))
+    solved = least_squares(root[:, None] * design, root * response, labels)
+    residual = solved.residual
+    if small_samples:
+        left = 1.0 - np.einsum("tj,tj->t", solved.q, solved.q)
+        residual = residual / np.where(left > _NO_LEVERAGE_LEFT, left, np.nan)
+    influence = (solved.q * residual[:, None]) @ solved.root.T
     return WeightedFit(
         solved.coefficient,
         influence.T @ influence,

@@ -136,6 +136,14 @@ def test_frequencies_of_beta_posteriors(rewards: str) -> None:
     assert (np.abs(deviations) < 4.5 * np.sqrt(variances)).all()
 
 
+def test_no_propensity_exceeds_one() -> None:
+    """A log's own frame is a log again: frequencies of all draws are 1, not the sum of their shares."""
+    for log in Thompson().logs(BernoulliArms([0.2, 0.5, 0.8]), horizon=200, replications=10, rng=0):
+        assert log.arrays.propensities.max() == 1.0
+        again = AdaptiveLog(log.frame, action="action", reward="reward")
+        np.testing.assert_array_equal(again.arrays.propensities, log.arrays.propensities)
+
+
 def test_frequencies_of_three_normal_posteriors() -> None:
     design = Thompson(prior="normal", noise_scale=0.7, draws=50)
     deviations, variances = np.zeros(3), np.zeros(3)
@@ -178,7 +186,8 @@ def test_three_normal_arms_number_for_number() -> None:
             mean = (0.2 / 2.0 + sums / noise**2) / precision
             p = np.zeros(3)
             for _ in range(draws):
-                p[np.argmax(mean + np.sqrt(1.0 / precision) * stream.standard_normal(3))] += 1.0 / draws
+                p[np.argmax(mean + np.sqrt(1.0 / precision) * stream.standard_normal(3))] += 1.0
+            p /= draws
         np.testing.assert_array_equal(log.arrays.propensities[t], p)
         arm = int(np.argmax(np.cumsum(p) > stream.random()))
         reward = locations[arm] + 1.3 * stream.standard_normal()

@@ -190,9 +190,13 @@ def test_constant_propensities_make_weighted_least_squares_the_usual_robust_fit(
 
     data, log = made()
     found = fit("weighted", data, log)
-    usual = OLS(data.y, data.x).fit(cov_type="HC0")
+    usual = OLS(data.y, data.x).fit(cov_type="HC3", use_t=True)
     np.testing.assert_allclose(found.estimate, usual.params, rtol=1e-10)
     np.testing.assert_allclose(found.covariance, usual.cov_params(), rtol=1e-9)
+    np.testing.assert_allclose(np.exp(found.reference.log_pvalues(0.0)), usual.pvalues, rtol=1e-8)
+    plain = weighted_least_squares(data.x, data.y, np.ones(ROUNDS))
+    usual = OLS(data.y, data.x).fit(cov_type="HC0")
+    np.testing.assert_allclose(plain.covariance, usual.cov_params(), rtol=1e-9)
     assert found.details["ess"][0] == pytest.approx(ROUNDS, rel=1e-12)
 
 
@@ -391,7 +395,10 @@ def test_an_arm_that_could_not_be_chosen_is_refused() -> None:
 def test_dependent_restrictions_are_refused() -> None:
     hypothesis = linear_hypothesis("wald_test", "b = 0, 2 * b = 0", ["Intercept", "b", "z"])
     for name, found in every_fit():
-        if found.joint is not None:
+        if name == "weighted":
+            assert found.joint is not None
+            assert found.joint.wald_test(hypothesis, ()).df == 1
+        elif found.joint is not None:
             with pytest.raises(ParameterError, match="depend on each other"):
                 found.joint.wald_test(hypothesis, ())
         assert name in WITHOUT_GUARANTEE
@@ -407,7 +414,10 @@ def test_rewards_that_do_not_vary_have_no_tests() -> None:
             assert np.isnan(found.reference.log_pvalues(0.0)).all(), name
             assert np.isnan(found.reference.interval(math.log(0.05))).all(), name
             assert any("do not vary" in note for note in found.notes), name
-            if found.joint is not None:
+            if name == "weighted":
+                assert found.joint is not None
+                assert math.isnan(found.joint.wald_test(hypothesis, ()).statistic)
+            elif found.joint is not None:
                 with pytest.raises(InvalidForLog, match="do not vary"):
                     found.joint.wald_test(hypothesis, ())
 
@@ -429,7 +439,7 @@ def test_joint_tests_print_the_law_of_their_p_values() -> None:
     hypothesis = linear_hypothesis("wald_test", "b = 0, z = 0", ["Intercept", "b", "z"])
     laws = {"batched": "multivariate Student", "ellipsoid": "self-normalised", "anytime": "anytime-valid F"}
     for name, found in every_fit():
-        if found.joint is not None:
+        if found.joint is not None and name != "weighted":
             text = str(found.joint.wald_test(hypothesis, ("A note.",)))
             assert text.startswith("Joint test of 2 restrictions: statistic "), text
             assert laws[name] in text.splitlines()[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.hypotheses import linear_hypothesis
+from adaptinf.inference.hypotheses import linear_hypothesis, wald_statistic
 
 TERMS = ["z", "y", "x=-1"]
 
@@ -34,7 +34,22 @@ def test_signs_and_exponents(restriction: Any, matrix: list[list[float]], values
     np.testing.assert_array_equal(read.values, values)
 
 
-@pytest.mark.parametrize("restriction", ["z == 3", "z = ", "= 2", "z = = 2", "w = -1", "z < 2"])
-def test_what_is_no_equation(restriction: str) -> None:
-    with pytest.raises(ParameterError, match=r"wald_test: cannot read the restriction.*the terms are 'z'"):
+@pytest.mark.parametrize("restriction", ["z = ", "= 2", "w = -1", "z < 2", "", "z / 0 = 1", "z == 3"])
+def test_what_is_no_equation(restriction: Any) -> None:
+    with pytest.raises(ParameterError, match=r"wald_test: .*the terms are 'z'"):
         linear_hypothesis("wald_test", restriction, TERMS)
+
+
+@pytest.mark.parametrize("restriction", ["z = y = 0", ["y = 0", "z = y = 1"]])
+def test_chained_equations_are_two(restriction: Any) -> None:
+    with pytest.raises(ParameterError, match="one equals sign: write 'a = 0, b = 0' for 'z ="):
+        linear_hypothesis("wald_test", restriction, TERMS)
+
+
+def test_contradictions_are_no_hypothesis() -> None:
+    estimate, covariance = np.array([0.1, 0.2, 0.3]), np.eye(3)
+    wrong = linear_hypothesis("wald_test", "z = 0, 2 * z = 1", TERMS)
+    with pytest.raises(ParameterError, match=r"contradict each other: z = 0, 2 \* z = 1"):
+        wald_statistic(estimate, covariance, wrong)
+    twice = linear_hypothesis("wald_test", "z = 0.5, 2 * z = 1", TERMS)
+    assert wald_statistic(estimate, covariance, twice)[:2] == (pytest.approx(0.16), 1)

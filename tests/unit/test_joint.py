@@ -300,7 +300,8 @@ class TestHypotheses:
         twice = model.wald_test(["a = b", "2 * a = 2 * b", "b = c"])
         assert twice.df == 2
         assert twice.statistic == pytest.approx(model.wald_test("a = b, b = c").statistic, rel=1e-9)
-        assert model.wald_test(["a = 0", "a = 1"]).pvalue == 0.0
+        with pytest.raises(ParameterError, match="contradict each other: a = 0, a = 1"):
+            model.wald_test(["a = 0", "a = 1"])
 
     def test_far_out(self) -> None:
         for df, statistic in ((1, 1400.0), (3, 2000.0), (4, 9000.0)):

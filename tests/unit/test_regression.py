@@ -251,6 +251,22 @@ def test_the_default_with_propensities(lowest: float, status: str, expected: str
     assert default_adjustment(other.data, log)[0] == ("weighted" if status == "exact" else expected)
 
 
+def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
+    frame = make_log().frame
+    frame["person"] = np.arange(len(frame)) // 3
+    names = {"action": "action", "reward": "reward", "unit": "person", "context": ["x1", "x2"]}
+    model = AdaptiveOLS(AdaptiveLog(frame, **names), covariates=["x1"])
+    with pytest.raises(InvalidForLog, match=r"units have several rounds.*which takes them to be independent"):
+        model.fit()
+    fixed = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
+    assert (fixed.adjustment, fixed.covariance_type) == ("none", "cluster")
+    assert "Covariance chosen by unit" in " ".join(fixed.notes)
+    assert "rounds of one unit are taken" not in str(fixed)
+    frame["person"] = np.arange(len(frame))
+    alone = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
+    assert alone.covariance_type == "classical"
+
+
 def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
     model = AdaptiveOLS.from_formula("reward ~ C(action) + I(40 * x2)", make_log())
     for asked in (None, "w-decorrelation"):
