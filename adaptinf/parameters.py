@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from numbers import Integral, Real
 from typing import Any
@@ -14,6 +15,7 @@ from adaptinf.typing import FloatArray
 __all__ = [
     "LARGEST",
     "SMALLEST",
+    "arity_problem",
     "choice_problem",
     "count_problem",
     "flag_problem",
@@ -66,6 +68,17 @@ def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> list[str]
     if isinstance(value, str) and value in choices:
         return []
     return [f"{name} must be one of {', '.join(choices)}, got {value!r:.60}"]
+
+
+def arity_problem(name: str, function: Any, arguments: tuple[str, ...]) -> list[str]:
+    """Say what is wrong with a function that cannot be called with these arguments by position."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        return [f"{name} is called with {len(arguments)} arguments, ({', '.join(arguments)}): {error}"]
+    except ValueError:  # a built-in function without a signature
+        return []
+    return []
 
 
 def flag_problem(name: str, value: Any) -> list[str]:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from adaptinf.audit.bias_linear import linear_world, simulated_predictions
 from adaptinf.audit.fitted import LAWS, FittedWorld, fitted_world
+from adaptinf.audit.randomization_checks import contradictions
 from adaptinf.audit.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse import ConSE
@@ -122,7 +123,8 @@ def simulate_bias(
     log : AdaptiveLog
         The data.
     design : Design, optional
-        What gathered them; by default what the log says.
+        What gathered them; by default what the log says. A note of the result says where the log's record or
+        its propensities are not this design's.
     replications : int
         Runs, at least 2.
     rng : int, SeedSequence, Generator or None
@@ -191,6 +193,7 @@ def simulate_bias(
     base = 0 if control is None else log.arms.index(control)
     if inner.vectors == "needed":
         return _linear_bias(log, given, int(replications), rng, n_jobs, base, means)
+    told = _given_notes(log, given)
     world = fitted_world(log, isinstance(inner, (ConSE, DPConSE)), means)
     sims = given.replicate(world.env, log.n_rounds, replications, rng, n_jobs)
     simulated = sims.means if sims.contextual else sims.means[:, None]
@@ -210,7 +213,7 @@ def simulate_bias(
         guarantee=promised if applies else None,
         horizon=log.n_rounds,
         replications=int(replications),
-        notes=(*world.notes, *_notes(frame, promised, applies)),
+        notes=(*told, *world.notes, *_notes(frame, promised, applies)),
     )
 
 
@@ -294,7 +297,7 @@ def _linear_bias(
         guarantee=None,
         horizon=log.n_rounds,
         replications=replications,
-        notes=(*world.notes, *notes),
+        notes=(*_given_notes(log, design), *world.notes, *notes),
     )
 
 
@@ -380,6 +383,15 @@ def _bounds(
     if promised is None or promised.reward_level() is None:
         return np.full(truth.size, np.nan), trivial
     return size * bias_bound(promised, horizon, scaled), trivial
+
+
+def _given_notes(log: AdaptiveLog, design: Design) -> list[str]:
+    """What speaks against the design's having gathered the log: its record, or else its propensities."""
+    found = contradictions(log, design)
+    if not found:
+        return []
+    told = "; ".join(found)
+    return [f"{told[0].upper()}{told[1:]}. Simulated under {design!r:.80}, as given."]
 
 
 def _notes(frame: pd.DataFrame, promised: PrivacyGuarantee | None, applies: bool) -> list[str]:

@@ -84,7 +84,8 @@ def randomization_test(
         default with more arms. ``"f"``: one-way analysis of variance. ``"difference"``: of two means.
         ``"pulls"``: pulls of the treated arm minus pulls of the other. Or a function ``statistic(action,
         reward, context)`` of arrays of shape (rounds,), codes into ``log.arms`` the first, and a dict of
-        context columns, which returns a number whose large values speak against the hypothesis.
+        context columns, which returns a number whose large values speak against the hypothesis. The arrays
+        are copies.
     resample : {"assignment", "order"}, optional
         ``"assignment"``: rows stay where they are, and the design draws its coins and its noise afresh.
         ``"order"``: rows of contexts and rewards are permuted first. By default ``"order"`` for designs
@@ -100,7 +101,7 @@ def randomization_test(
         Direction of a contrast; two-sided takes its absolute value.
     stop_after : int, optional
         Besag and Clifford's rule: stop as soon as this many re-runs lie beyond the log; the p-value is then
-        their number over the number of re-runs made.
+        their number over the number of re-runs made. At most `replications`.
     vectorised : bool
         Whether a function of your own takes arrays of shape (runs, rounds) and returns one number a run.
     context : str or sequence of str, optional
@@ -120,8 +121,9 @@ def randomization_test(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit: a log that another design gathered; a design without coins that
-        is to be re-run by assignment, where p would be 1; a statistic that is NaN.
+        Listing everything that does not fit: a log that another design gathered, by its record, its actions
+        or its propensities; a design without coins that is to be re-run by assignment, where p would be 1; a
+        statistic that is NaN.
 
     Warns
     -----
@@ -153,7 +155,10 @@ def randomization_test(
     """
     problems = replication_problems(replications, n_jobs)
     if stop_after is not None:
-        problems += count_problem("stop_after", stop_after)
+        wrong = count_problem("stop_after", stop_after)
+        if not wrong and not problems and stop_after > replications:
+            wrong = [f"stop_after must be at most replications ({replications:,}), got {stop_after:,}"]
+        problems += wrong
     plan = make_plan(
         log,
         design,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.audit.path_propensities import contradiction, fixed_propensities
 from adaptinf.audit.randomization_rows import logged_rows
 from adaptinf.audit.randomization_runs import Plan, Runner, plan_root
 from adaptinf.audit.randomization_statistics import (
@@ -19,11 +20,11 @@ from adaptinf.audit.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import choice_problem, seed_problem
+from adaptinf.parameters import arity_problem, choice_problem, seed_problem
 from adaptinf.simulation.replicate import BLOCK, block_stream
 from adaptinf.typing import RandomSource
 
-__all__ = ["make_plan"]
+__all__ = ["contradictions", "make_plan", "record_problems"]
 
 _BY_ORDER = {
     "UCB",
@@ -39,6 +40,7 @@ _BY_ORDER = {
     "DPOD",
 }
 """Designs without coins of their own, or with none but the noise that makes them private."""
+_LEAVE_OUT = "leave design= out to re-run the one that the log names"
 _FEW, _TRIAL_STREAM = 8, 3
 
 
@@ -66,7 +68,7 @@ def make_plan(
         found.append("the log has one arm: there is nothing to compare")
     given = design_of(log if design is None else design, found)
     if given is not None:
-        found += _record_problems(log, given)
+        found += [f"{text}: {_LEAVE_OUT}" for text in record_problems(log, given)]
     if resample is not None:
         found += choice_problem("resample", resample, ("assignment", "order"))
     chosen = _statistic(log, statistic, treatment, control, alternative, vectorised, found)
@@ -80,19 +82,21 @@ def make_plan(
     by_order = type(given).__name__ in _BY_ORDER if resample is None else resample == "order"
     plan = Plan(given, log, rows, by_order, chosen, plan_root(rng))
     found += _coin_problems(plan)
+    if not found:
+        found += contradiction(log, fixed_propensities(given, log, rows), f"{given!r:.80}")
     if found:
         raise ParameterError(subject, found)
     return plan
 
 
-def _record_problems(log: AdaptiveLog, design: Design) -> list[str]:
-    """Whether the log says that another design gathered it."""
+def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
+    """What the log says where another design gathered it, or one with other parameters."""
     told = log.design
     if told is None or not told.parameters:
         return []
     own = design.record()
     if own.name != told.name:
-        return [f"the log was gathered by {told.name}, not by {own.name}: re-run the design that gathered it"]
+        return [f"the log was gathered by {told.name}, not by {own.name}"]
     other = [
         f"{name}={told.parameters.get(name)!r:.40} in the log, {value!r:.40} here"
         for name, value in own.parameters.items()
@@ -100,10 +104,32 @@ def _record_problems(log: AdaptiveLog, design: Design) -> list[str]:
     ]
     if not other:
         return []
-    return [
-        f"the log was gathered by {own.name} with other parameters ({'; '.join(other)}): leave design= out "
-        "to re-run the one that the log names"
-    ]
+    return [f"the log was gathered by {own.name} with other parameters ({'; '.join(other)})"]
+
+
+def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
+    """What says that another design gathered the log: its record, or the propensities on its path.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        With or without record and propensities.
+    design : Design
+        The design.
+
+    Returns
+    -------
+    list of str
+        Empty where nothing does, or nothing can be compared.
+    """
+    found = record_problems(log, design)
+    if found or log.arrays.propensity is None or log.propensity_status != "exact":
+        return found
+    problems: list[str] = []
+    rows = logged_rows(log, design, None, None, problems)
+    if rows is None or design._environment_problems(rows, log.n_rounds):
+        return []
+    return contradiction(log, fixed_propensities(design, log, rows), f"{design!r:.80}")
 
 
 def _plain(value: Any) -> Any:
@@ -137,6 +163,7 @@ def _statistic(
                 "treatment, control and alternative must be left out with a statistic of your own: its large "
                 "values speak against the hypothesis"
             )
+        problems += arity_problem("statistic", statistic, ("action", "reward", "context"))
         return PathStatistic(statistic, vectorised) if len(problems) == known else None
     if statistic is not None:
         problems += choice_problem("statistic, where it is not a function,", statistic, STATISTICS)

@@ -20,7 +20,7 @@ from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import RandomSource
 
-__all__ = ["possible_effects", "randomization_interval"]
+__all__ = ["fewest_replications", "possible_effects", "randomization_interval"]
 
 _STATISTICS = ("studentised", "difference")
 _PATIENCE = 2
@@ -84,7 +84,7 @@ def randomization_interval(
     resample, rng, context, features
         As in `randomization_test`.
     replications : int
-        Re-runs for every effect that is tested.
+        Re-runs for every effect that is tested, at least 1 / alpha - 1.
     alpha : float
         One minus the level, in (0, 0.5).
     treatment, control : label, optional
@@ -100,7 +100,8 @@ def randomization_interval(
     Raises
     ------
     ParameterError
-        Listing everything that does not fit; with more than two arms among it.
+        Listing everything that does not fit: more than two arms, fewer re-runs than a p-value of alpha takes,
+        a log that another design gathered, by its record, its actions or its propensities.
     InvalidForLog
         Where no constant effect but 0 is possible, as with 0/1 rewards of which both occur.
 
@@ -136,11 +137,17 @@ def randomization_interval(
     wrong_alpha = number_problem("alpha", alpha, 0.0, 0.5, open_low=True)
     if not wrong_alpha and alpha >= 0.5:
         wrong_alpha = [f"alpha must be below 0.5, got {alpha!r}"]
+    if not problems and not wrong_alpha and replications < fewest_replications(alpha):
+        problems.append(
+            f"replications must be at least {fewest_replications(alpha):,} at alpha = {alpha:g}, got "
+            f"{replications:,}: no p-value is below 1 / (replications + 1), and no effect could be rejected"
+        )
     problems += wrong_alpha + choice_problem("statistic", statistic, _STATISTICS)
     if getattr(log, "n_arms", 2) > 2:
         problems.append(
             f"needs two arms, the log has {log.n_arms}: one effect does not tell the others' rewards"
         )
+        treatment, control = log.arms[1], log.arms[0]  # so that nothing asks for two arms to be named
     plan = make_plan(
         log,
         design,
@@ -192,6 +199,20 @@ def randomization_interval(
         assumptions=(null, *lines[1:]),
         notes=tuple(notes),
     )
+
+
+def fewest_replications(alpha: float) -> int:
+    """Fewest re-runs B with which an effect can be rejected: 1 / (B + 1) is at most alpha.
+
+    Two-sided tests rank the absolute value of the statistic, so that they need no more than one-sided ones.
+
+    Examples
+    --------
+    >>> fewest_replications(0.05), fewest_replications(0.01), fewest_replications(0.3)
+    (19, 99, 3)
+    """
+    least = max(1, math.ceil(1.0 / alpha) - 2)
+    return least if 1.0 / (least + 1) <= alpha else least + 1
 
 
 def possible_effects(plan: Plan) -> tuple[float, float]:

@@ -180,12 +180,14 @@ class PathStatistic:
 
     def __call__(self, action: IntArray, reward: FloatArray, context: dict[str, Any]) -> FloatArray:
         """Values of the runs; arrays have shape (runs, rounds)."""
+        # Copies: a function that writes into its arrays must not change the log, or the next run.
         if self.vectorised:
-            values = self.function(action, reward, context)
+            own = {name: column.copy() for name, column in context.items()}
+            values = self.function(action.copy(), reward.copy(), own)
         else:
             values = [
-                self.function(action[run], reward[run], {name: c[run] for name, c in context.items()})
-                for run in range(action.shape[0])
+                self.function(a.copy(), r.copy(), {name: c[run].copy() for name, c in context.items()})
+                for run, (a, r) in enumerate(zip(action, reward, strict=True))
             ]
         try:
             found = np.asarray(values, dtype=np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.audit.path_propensities import PathFollower
 from adaptinf.audit.randomization import compare, replication_problems
 from adaptinf.audit.randomization_checks import make_plan
 from adaptinf.audit.randomization_results import WeightedRandomizationTest, assumptions
@@ -19,15 +20,13 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array
 from adaptinf.simulation.replicate import BLOCK, block_stream
-from adaptinf.simulation.run import Results, empty_record
-from adaptinf.typing import FloatArray, IntArray, RandomSource
+from adaptinf.typing import FloatArray, RandomSource
 
 __all__ = ["importance_p_value", "weighted_randomization_test"]
 
 _METHOD = "weighted_randomization_test"
-_PATHS, _PILOT, _CHECK = 4, 5, 6
+_PATHS, _PILOT = 4, 5
 _UNIFORM_SHARE = 0.1
-_AGREE = 1e-6
 _COLLAPSED = 0.05
 
 
@@ -124,7 +123,7 @@ def weighted_randomization_test(
     )
     walker = _Walker(plan)
     chances, name = _reference(plan, walker, reference)
-    own = _logged_weight(plan, walker, chances)
+    own = _logged_weight(plan, chances)
     values, weights = walker.draw(chances, int(replications))
     observed = plan.observed()
     own_evidence = float(plan.evidence(np.array([observed]))[0])
@@ -182,42 +181,29 @@ def importance_p_value(
     return float((above + breaker * equal) / whole), float(min(1.0, (above + equal) / whole))
 
 
-class _Walker:
-    """A design led along given paths, with its propensities on them."""
+class _Walker(PathFollower):
+    """A design led along paths of a reference."""
 
     def __init__(self, plan: Plan) -> None:
+        super().__init__(plan.design, plan.log, plan.rows)
         self.plan = plan
-        log, rows = plan.log, plan.rows
-        self.program = plan.design.program(rows, log.n_rounds, recording=True)
         self._refuse()
-        self.world = self.program.world(rows, log.n_rounds)
-        self.state = np.zeros(self.program.state_shape)
-        self.record = empty_record(log.n_rounds, log.n_arms, True, rows.dimension)
 
     def _refuse(self) -> None:
         name = type(self.plan.design).__name__
         others = ["randomization_test", "randomization_test on a log of Mixture(...)"]
         if self.plan.log.propensity_status != "exact":
             raise InvalidForLog(_METHOD, "the log has no exact propensities to weigh it by", others[:1])
-        if self.program.share.shape[0]:
+        if self.mixes:
             reason = f"a path does not tell which rounds of the {name} were overridden"
             raise InvalidForLog(_METHOD, reason, others[:1])
-        if not self.program.tables.propensity.shape[0]:
+        if not self.has_propensities:
             raise InvalidForLog(_METHOD, f"{name} has no propensities on a given path", others)
 
     def stream(self, number: int, first: int = 0) -> np.random.Generator:
         """One of the streams that belong to the weighted form."""
         root = self.plan.root
         return block_stream(np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, number)), first)
-
-    def walk(self, path: IntArray, stream: np.random.Generator) -> FloatArray:
-        """Counts and sums by arm on a path; an empty path lets the design choose."""
-        rows = self.plan.rows
-        tallies = np.zeros((1, self.program.n_statuses, rows.n_features, rows.n_arms, 3))
-        results = Results(tallies, np.zeros((1, self.program.n_outcomes)), np.zeros(1), self.record)
-        world = self.world._replace(forced=path)
-        self.program.entry(self.program.tables, world, stream, self.state, results)
-        return np.asarray(tallies.sum(axis=(0, 1, 2)), dtype=np.float64)
 
     def draw(self, chances: FloatArray, replications: int) -> tuple[FloatArray, FloatArray]:
         """Statistics and log weights of paths of the reference."""
@@ -261,23 +247,10 @@ def _reference(plan: Plan, walker: _Walker, reference: Any) -> tuple[FloatArray,
     return np.broadcast_to(array, shape).copy(), "given"
 
 
-def _logged_weight(plan: Plan, walker: _Walker, chances: FloatArray) -> float:
-    """Log weight of the log, after a check of its propensities where the path fixes them."""
+def _logged_weight(plan: Plan, chances: FloatArray) -> float:
+    """Log weight of the log, by its own propensities, which `make_plan` has checked."""
     arrays = plan.log.arrays
     logged = np.asarray(arrays.propensity, dtype=np.float64)
-    walker.walk(arrays.action, walker.stream(_CHECK))
-    first = walker.record.propensity.copy()
-    walker.walk(arrays.action, walker.stream(_CHECK, BLOCK))
-    gap = np.abs(first - logged)
-    if np.array_equal(first, walker.record.propensity) and gap.max() > _AGREE:
-        row = int(np.argmax(gap > _AGREE))
-        raise ParameterError(
-            _METHOD,
-            [
-                f"logged propensities are not those of {plan.design!r:.80}: {logged[row]:.6g} against "
-                f"{first[row]:.6g} in row {row} (rows are counted from 0)"
-            ],
-        )
     costs = np.log(chances[np.arange(plan.log.n_rounds), arrays.action])
     return float((np.log(logged) - costs).sum())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.audit.randomization import compare, randomization_test
+from adaptinf.audit.randomization_inversion import fewest_replications, randomization_interval
 from adaptinf.audit.randomization_runs import Draws
 from adaptinf.designs.play_the_winner import PlayTheWinner
 from adaptinf.errors import AdaptinfWarning, ParameterError
@@ -333,6 +335,94 @@ def test_rewards_that_the_design_refuses() -> None:
     log = AdaptiveLog(frame, action="arm", reward="y")
     with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\]"):
         randomization_test(log, designs.PrivateUCB(epsilon=1.0))
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_a_statistic_that_writes_into_its_arrays_changes_nothing(vectorised: bool) -> None:
+    log = designs.Thompson(draws=10).run(CONTEXTS, 60, rng=0)
+    before = [log.arrays.action.copy(), log.arrays.reward.copy(), log.arrays.context["feature"].copy()]
+
+    def gap(action: Any, reward: Any, context: Any) -> Any:
+        return ((action == 1) * reward).mean(axis=-1) - context["feature"].mean(axis=-1)
+
+    def overwriting(action: Any, reward: Any, context: Any) -> Any:
+        found = gap(action, reward, context)
+        action[...], reward[...], context["feature"][...] = 0, -9.0, 1
+        return found
+
+    plain, written = (
+        randomization_test(log, statistic=function, replications=19, vectorised=vectorised)
+        for function in (gap, overwriting)
+    )
+    np.testing.assert_array_equal(plain.draws, written.draws)
+    assert (plain.statistic, plain.p_value) == (written.statistic, written.p_value)
+    after = [log.arrays.action, log.arrays.reward, log.arrays.context["feature"]]
+    for first, second in zip(before, after, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+class TestLoggedPropensities:
+    LOG = designs.EpsilonGreedy(exploration=0.1).run(TWO, 60, rng=2)
+    UNNAMED = AdaptiveLog.from_arrays(LOG.arrays, arms=LOG.arms)
+
+    @pytest.mark.parametrize("test", [randomization_test, randomization_interval])
+    def test_those_of_another_design_are_refused(self, test: Any) -> None:
+        with pytest.raises(ParameterError) as caught:
+            test(self.UNNAMED, designs.EpsilonGreedy(exploration=0.9), replications=19)
+        assert self.LOG.arrays.propensity is not None
+        first = self.LOG.arrays.propensity[0]
+        implied = {0.95: 0.55, 0.05: 0.45}[round(float(first), 9)]
+        told = f"{first:.6g} in the log, {implied:.6g} by the design in row 0 (rows are counted from 0)"
+        assert caught.value.subject == test.__name__
+        assert told in str(caught.value)
+
+    def test_the_first_row_that_differs_is_named(self) -> None:
+        own = self.LOG.arrays
+        assert own.propensity is not None
+        late = np.where(np.arange(60) < 17, own.propensity, 0.5)
+        arrays = dataclasses.replace(own, propensity=late, propensities=None)
+        other = AdaptiveLog.from_arrays(arrays, arms=self.LOG.arms)
+        with pytest.raises(ParameterError, match=r"0\.5 in the log, 0\.[0-9]+ by the design in row 17"):
+            randomization_test(other, designs.EpsilonGreedy(exploration=0.1), replications=19)
+
+    def test_what_cannot_be_checked_is_let_through(self) -> None:
+        assert randomization_test(self.UNNAMED, designs.EpsilonGreedy(exploration=0.1), replications=19)
+        for design in (designs.Thompson(draws=10), designs.Mixture(designs.UCB(), 0.3)):
+            assert randomization_test(self.UNNAMED, design, replications=19).replications == 19
+        estimated = AdaptiveLog.from_arrays(
+            self.LOG.arrays, arms=self.LOG.arms, propensity_status="estimated"
+        )
+        assert randomization_test(estimated, designs.EpsilonGreedy(exploration=0.9), replications=19)
+
+
+def test_a_function_that_takes_other_arguments() -> None:
+    log = designs.Uniform().run(TWO, 50, rng=0)
+    with pytest.raises(ParameterError, match=r"called with 3 arguments, \(action, reward, context\)"):
+        randomization_test(log, statistic=lambda a, y: 0.0)
+    assert randomization_test(log, statistic=lambda *parts: 0.0, replications=19).statistic == 0.0
+
+
+def test_more_exceedances_than_re_runs() -> None:
+    log = designs.Uniform().run(TWO, 50, rng=0)
+    with pytest.raises(ParameterError, match=r"stop_after must be at most replications \(19\), got 20"):
+        randomization_test(log, replications=19, stop_after=20)
+
+
+def test_too_few_re_runs_for_an_interval() -> None:
+    log = designs.Uniform().run(TWO, 50, rng=0)
+    with pytest.raises(ParameterError, match=r"replications must be at least 19 at alpha = 0\.05, got 18"):
+        randomization_interval(log, replications=18)
+    for alpha in (0.05, 0.01, 0.3, 0.49, 1 / 3, 0.07, 0.001):
+        least = fewest_replications(alpha)
+        assert 1.0 / (least + 1) <= alpha < 1.0 / least
+
+
+def test_three_arms_have_one_refusal() -> None:
+    log = designs.Uniform().run(BernoulliArms([0.3, 0.5, 0.7]), 60, rng=0)
+    with pytest.raises(ParameterError) as caught:
+        randomization_interval(log)
+    assert len(caught.value.problems) == 1
+    assert caught.value.problems[0].startswith("needs two arms, the log has 3")
 
 
 def test_what_is_printed() -> None:

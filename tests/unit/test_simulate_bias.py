@@ -57,6 +57,39 @@ def test_the_log_names_the_design() -> None:
     assert simulate_bias(LOG, None, 100, rng=2).frame.equals(simulate_bias(LOG, GREEDY, 100, rng=2).frame)
 
 
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        (
+            designs.Uniform(),
+            "The log was gathered by EpsilonGreedy, not by Uniform. Simulated under Uniform()",
+        ),
+        (
+            designs.EpsilonGreedy(exploration=0.9),
+            "exploration=0.2 in the log, 0.9 here). Simulated under Eps",
+        ),
+    ],
+)
+def test_a_design_that_the_log_does_not_name_is_noted(design: designs.Design, said: str) -> None:
+    notes = simulate_bias(LOG, design, 20, rng=1).notes
+    assert said in notes[0]
+    assert notes[0].endswith("as given.")
+    assert notes[0] in " ".join(str(simulate_bias(LOG, design, 20, rng=1)).split())
+    assert not any("as given" in note for note in simulate_bias(LOG, GREEDY, 20, rng=1).notes)
+
+
+def test_propensities_that_are_not_the_designs_are_noted() -> None:
+    unnamed = AdaptiveLog.from_arrays(LOG.arrays, arms=LOG.arms)
+    other = simulate_bias(unnamed, designs.EpsilonGreedy(exploration=0.9), 20, rng=1)
+    assert other.notes[0].startswith("The logged propensities are not those of EpsilonGreedy(exploration=0.9")
+    assert "Simulated under" in other.notes[0]
+    assert not any("as given" in note for note in simulate_bias(unnamed, GREEDY, 20, rng=1).notes)
+    linear = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+    log = designs.LinUCB(noise_scale=0.5).run(linear, 60, rng=0)
+    wider = simulate_bias(log, designs.LinUCB(noise_scale=2.0), 5, rng=1)
+    assert "noise_scale=0.5 in the log, 2.0 here" in wider.notes[0]
+
+
 def test_bound_of_a_private_design() -> None:
     design = designs.PrivateUCB(epsilon=0.3)
     log = design.run(BernoulliArms([0.4, 0.6, 0.5]), 300, rng=3)
@@ -283,7 +316,7 @@ def test_linear_refusals() -> None:
 def test_a_certain_arm_and_a_moved_mean_are_noted() -> None:
     found = simulate_bias(made([0, 1, 1, 0], [1.0, 0.0, 1.0, 1.0]), GREEDY, 10, rng=0)
     assert any(note.startswith("Arm 'a': its reward is certain") for note in found.notes)
-    record = DesignRecord("EpsilonGreedy", {"exploration": 0.2})
+    record = designs.EpsilonGreedy(exploration=0.2).record()
     arrays = LogArrays(
         action=np.array([0, 1, 1]),
         reward=np.array([1.0, 0.0, 1.0]),
