@@ -13,11 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.exact_allocation import Allocation, Rule, allocation, work_space
+from adaptinf.audit.exact_allocation import (
+    PROBABILITY_ARGUMENTS,
+    Allocation,
+    Rule,
+    allocation,
+    work_space,
+)
 from adaptinf.audit.exact_batches import advance_batch
 from adaptinf.audit.exact_kernel import CUSTOM, advance_round
 from adaptinf.audit.exact_law import ExactLaw
-from adaptinf.audit.exact_results import LONGEST, ExactTest, rule_of
+from adaptinf.audit.exact_results import LONGEST, ExactTest, exact_result, option_problems, rule_of
+from adaptinf.audit.exact_statistics import values_of
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import count_problem
@@ -35,7 +42,7 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     ----------
     design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of one of these, PlayTheWinner, or callable
         The rule. A function ``probability(n1, s1, n0, s0, t)`` gives the probability of arm 1 in round t
-        (from 1) after these counts, for int arrays of one shape.
+        (from 1) after these counts, for int arrays of one shape: with ``np.where`` instead of ``if``.
     horizon : int
         Rounds T, fixed in advance; at most 1,000.
 
@@ -47,7 +54,8 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     Raises
     ------
     ParameterError
-        If what the design does is not a function of the counts, or the horizon is out of reach.
+        If what the design does is not a function of the counts, a function cannot be called with arrays of
+        them or gives no probabilities, or the horizon is out of reach.
 
     Notes
     -----
@@ -90,7 +98,14 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     return ExactLaw(plan.name, design, int(horizon), weights)
 
 
-def exact_test(log: AdaptiveLog, design: Rule | None = None, **options: Any) -> ExactTest:
+def exact_test(
+    log: AdaptiveLog,
+    design: Rule | None = None,
+    *,
+    statistic: Any = "wald",
+    alternative: str = "two-sided",
+    mid_p: bool = False,
+) -> ExactTest:
     """Exact test of equal arms from the log of a two-arm trial with rewards 0 and 1.
 
     Parameters
@@ -99,8 +114,12 @@ def exact_test(log: AdaptiveLog, design: Rule | None = None, **options: Any) -> 
         Two arms, rewards 0 and 1, no contexts.
     design : Design or callable, optional
         See `exact`; by default the design that the log names, with its parameters.
-    **options
-        statistic, alternative and mid_p, as in `ExactLaw.conditional_pvalue`.
+    statistic : {"wald", "score", "difference"} or callable
+        What orders the outcomes; see `ExactLaw.conditional_pvalue`.
+    alternative : {"two-sided", "central", "greater", "less"}
+        Which outcomes count.
+    mid_p : bool
+        Count ties by half; the size may then exceed alpha.
 
     Returns
     -------
@@ -111,7 +130,7 @@ def exact_test(log: AdaptiveLog, design: Rule | None = None, **options: Any) -> 
     InvalidForLog
         With the reason, and what is possible instead.
     ParameterError
-        If an option is out of range.
+        If what is given is no log, or an option is out of range.
 
     Notes
     -----
@@ -125,8 +144,11 @@ def exact_test(log: AdaptiveLog, design: Rule | None = None, **options: Any) -> 
     >>> round(exact_test(log).pvalue, 4)
     0.0005
     """
-    rule = rule_of(log, design)
-    return exact(rule, log.n_rounds).test(log, **options)
+    problems = option_problems(log, statistic, alternative, mid_p)
+    if problems:
+        raise ParameterError("exact_test", problems)
+    law = exact(rule_of(log, design), log.n_rounds)
+    return exact_result(law, log, statistic, alternative, mid_p, subject="exact_test")
 
 
 def _final_weights(plan: Allocation, horizon: int) -> FloatArray:
@@ -176,8 +198,8 @@ def _layer(plan: Allocation, step: int) -> FloatArray:
         n0 = step - n1
         size = (n1 + 1) * (n0 + 1)
         s1, s0 = np.divmod(np.arange(size), n0 + 1)
-        values = plan.function(np.full(size, n1), s1, np.full(size, n0), s0, step + 1)
-        array = np.asarray(values, dtype=np.float64)
+        counts = np.full(size, n1), s1, np.full(size, n0), s0
+        array = values_of("exact", plan.function, PROBABILITY_ARGUMENTS, *counts, step + 1)
         if array.shape not in ((), (size,)) or not np.all((array >= 0.0) & (array <= 1.0)):
             problem = f"{plan.name} must give probabilities in [0, 1], one for each of {size} states"
             raise ParameterError("exact", [f"{problem}; at t = {step + 1} and n1 = {n1} it did not"])

@@ -14,6 +14,7 @@ from scipy import special
 
 from adaptinf.audit import exact_kernel as codes
 from adaptinf.audit.exact_kernel import RuleTables, Work
+from adaptinf.audit.exact_statistics import values_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.play_the_winner import PlayTheWinner
@@ -21,10 +22,12 @@ from adaptinf.designs.thompson import Thompson
 from adaptinf.designs.ucb import UCB
 from adaptinf.designs.uniform import EpsilonGreedy, Uniform
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import arity_problem
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
     "FOLLOWED",
+    "PROBABILITY_ARGUMENTS",
     "Allocation",
     "Probability",
     "Rule",
@@ -40,6 +43,7 @@ _SMALLEST_PRIOR = 0.05  # below, the quadrature of the corner would miss mass be
 Probability: TypeAlias = Callable[[Any, Any, Any, Any, int], Any]
 """``probability(n1, s1, n0, s0, t)``: of arm 1 in round t, for int arrays of one shape."""
 Rule: TypeAlias = Design | Probability
+PROBABILITY_ARGUMENTS = ("n1", "s1", "n0", "s0", "t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +115,15 @@ def allocation(rule: Any, horizon: int) -> Allocation:
         name = type(rule).__name__
         reason = f"what {name} does is not a function of the counts of two arms alone"
         raise ParameterError("exact", [f"{reason}: give {FOLLOWED}; randomization_test re-runs any design"])
+    if isinstance(rule, type):
+        name = rule.__name__
+        problem = f"design must be an instance, got the class {name}: give an instance: {name}()"
+        raise ParameterError("exact", [problem])
     if callable(rule):
         name = getattr(rule, "__name__", type(rule).__name__)
+        problems = arity_problem(str(name), rule, PROBABILITY_ARGUMENTS)
+        if problems:
+            raise ParameterError("exact", problems)
         return Allocation(str(name), _tables(horizon, codes.CUSTOM), every, rule)
     raise ParameterError("exact", [f"design must be {FOLLOWED}, got {rule!r:.60}"])
 
@@ -236,7 +247,8 @@ def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -
             found[step:after] = work.up[s1 * (n0 + 1) + s0]
         else:
             a, b, c, d = (np.array([count]) for count in (n1, s1, n0, s0))
-            found[step:after] = np.ravel(plan.function(a, b, c, d, step + 1))[0]
+            values = values_of("exact", plan.function, PROBABILITY_ARGUMENTS, a, b, c, d, step + 1)
+            found[step:after] = np.ravel(values)[0]
     return found
 
 

@@ -32,13 +32,17 @@ from adaptinf.audit.exact_states import (
 )
 from adaptinf.audit.exact_statistics import (
     ALTERNATIVES,
+    COUNTS,
     TIE,
     evidence,
     read_statistic,
+    statistic_problems,
     tail_weights,
+    values_of,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.inference.results import check_alpha
+from adaptinf.parameters import choice_problem, count_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -79,6 +83,9 @@ class ExactLaw:
     horizon: int
     weights: FloatArray
 
+    def __repr__(self) -> str:
+        return f"<ExactLaw: {self.name}, {self.horizon:,} rounds, {self.weights.size:,} states>"
+
     def states(self) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, IntArray]]:
         """Blocks of states: where they stand in `weights`, and the counts n1, s1, n0 and s0 of each."""
         return all_states(self.horizon)
@@ -98,8 +105,8 @@ class ExactLaw:
         ParameterError
             If the counts do not fit, or a theta is not in [0, 1].
         """
-        place = self._place("probability", n1, s1, n0, s0)
-        one, zero = checked_thetas("probability", theta1, theta0)
+        place = self._place("ExactLaw.probability", n1, s1, n0, s0)
+        one, zero = checked_thetas("ExactLaw.probability", theta1, theta0)
         chance = binomial_law(one, n1)[:, s1] * binomial_law(zero, n0)[:, s0]
         return float(self.weights[place] * chance[0])
 
@@ -121,12 +128,13 @@ class ExactLaw:
         Raises
         ------
         ParameterError
-            If a theta is not in [0, 1].
+            If a theta is not in [0, 1], or the function cannot be called with arrays of counts.
         """
         blocks = (
-            (place, np.asarray(function(*counts), dtype=np.float64)) for place, *counts in self.states()
+            (place, values_of("ExactLaw.expectation", function, COUNTS, *counts))
+            for place, *counts in self.states()
         )
-        return np.asarray(self._sum(blocks, "expectation", theta1, theta0)[0])
+        return np.asarray(self._sum(blocks, "ExactLaw.expectation", theta1, theta0)[0])
 
     def expected_pulls(self, theta1: Any, theta0: Any) -> tuple[FloatArray, FloatArray]:
         """Expected pulls of arm 1 and of arm 0.
@@ -135,6 +143,16 @@ class ExactLaw:
         ----------
         theta1, theta0 : float or array_like
             Probabilities of success.
+
+        Returns
+        -------
+        arm1, arm0 : ndarray
+            Of the shape of the thetas.
+
+        Raises
+        ------
+        ParameterError
+            If a theta is not in [0, 1], or the shapes do not fit.
 
         Examples
         --------
@@ -159,8 +177,14 @@ class ExactLaw:
         -------
         ExactBias
             NaN where an arm is never pulled.
+
+        Raises
+        ------
+        ParameterError
+            If a theta is not in [0, 1], or the shapes do not fit.
         """
-        one, zero, both, mean1, mean0, gap = self._sum(bias_moments(self.horizon), "bias", theta1, theta0)
+        moments = bias_moments(self.horizon)
+        one, zero, both, mean1, mean0, gap = self._sum(moments, "ExactLaw.bias", theta1, theta0)
         first, second = np.broadcast_arrays(np.asarray(theta1, float), np.asarray(theta0, float))
         with np.errstate(invalid="ignore", divide="ignore"):
             return ExactBias(
@@ -181,7 +205,7 @@ class ExactLaw:
             (none of which knows of the design), the conditional and the unconditional exact Wald test; or
             ``test(n1, s1, n0, s0)``, a p-value for int arrays of one shape.
         alpha : float
-            Reject where the p-value is at most alpha.
+            Reject where the p-value is at most alpha, in (0, 0.5).
 
         Returns
         -------
@@ -190,19 +214,20 @@ class ExactLaw:
         Raises
         ------
         ParameterError
-            If the test is unknown, or alpha is not in (0, 1).
+            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
         """
-        problems = number_problem("alpha", alpha, 0.0, 1.0, open_low=True)
-        if problems:
-            raise ParameterError("region", problems)
+        return self._region("ExactLaw.region", test, alpha)
+
+    def _region(self, subject: str, test: Any, alpha: Any) -> BoolArray:
+        check_alpha(subject, alpha)
         if test == "conditional":
-            return conditional_pvalues(self.weights, self.horizon) <= alpha
+            return np.asarray(conditional_pvalues(self.weights, self.horizon) <= alpha)
         if test == "unconditional":
             return unconditional_region(self.horizon, alpha, self.by_total)
-        pvalue = pvalue_of(test)
+        pvalue = pvalue_of(subject, test)
         chosen = np.empty(self.weights.size, dtype=np.bool_)
         for place, *counts in self.states():
-            chosen[place] = evidence("region", pvalue, *counts) <= alpha
+            chosen[place] = evidence(subject, pvalue, *counts) <= alpha
         return chosen
 
     def size(self, test: str | Callable[..., Any], theta: Any, alpha: float = 0.05) -> FloatArray:
@@ -221,6 +246,12 @@ class ExactLaw:
         -------
         ndarray of the shape of theta
 
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            [0, 1].
+
         Examples
         --------
         >>> from adaptinf.designs import Thompson
@@ -229,8 +260,9 @@ class ExactLaw:
         >>> law.size("wald", [0.1, 0.5]).round(4), law.size("conditional", [0.1, 0.5]).round(4)
         (array([0.2263, 0.1634]), array([0.0377, 0.0301]))
         """
-        (grid,) = checked_thetas("size", theta)
-        found = binomial_law(grid, self.horizon) @ self.by_total(self.region(test, alpha))
+        (grid,) = checked_thetas("ExactLaw.size", theta)
+        chosen = self._region("ExactLaw.size", test, alpha)
+        found = binomial_law(grid, self.horizon) @ self.by_total(chosen)
         return np.asarray(found.reshape(np.shape(theta)))
 
     def max_size(self, test: str | Callable[..., Any], alpha: float = 0.05) -> tuple[float, float]:
@@ -245,8 +277,13 @@ class ExactLaw:
         -------
         (float, float)
             A theta, and an upper bound of all sizes that is at most 1e-9 above the size there.
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
         """
-        return certified_maximum(self.by_total(self.region(test, alpha)))
+        return certified_maximum(self.by_total(self._region("ExactLaw.max_size", test, alpha)))
 
     def power(
         self, test: str | Callable[..., Any], theta1: Any, theta0: Any, alpha: float = 0.05
@@ -263,10 +300,16 @@ class ExactLaw:
         Returns
         -------
         ndarray of the shape of the thetas
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            [0, 1].
         """
-        chosen = self.region(test, alpha)
+        chosen = self._region("ExactLaw.power", test, alpha)
         blocks = ((place, chosen[place].astype(np.float64)) for place, *_ in self.states())
-        return np.asarray(self._sum(blocks, "power", theta1, theta0)[0])
+        return np.asarray(self._sum(blocks, "ExactLaw.power", theta1, theta0)[0])
 
     def by_total(self, chosen: BoolArray) -> FloatArray:
         """Probability of a set of states given the total number of successes, for equal arms.
@@ -319,7 +362,8 @@ class ExactLaw:
         Raises
         ------
         ParameterError
-            If the counts do not fit, or cannot come about under the design.
+            If the counts do not fit or cannot come about under the design, or the statistic or the
+            alternative is unknown, or a value of the statistic is NaN.
 
         Notes
         -----
@@ -335,15 +379,23 @@ class ExactLaw:
         >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
         0.019892
         """
-        place = self._place("conditional_pvalue", n1, s1, n0, s0)
-        problems = choice_problem("alternative", alternative, ALTERNATIVES)
+        return self._conditional(
+            "ExactLaw.conditional_pvalue", (n1, s1, n0, s0), statistic, alternative, mid_p
+        )
+
+    def _conditional(
+        self, subject: str, seen: tuple[int, int, int, int], statistic: Any, alternative: str, mid_p: bool
+    ) -> float:
+        n1, s1, n0, s0 = seen
+        place = self._place(subject, n1, s1, n0, s0)
+        problems = choice_problem("alternative", alternative, ALTERNATIVES) + statistic_problems(statistic)
         if self.weights[place] == 0.0:
             problems.append(f"{self.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
         if problems:
-            raise ParameterError("conditional_pvalue", problems)
-        ordering = read_statistic("conditional_pvalue", statistic)
+            raise ParameterError(subject, problems)
+        ordering = read_statistic(subject, statistic)
         places, counts, weights = outcomes_given(self.weights, self.horizon, s1 + s0)
-        values = evidence("conditional_pvalue", ordering, *counts)
+        values = evidence(subject, ordering, *counts)
         found = tail_weights(values, weights, alternative, mid_p)
         return float(found[np.searchsorted(places, place)])
 
@@ -361,25 +413,40 @@ class ExactLaw:
         -------
         float
             An upper bound of the maximum over theta, at most 1e-9 above it.
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit, the statistic is unknown, or a value of it is NaN.
         """
-        self._place("unconditional_pvalue", n1, s1, n0, s0)
-        ordering = read_statistic("unconditional_pvalue", statistic)
-        seen = np.abs(evidence("statistic", ordering, *(np.array([x]) for x in (n1, s1, n0, s0))))[0]
+        return self._unconditional("ExactLaw.unconditional_pvalue", (n1, s1, n0, s0), statistic)
+
+    def _unconditional(self, subject: str, outcome: tuple[int, int, int, int], statistic: Any) -> float:
+        self._place(subject, *outcome)
+        ordering = read_statistic(subject, statistic)
+        seen = np.abs(evidence(subject, ordering, *(np.array([x]) for x in outcome)))[0]
         least = seen - TIE * max(seen, TIE) if math.isfinite(seen) else seen
         chosen = np.empty(self.weights.size, dtype=np.bool_)
         for place, *counts in self.states():
-            chosen[place] = np.abs(evidence("statistic", ordering, *counts)) >= least
+            chosen[place] = np.abs(evidence(subject, ordering, *counts)) >= least
         return float(certified_maximum(self.by_total(chosen))[1])
 
-    def test(self, log: AdaptiveLog, **options: Any) -> ExactTest:
+    def test(
+        self,
+        log: AdaptiveLog,
+        *,
+        statistic: Any = "wald",
+        alternative: str = "two-sided",
+        mid_p: bool = False,
+    ) -> ExactTest:
         """Test the log of a trial under this law.
 
         Parameters
         ----------
         log : AdaptiveLog
             Of T rounds.
-        **options
-            statistic, alternative and mid_p, as in `conditional_pvalue`.
+        statistic, alternative, mid_p
+            As in `conditional_pvalue`.
 
         Returns
         -------
@@ -389,10 +456,12 @@ class ExactLaw:
         ------
         InvalidForLog
             Where the log is not one that this law can describe.
+        ParameterError
+            If what is given is no log, or an option is out of range.
         """
         from adaptinf.audit.exact_results import exact_result
 
-        return exact_result(self, log, **options)
+        return exact_result(self, log, statistic, alternative, mid_p)
 
     def _place(self, subject: str, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
         """Where an outcome stands in `weights`."""

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.audit.exact_allocation import FOLLOWED, Rule, allocation, path_probabilities
-from adaptinf.audit.exact_statistics import ALTERNATIVES, evidence, normal_pvalue, read_statistic
+from adaptinf.audit.exact_statistics import (
+    ALTERNATIVES,
+    evidence,
+    normal_pvalue,
+    read_statistic,
+    statistic_problems,
+)
+from adaptinf.audit.path_propensities import contradiction
 from adaptinf.audit.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.log_traits import is_binary
@@ -22,12 +29,11 @@ if TYPE_CHECKING:
     from adaptinf.audit.exact_law import ExactLaw
     from adaptinf.inference.summary import ResultSummary
 
-__all__ = ["LONGEST", "ExactTest", "exact_result", "rule_of"]
+__all__ = ["LONGEST", "ExactTest", "exact_result", "option_problems", "rule_of"]
 
 LONGEST = 1000
 """Longest trial: beyond it weights leave the range of floats, and a layer takes gigabytes."""
 _METHOD = "exact_test"
-_SAME = 1e-6
 _SIDES = {
     "two-sided": "outcomes with a statistic as large in absolute value count",
     "central": "twice the smaller one-sided p-value",
@@ -61,7 +67,7 @@ class ExactTest:
     naive_pvalue : float
         With the statistic taken for standard normal, two-sided; NaN where it is not one that could be.
     mid_p : bool
-        Whether `pvalue` itself is the mid-p-value.
+        Whether `pvalue` itself is the mid-p-value, without the guarantee.
 
     Notes
     -----
@@ -93,7 +99,11 @@ class ExactTest:
         one, zero = self.arms
         side = _SIDES[self.alternative].format(one=one, zero=zero)
         ties = "ties count by half" if self.mid_p else "ties count in full"
-        guarantee = "" if self.mid_p else ": its size is at most alpha whatever the success rates are"
+        guarantee = (
+            ", so that the size may exceed alpha (take mid_p=False for a test that keeps it)"
+            if self.mid_p
+            else ": its size is at most alpha whatever the success rates are"
+        )
         return (
             f"Given {sum(self.successes)} successes in all, by the {self.statistic_name} statistic: {side}; "
             f"{ties}{guarantee}.",
@@ -154,18 +164,14 @@ class ExactTest:
         return [*rows, ("normal, as if not adaptive (two-sided)", self.naive_pvalue)]
 
 
-def rule_of(log: Any, design: Rule | None) -> Any:
-    """The rule under which a log is to be exact_result.
+def rule_of(log: AdaptiveLog, design: Rule | None) -> Any:
+    """The rule under which a log is to be tested.
 
     Raises
     ------
-    ParameterError
-        If `log` is no log.
     InvalidForLog
         With every reason why there is no exact test of it.
     """
-    if not isinstance(log, AdaptiveLog):
-        raise ParameterError(_METHOD, [f"log must be an AdaptiveLog, got {log!r:.60}"])
     reasons = _unfit(log)
     if log.n_rounds > LONGEST:
         reasons.append(f"it has {log.n_rounds:,} rounds, more than {LONGEST:,}")
@@ -185,22 +191,29 @@ def rule_of(log: Any, design: Rule | None) -> Any:
     return design
 
 
+def option_problems(log: Any, statistic: Any, alternative: Any, mid_p: Any) -> list[str]:
+    """What is wrong with the arguments of a test."""
+    problems = choice_problem("alternative", alternative, ALTERNATIVES)
+    if not isinstance(mid_p, bool):
+        problems.append(f"mid_p must be True or False, got {mid_p!r}")
+    if not isinstance(log, AdaptiveLog):
+        problems.append(f"log must be an AdaptiveLog, got {log!r:.60}")
+    return statistic_problems(statistic) + problems
+
+
 def exact_result(
     law: ExactLaw,
     log: Any,
     statistic: Any = "wald",
     alternative: str = "two-sided",
     mid_p: Any = False,
+    subject: str = "ExactLaw.test",
 ) -> ExactTest:
-    """Test a log under a law; see `ExactLaw.test`."""
-    problems = choice_problem("alternative", alternative, ALTERNATIVES)
-    if not isinstance(mid_p, bool):
-        problems.append(f"mid_p must be True or False, got {mid_p!r}")
-    if not isinstance(log, AdaptiveLog):
-        problems.append(f"log must be an AdaptiveLog, got {log!r:.60}")
+    """Test a log under a law; see `ExactLaw.test`, and `exact_test`, which is another subject of errors."""
+    problems = option_problems(log, statistic, alternative, mid_p)
     if problems:
-        raise ParameterError("test", problems)
-    ordering = read_statistic("test", statistic)
+        raise ParameterError(subject, problems)
+    ordering = read_statistic(subject, statistic)
     reasons = _unfit(log)
     if log.n_rounds != law.horizon:
         reasons.append(f"it has {log.n_rounds} rounds, the law {law.horizon}")
@@ -213,8 +226,8 @@ def exact_result(
     successes = tuple(int(reward[action == arm].sum()) for arm in (1, 0))
     counts = pulls[0], successes[0], pulls[1], successes[1]
     name = statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "given")
-    seen = float(evidence("test", ordering, *(np.array([count]) for count in counts))[0])
-    exact, halved = (law.conditional_pvalue(*counts, ordering, alternative, half) for half in (False, True))
+    seen = float(evidence(subject, ordering, *(np.array([count]) for count in counts))[0])
+    exact, halved = (law._conditional(subject, counts, ordering, alternative, half) for half in (False, True))
     two_sided = alternative == "two-sided"
     return ExactTest(
         design=law.name,
@@ -226,7 +239,7 @@ def exact_result(
         alternative=alternative,
         pvalue=halved if mid_p else exact,
         mid_pvalue=halved,
-        unconditional_pvalue=law.unconditional_pvalue(*counts, ordering) if two_sided else math.nan,
+        unconditional_pvalue=law._unconditional(subject, counts, ordering) if two_sided else math.nan,
         naive_pvalue=float(normal_pvalue(np.array(seen))) if name in ("wald", "score") else math.nan,
         mid_p=mid_p,
     )
@@ -252,19 +265,11 @@ def _impossible(law: ExactLaw, log: AdaptiveLog) -> list[str]:
     chosen = np.where(action == 1, chance, 1.0 - chance)
     if np.any(chosen <= 0.0):
         row = int(np.argmax(chosen <= 0.0))
-        return [f"{law.name} could not have chosen {log.arms[action[row]]!r} in round {row + 1}"]
-    logged = log.arrays.propensity
-    batched = len(plan.edges) <= law.horizon
-    if logged is None or log.propensity_status != "exact" or plan.tables.draws or batched:
+        arm = log.arms[action[row]]
+        return [f"{law.name} could not have chosen {arm!r} in row {row} (rows are counted from 0)"]
+    if plan.tables.draws or len(plan.edges) <= law.horizon:
         return []
-    off = np.abs(logged - chosen) > _SAME
-    if np.any(off):
-        row = int(np.argmax(off))
-        text = (
-            f"its propensity in round {row + 1} is {logged[row]:.6g}, but {law.name} gives {chosen[row]:.6g}"
-        )
-        return [f"{text}: it was gathered by another design"]
-    return []
+    return [f"{text}: it was gathered by another design" for text in contradiction(log, chosen, law.name)]
 
 
 def _alternatives(log: AdaptiveLog) -> tuple[str, ...]:

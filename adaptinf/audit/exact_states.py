@@ -163,7 +163,7 @@ def unconditional_region(
     return np.asarray(values >= high)
 
 
-def pvalue_of(test: Any) -> Callable[..., Any]:
+def pvalue_of(subject: str, test: Any) -> Callable[..., Any]:
     """P-value of a test that does not know of the design, as a function of the counts.
 
     Raises
@@ -179,7 +179,7 @@ def pvalue_of(test: Any) -> Callable[..., Any]:
         found: Callable[..., Any] = test
         return found
     known = "wald, score, fisher, conditional, unconditional, or a function of counts"
-    raise ParameterError("region", [f"test must be {known}, got {test!r:.60}"])
+    raise ParameterError(subject, [f"test must be {known}, got {test!r:.60}"])
 
 
 def checked_thetas(subject: str, *thetas: Any) -> list[FloatArray]:

@@ -10,10 +10,12 @@ import numpy as np
 from scipy import special, stats
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import arity_problem
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
     "ALTERNATIVES",
+    "COUNTS",
     "STATISTICS",
     "TIE",
     "Statistic",
@@ -23,11 +25,14 @@ __all__ = [
     "normal_pvalue",
     "pooled_score",
     "read_statistic",
+    "statistic_problems",
     "tail_weights",
     "unpooled_wald",
+    "values_of",
 ]
 
 ALTERNATIVES = ("two-sided", "central", "greater", "less")
+COUNTS = ("n1", "s1", "n0", "s0")
 TIE = 1e-9
 """Statistics within this share of each other are ties: one mathematical value, rounded differently."""
 
@@ -136,17 +141,25 @@ def read_statistic(subject: str, statistic: Any) -> Statistic:
     Raises
     ------
     ParameterError
-        If it is neither.
+        If it is neither, or the function does not take the four counts.
     """
+    problems = statistic_problems(statistic)
+    if problems:
+        raise ParameterError(subject, problems)
+    found: Statistic = STATISTICS[statistic] if isinstance(statistic, str) else statistic
+    return found
+
+
+def statistic_problems(statistic: Any) -> list[str]:
+    """What is wrong with a statistic's name, or with a user's function."""
     if isinstance(statistic, str) and statistic in STATISTICS:
-        return STATISTICS[statistic]
+        return []
     if callable(statistic):
-        found: Statistic = statistic
-        return found
-    raise ParameterError(
-        subject,
-        [f"statistic must be one of {', '.join(STATISTICS)}, or a function of counts, got {statistic!r:.60}"],
-    )
+        name = getattr(statistic, "__name__", type(statistic).__name__)
+        return arity_problem(name, statistic, COUNTS)
+    return [
+        f"statistic must be one of {', '.join(STATISTICS)}, or a function of counts, got {statistic!r:.60}"
+    ]
 
 
 def evidence(
@@ -157,13 +170,63 @@ def evidence(
     Raises
     ------
     ParameterError
-        If a value is missing, or their shape is not that of the counts.
+        If the function cannot be called with arrays of counts, a value is NaN, or their shape is not that of
+        the counts.
     """
-    values = np.asarray(statistic(n1, s1, n0, s0), dtype=np.float64)
-    if values.shape != n1.shape or np.isnan(values).any():
-        problem = f"the function must give one number, not NaN, for each of {n1.shape} states"
+    values = values_of(subject, statistic, COUNTS, n1, s1, n0, s0)
+    name = getattr(statistic, "__name__", type(statistic).__name__)
+    if values.shape != n1.shape:
+        problem = f"{name} must give one number for each of {n1.size} states, shape {n1.shape}"
         raise ParameterError(subject, [f"{problem}; it gave shape {values.shape}"])
+    missing = np.isnan(values)
+    if missing.any():
+        first = int(np.argmax(missing))
+        here = zip(COUNTS, (n1, s1, n0, s0), strict=True)
+        state = ", ".join(f"{label}={int(count[first])}" for label, count in here)
+        problem = f"{name} is NaN in {int(missing.sum())} of {n1.size} states, first at {state}"
+        raise ParameterError(subject, [f"{problem}: return a number for every state, such as 0"])
     return values
+
+
+def values_of(
+    subject: str, function: Callable[..., Any], names: tuple[str, ...], *arguments: Any
+) -> FloatArray:
+    """What a user's function gives for arrays of states.
+
+    Parameters
+    ----------
+    subject : str
+        What was called, for the message.
+    function : callable
+        The user's.
+    names : tuple of str
+        What its arguments are called.
+    *arguments
+        Int arrays of one shape, after which there may be a round number.
+
+    Returns
+    -------
+    ndarray
+        Of any shape.
+
+    Raises
+    ------
+    ParameterError
+        If it takes other arguments, raises, or gives no numbers.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    problems = arity_problem(name, function, names)
+    if problems:
+        raise ParameterError(subject, problems)
+    try:
+        return np.asarray(function(*arguments), dtype=np.float64)
+    except Exception as error:
+        called = f"{name}({', '.join(names)}) is called with int arrays of many states at once"
+        reason = f"{type(error).__name__}: {error}"
+        advice = "use np.where instead of if, and np.exp and the like instead of math"
+        raise ParameterError(
+            subject, [f"{called}, shape {np.shape(arguments[0])}, and raised {reason:.200}: {advice}"]
+        ) from error
 
 
 def tail_weights(values: FloatArray, weights: FloatArray, alternative: str, mid_p: bool) -> FloatArray:

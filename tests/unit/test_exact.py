@@ -50,6 +50,21 @@ def log_of(
     return AdaptiveLog.from_arrays(arrays, arms=("control", "treatment"), design=record)
 
 
+RUN = log_of([0, 1, 1, 1], [0, 1, 1, 1], Uniform())
+
+
+def branching(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
+    return 0.9 if s1 > s0 else 0.1
+
+
+def branching_pvalue(n1: Any, s1: Any, n0: Any, s0: Any) -> Any:
+    return 0.9 if s1 > s0 else 0.1
+
+
+def missing(n1: Any, s1: Any, n0: Any, s0: Any) -> Any:
+    return np.where(n1 > 0, s1 / np.maximum(n1, 1), np.nan)
+
+
 def test_published_sizes_of_the_wald_test_under_thompson() -> None:
     """At .25 the size is .166649; rounded first to five digits and then to four it is the published .1667."""
     found = law("thompson", 200).size("wald", THETAS)
@@ -227,7 +242,7 @@ def test_a_log_of_a_private_design_is_refused() -> None:
 
 
 def test_a_log_that_the_design_cannot_have_made_is_refused() -> None:
-    with pytest.raises(InvalidForLog, match="UCB could not have chosen 'treatment' in round 1"):
+    with pytest.raises(InvalidForLog, match="UCB could not have chosen 'treatment' in row 0"):
         exact_test(log_of([1, 0, 1], [1, 1, 0]), UCB())
     log = EpsilonGreedy(exploration=0.2).run(TWO_ARMS, horizon=20, rng=0)
     assert exact_test(log).pvalue <= 1.0
@@ -249,22 +264,70 @@ def test_a_log_that_the_design_cannot_have_made_is_refused() -> None:
         (lambda: exact(lambda n1, s1, n0, s0, t: 1.5, 3), "probabilities in"),
         (lambda: law("urn", 20).size("t-test", 0.5), "test must be wald"),
         (lambda: law("urn", 20).size("wald", 1.5), r"in \[0, 1\]"),
-        (lambda: law("urn", 20).size("wald", 0.5, 0.0), "alpha must be above 0"),
+        (lambda: law("urn", 20).size("wald", 0.5, 0.0), "ExactLaw.size: alpha must be between 0 and 0.5"),
+        (lambda: law("urn", 20).size("wald", 0.5, 0.95), "ExactLaw.size: alpha must be between 0 and 0.5"),
+        (lambda: law("urn", 20).power("wald", 0.5, 0.4, 0.95), "ExactLaw.power: alpha must be between"),
+        (lambda: law("urn", 20).max_size("wald", 0.5), "ExactLaw.max_size: alpha must be between"),
+        (lambda: law("urn", 20).region("wald", "5%"), "ExactLaw.region: alpha must be between"),  # type: ignore[arg-type]
+        (lambda: exact(Thompson, 10), r"exact: design must be an instance.* Thompson\(\)"),  # type: ignore[arg-type]
+        (lambda: exact(lambda n1, s1: 0.5, 10), "called with 5 arguments, "),
+        (lambda: exact(branching, 10), "int arrays of many states at once.*ValueError.*use np.where"),
+        (lambda: exact(lambda n1, s1, n0, s0, t: math.exp(s1 - s0), 10), "TypeError.*use np.where"),
+        (lambda: exact(lambda n1, s1, n0, s0, t: "half", 10), "use np.where"),
+        (lambda: law("urn", 20).size(branching_pvalue, 0.5), "ExactLaw.size: .*use np.where"),
+        (lambda: law("urn", 20).expectation(branching_pvalue, 0.5, 0.5), "ExactLaw.expectation: .*np.where"),
+        (lambda: law("urn", 20).unconditional_pvalue(5, 2, 15, 2, missing), "missing is NaN in"),
+        (lambda: law("urn", 20).conditional_pvalue(5, 2, 15, 2, missing), "NaN in 1 of .* n1=0, s1=0, n0=20"),
+        (
+            lambda: law("urn", 20).conditional_pvalue(5, 2, 15, 2, lambda s1, s0: s1),
+            "called with 4 arguments",
+        ),
+        (lambda: exact_test(RUN, statistic="median", mid_p=1), "exact_test: 2 problems"),  # type: ignore[arg-type]
+        (lambda: exact_test(RUN, statistic=missing), "exact_test: missing is NaN"),
+        (lambda: law("urn", 4).test(RUN, alternative="both"), "ExactLaw.test: alternative"),
         (lambda: law("urn", 20).power("wald", [0.1, 0.2], [0.1, 0.2, 0.3]), "one shape"),
         (lambda: law("urn", 20).conditional_pvalue(5, 6, 15, 2), "more successes than pulls"),
         (lambda: law("urn", 20).conditional_pvalue(5, 2, 5, 2), "20 rounds"),
         (lambda: law("urn", 20).conditional_pvalue(5, 2, 15, 2, "median"), "statistic must be one of"),
         (lambda: law("urn", 20).conditional_pvalue(5, 2, 15, 2, alternative="both"), "alternative must be"),
         (lambda: law("ucb", 36).conditional_pvalue(36, 2, 0, 0), "cannot come to"),
-        (lambda: law("urn", 20).size(lambda n1, s1, n0, s0: math.nan, 0.5), "one number, not NaN"),
+        (
+            lambda: law("urn", 20).size(lambda n1, s1, n0, s0: math.nan, 0.5),
+            "one number for each of 21 states",
+        ),
         (lambda: PlayTheWinner(initial=0.0), "initial must be"),
-        (lambda: exact_test("log"), "must be an AdaptiveLog"),  # type: ignore[arg-type]
+        (lambda: exact_test("log"), "exact_test: log must be an AdaptiveLog"),  # type: ignore[arg-type]
         (lambda: law("urn", 20).test(log_of([0], [1]), mid_p="yes"), "mid_p must be"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(call: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         call()
+
+
+def test_only_named_options_are_taken() -> None:
+    for call in (exact_test, law("urn", 4).test):
+        with pytest.raises(
+            TypeError, match=rf"{call.__name__}\(\) got an unexpected keyword argument 'alpha'"
+        ):
+            call(RUN, alpha=0.05)  # type: ignore[operator]
+    found = exact_test(RUN, statistic="score", alternative="greater", mid_p=True)
+    assert (found.statistic_name, found.alternative, found.mid_p) == ("score", "greater", True)
+
+
+def test_mid_p_says_that_the_size_may_exceed_alpha() -> None:
+    assert "the size may exceed alpha" in " ".join(str(exact_test(RUN, mid_p=True)).split())
+    assert "may exceed" not in str(exact_test(RUN))
+
+
+def test_a_law_is_printed_short() -> None:
+    assert str(law("urn", 20)) == repr(law("urn", 20)) == "<ExactLaw: PlayTheWinner, 20 rounds, 1,771 states>"
+
+
+def test_a_rule_in_arrays_is_the_same_rule() -> None:
+    """The advice of the refusal: np.where in place of the branch."""
+    found = exact(lambda n1, s1, n0, s0, t: np.where(s1 > s0, 0.9, 0.1), 3)
+    assert found.probability(3, 3, 0, 0, 0.5, 0.5) == pytest.approx(0.1 * 0.9 * 0.9 / 8.0)
 
 
 def test_weights_cannot_be_written() -> None:
