@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from adaptinf.designs.base import Design
@@ -52,7 +53,8 @@ def rebuilt(record: DesignRecord) -> Design | None:
     Returns
     -------
     Design or None
-        None where it cannot be made.
+        None where it cannot be made: of a design that is only named nothing else is known, and defaults would
+        be a guess.
     """
     from adaptinf import designs
 
@@ -60,11 +62,20 @@ def rebuilt(record: DesignRecord) -> Design | None:
     parameters: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.parameters.items()
     }
+    if not isinstance(kind, type) or not _complete(kind, parameters):
+        return None
     try:
         if kind is Mixture:
             inner = DesignRecord(str(parameters.pop("design")), dict(parameters.pop("parameters")))
             parameters["design"] = rebuilt(inner)
-        made: Any = kind(**parameters) if isinstance(kind, type) else None
+        made: Any = kind(**parameters)
     except (KeyError, TypeError, ValueError, ParameterError):
         made = None
     return made if isinstance(made, Design) else None
+
+
+def _complete(kind: type, parameters: dict[str, Any]) -> bool:
+    """Whether a record has every parameter of its design."""
+    return dataclasses.is_dataclass(kind) and {one.name for one in dataclasses.fields(kind)} <= set(
+        parameters
+    )

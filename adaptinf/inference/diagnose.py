@@ -11,6 +11,7 @@ controlled experiments".
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,10 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     ----------
     log : AdaptiveLog
         The data.
-    expected : array_like of shape (K,), optional
-        Share of the rounds that each arm was to have, in the order of ``log.arms``, for a design with a fixed
-        allocation; scaled to sum to 1. The counts are then compared with it and not with the propensities.
+    expected : array_like of shape (K,) or mapping of label to float, optional
+        Share of the rounds that each arm was to have, in the order of ``log.arms`` or by their labels, for a
+        design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
+        the propensities.
     alpha : float
         Level of all tests together, between 0 and 0.5.
 
@@ -84,7 +86,7 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     Raises
     ------
     ParameterError
-        If `expected` is not one positive share an arm, or alpha is out of range.
+        If `log` is no log, `expected` is not one positive share an arm, or alpha is out of range.
 
     Notes
     -----
@@ -145,7 +147,14 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
 def _shares(log: AdaptiveLog, expected: Any) -> FloatArray | None:
     if expected is None:
         return None
-    array = number_array(expected)
+    if isinstance(expected, Mapping):
+        problems = [f"expected has no share for arm {arm!r}" for arm in log.arms if arm not in expected]
+        problems += [f"expected names {arm!r}, which is no arm" for arm in expected if arm not in log.arms]
+        if problems:
+            raise ParameterError("diagnose", [*problems, f"the log has {', '.join(map(repr, log.arms))}"])
+        array = number_array([expected[arm] for arm in log.arms])
+    else:
+        array = number_array(expected)
     if array is None or array.shape != (log.n_arms,) or not (np.isfinite(array) & (array > 0.0)).all():
         problem = (
             f"expected must be one positive share for each of the {log.n_arms} arms, got {expected!r:.60}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from adaptinf.errors import ParameterError
 from adaptinf.inference.adjustment import adjusted_logs
+from adaptinf.parameters import choice_problem
 
 if TYPE_CHECKING:
     from adaptinf.inference.summary import ResultSummary
@@ -112,17 +114,34 @@ class Diagnosis:
         """Checks with a verdict of "evidence against" or "caution"."""
         return tuple(check for check in self.checks if check.verdict in (AGAINST, CAUTION))
 
-    def check(self, name: str, term: str | None = None) -> tuple[Check, ...]:
+    def check(self, name: str, term: Any = None) -> tuple[Check, ...]:
         """Rows of a check.
 
         Parameters
         ----------
         name : str
             Name of the check.
-        term : str, optional
+        term : label, optional
             An arm, or what else stands in the table.
+
+        Returns
+        -------
+        tuple of Check
+            Empty where this log has no row of that check, or that check none of that term.
+
+        Raises
+        ------
+        ParameterError
+            If there is no check of that name, or no row of any check of that term.
         """
-        return tuple(row for row in self.checks if row.name == name and term in (None, row.term))
+        problems = choice_problem("name", name, tuple(self.questions))
+        terms = tuple(dict.fromkeys(row.term for row in self.checks))
+        wanted = None if term is None else str(term)
+        if wanted is not None:
+            problems += choice_problem("term", wanted, terms)
+        if problems:
+            raise ParameterError("Diagnosis.check", problems)
+        return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a check and arm.

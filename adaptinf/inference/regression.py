@@ -34,7 +34,7 @@ from adaptinf.inference.regression_adjustments import (
 )
 from adaptinf.inference.regression_data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression_design import regression_data
-from adaptinf.inference.regression_notes import rounds_notes
+from adaptinf.inference.regression_notes import omission_reason, omitted_contexts, rounds_notes
 from adaptinf.inference.regression_ols import MAX_INFORMATION, NONE, usable_correction
 from adaptinf.inference.regression_results import RegressionResults
 from adaptinf.inference.results import Estimand, LogFacts
@@ -79,13 +79,20 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
     Raises
     ------
     InvalidForLog
-        If the arm was selected by its pulls in a log without a usable correction, units have several rounds
+        If contexts that may have moved the choice of arms are left out, the arm was selected by its pulls in
+        a log without a usable correction, units have several rounds
         in a log whose design adapts, or none of them holds.
 
     Notes
     -----
     The rewards are not read, so that the choice does not spoil the intervals.
     """
+    omitted = omitted_contexts(data, log)
+    if omitted:
+        ways = ["these contexts among the columns", "AdaptiveLog(..., context_free=True) if they had no part"]
+        ways += ["Contrast or ArmMeans, by propensities"] if log.arrays.propensity is not None else []
+        ways.append("an adjustment= of your own choice")
+        raise InvalidForLog("a regression without adjustment=", omission_reason(omitted), ways)
     if not data.adaptive:
         return "none", "the design does not adapt to rewards"
     if repeated_units(data, log):
@@ -109,7 +116,8 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
         )
     if data.selector is not None:
         reason = (
-            f"the arm was selected as {data.selector!r} by actions that reacted to the rewards, and no "
+            f"the arm was selected as {data.selector!r} by actions or rewards that are themselves "
+            "random, and no "
             "correction of any use covers that choice"
         )
         raise InvalidForLog("a regression of this arm", reason, [_BEFOREHAND, _BASELINE])
@@ -311,7 +319,8 @@ class AdaptiveOLS:
         _check_for(adjustment, entry, kind, settings)
         if data.adaptive and data.selector is not None and adjustment not in ("none", "max-information"):
             reason = (
-                f"the arm was selected as {data.selector!r} by actions that reacted to the rewards, which "
+                f"the arm was selected as {data.selector!r} by actions or rewards that are "
+                "themselves random, which "
                 f"{adjustment} does not account for"
             )
             ways = ["adjustment='max-information', for a log with a privacy guarantee", _BEFOREHAND]

@@ -214,7 +214,8 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
     found = weighted_least_squares(data.x, data.y, weight, data.names, small_samples=True)
     df = float(data.nobs - data.size)
     errors = np.sqrt(np.diag(found.covariance))
-    errors[errors <= 1e-14 * float(np.max(np.abs(data.y), initial=0.0))] = 0.0
+    if found.perfect:
+        errors[:] = 0.0
     smallest = float(data.propensity.min())
     notes = [
         f"Weights sqrt(target / propensity), target {stated}: assumes {_DRIFT} (not a projection), contexts "

@@ -148,7 +148,7 @@ def regression_data(
         covariates=used,
         arm=arm,
         selector=selector,
-        adaptive=is_adaptive(log),
+        adaptive=is_adaptive(log) or selector == "recommended",  # that choice reads the rewards
         batch=None if arrays.batch is None else arrays.batch[rounds],
         propensity=None if arrays.propensity is None else arrays.propensity[rounds],
     )

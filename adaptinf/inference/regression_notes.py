@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.joint import NAIVE_REGRESSION
-from adaptinf.inference.log_traits import is_binary
+from adaptinf.inference.log_traits import (
+    constant_propensities,
+    decides_by_context,
+    design_names,
+    is_binary,
+)
 from adaptinf.inference.maxinfo import Correction, why_not
+from adaptinf.inference.snapshots import is_context_free
 from adaptinf.inference.stable_designs import Stability, stability_of
 
 if TYPE_CHECKING:
@@ -16,8 +22,17 @@ if TYPE_CHECKING:
     from adaptinf.inference.regression_data import RegressionData
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["covariance_note", "gap_notes", "known_stable", "rounds_notes", "validity_notes"]
+__all__ = [
+    "covariance_note",
+    "gap_notes",
+    "known_stable",
+    "omission_reason",
+    "omitted_contexts",
+    "rounds_notes",
+    "validity_notes",
+]
 
+_OWN_VECTORS = frozenset({"LinPriv", "LinUCB"})
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
 
 
@@ -60,7 +75,54 @@ def rounds_notes(data: RegressionData, log: AdaptiveLog) -> list[str]:
     if data.arm is None and len(never):
         named = ", ".join(repr(log.arms[code]) for code in never[:8]) + (", ..." if len(never) > 8 else "")
         notes.append(f"Never chosen, so without a coefficient: {named}.")
-    return notes
+    omitted = omitted_contexts(data, log)
+    return [*notes, f"Caution: {omission_reason(omitted)}."] if omitted else notes
+
+
+def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
+    """Contexts that may have moved the choice of arms and are not among the columns.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+
+    Returns
+    -------
+    tuple of str
+        Empty where contexts had no part, or all are there. Under LinUCB and LinPriv the rewards of an arm are
+        taken to depend on its own context vector alone.
+
+    Notes
+    -----
+    The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
+    makes up for that: a context that also moves rewards shows as an effect of the arm.
+    """
+    if is_context_free(log) or (constant_propensities(log) and not decides_by_context(log)):
+        return ()
+    known = {log.columns.get(name, name) for name in data.covariates}
+    relevant = log.context
+    if data.arm is not None and not _OWN_VECTORS.isdisjoint(design_names(log)):
+        relevant = tuple(name for name in relevant if name.endswith(f"_{data.arm}"))
+    left = [name for name in relevant if name not in known]
+    return (*left, *(("contexts that the log does not have",) if log.context_free is False else ()))
+
+
+def omission_reason(omitted: tuple[str, ...]) -> str:
+    """What is wrong with a regression that leaves them out.
+
+    Parameters
+    ----------
+    omitted : tuple of str
+        At least one.
+    """
+    shown = ", ".join(omitted[:5]) + (", ..." if len(omitted) > 5 else "")
+    return (
+        f"{shown} may have moved the choice of arms and are not in the regression: where they also move "
+        "rewards, they show as effects of the arms"
+    )
 
 
 def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correction | None) -> list[str]:
@@ -111,7 +173,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
         ]
     notes = [f"{NAIVE_REGRESSION} under adaptivity; a naive baseline."]
     if data.selector is not None:
-        notes.append(f"The arm was selected as {data.selector!r}, by actions that reacted to the rewards.")
+        notes.append(f"The arm was selected as {data.selector!r}, by what the rewards had moved.")
     if log.design is None:
         notes.append("The log does not name its design, which is therefore taken to be adaptive.")
     if log.guarantee is not None or log.reward_guarantee is not None:

@@ -229,8 +229,8 @@ def snapshots_problems(snapshots: Any) -> list[str]:
 def is_context_free(log: AdaptiveLog) -> bool:
     """Whether propensities cannot depend on contexts: the log says so, has none, or its design uses none.
 
-    The name of a design that comes without its parameters is believed only where no propensity changes, and
-    so is a uniform one in any case.
+    The name of a design that comes without its parameters is believed only where no propensity is known to
+    change; that of the uniform one, which has none, unless one does.
 
     Parameters
     ----------
@@ -242,9 +242,9 @@ def is_context_free(log: AdaptiveLog) -> bool:
     if log.design is None:
         return False
     # The library's records have parameters (Uniform's excepted); a bare name is a user's word.
+    if log.design.name == "Uniform":
+        return not varying_propensities(log)
     if not log.design.parameters and not constant_propensities(log):
-        return False
-    if log.design.name == "Uniform" and varying_propensities(log):
         return False
     return _CONTEXT_FREE.issuperset(design_names(log))
 

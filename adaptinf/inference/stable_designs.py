@@ -44,6 +44,7 @@ class Stability:
     source: str
 
 
+_WIDTH = 2.0
 _OPTIMISM = "Praharaj, Khamaru (2025), 'On instability of minimax optimal optimism-based bandit algorithms'"
 _THOMPSON = "Halder, Pan, Khamaru (2025), 'Stable Thompson sampling: valid inference via variance inflation'"
 _ENTRIES = (
@@ -91,7 +92,9 @@ def stability_of(log: AdaptiveLog) -> Stability | None:
 
     Notes
     -----
-    LinUCB on a finite list of contexts, which is what `designs.LinUCB` plays, is not covered.
+    LinUCB on a finite list of contexts, which is what `designs.LinUCB` plays, is not covered. UCB is covered
+    from the width of UCB1 on, 2: with a small one it is nearly greedy, and a name without a width says
+    nothing of it.
 
     Examples
     --------
@@ -100,4 +103,8 @@ def stability_of(log: AdaptiveLog) -> Stability | None:
     """
     names = design_names(log)
     entry = STABILITY.get(names[0]) if len(names) == 1 else None
-    return None if entry is None or entry.design == "LinUCB" else entry
+    if entry is None or log.design is None or entry.design == "LinUCB":
+        return None
+    if entry.design == "UCB" and not log.design.parameters.get("width", 0.0) >= _WIDTH:
+        return None
+    return entry

@@ -34,12 +34,15 @@ class WeightedFit:
         What each round contributes to the errors of the coefficients.
     ess : float
         Effective sample size (sum W)^2 / sum W^2 of the weights.
+    perfect : bool
+        Whether the residuals are rounding.
     """
 
     estimate: FloatArray
     covariance: FloatArray
     influence: FloatArray
     ess: float
+    perfect: bool
 
 
 def stabilising_weights(action: IntArray, propensity: FloatArray, target: FloatArray) -> FloatArray:
@@ -123,4 +126,5 @@ def weighted_least_squares(
         influence.T @ influence,
         influence,
         float(weight.sum() ** 2 / (weight @ weight)),
+        solved.perfect,
     )

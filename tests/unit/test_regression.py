@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adaptinf.designs import LinUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.maxinfo import correct_pvalues, corrected_level
 from adaptinf.inference.regression import ADJUSTMENTS, AdaptiveOLS, default_adjustment
 from adaptinf.inference.regression_results import FTest
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.simulation.environments import LinearArms
 
 MILD = PrivacyGuarantee(epsilon=0.02, unit="reward")
 STRONG = PrivacyGuarantee(epsilon=3.0, unit="reward")
@@ -34,7 +36,7 @@ def make_log(n: int = 300, seed: int = 5, propensities: Any = None, **metadata: 
         "site": rng.choice(["north", "south"], n),
     }
     reward = rng.normal(0.4 * action + context["x1"], 1.0)
-    metadata = {"design": THOMPSON, **metadata}
+    metadata = {"design": THOMPSON, "context_free": True, **metadata}
     own = None if propensities is None else propensities[np.arange(n), action]
     arrays = LogArrays(action, reward, propensity=own, propensities=propensities, context=context)
     return AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), **metadata)
@@ -83,13 +85,52 @@ def test_arms_are_labels_in_the_order_of_the_log() -> None:
 )
 def test_selectors(selector: str, arm: str) -> None:
     log = make_log(design=UNIFORM, recommended="b")
-    selected = AdaptiveOLS.from_formula("reward ~ x1", log, arm=selector).fit()
+    selected = AdaptiveOLS.from_formula("reward ~ x1", log, arm=selector).fit("none")
     named = AdaptiveOLS.from_formula("reward ~ x1", log, arm=arm).fit()
     np.testing.assert_array_equal(selected.estimate, named.estimate)
     assert selected.arm == arm
     assert selected.nobs == int(np.sum(log.arrays.action == log.arms.index(arm)))
     assert any(repr(selector) in note for note in selected.notes)
     assert selected.estimands[1].term == "x1"
+    # A recommendation reads the rewards, also where actions do not.
+    assert selected.naive is (selector == "recommended")
+
+
+def test_a_recommended_arm_needs_a_correction_in_a_fixed_design_too() -> None:
+    model = AdaptiveOLS(make_log(design=UNIFORM, recommended="b"), covariates=["x1"], arm="recommended")
+    with pytest.raises(InvalidForLog, match="'recommended' by actions or rewards that"):
+        model.fit()
+
+
+def test_contexts_that_may_have_moved_the_choice_belong_into_the_regression() -> None:
+    log = make_log(context_free=None)
+    with pytest.raises(InvalidForLog, match=r"x2, site may have moved.*context_free=True\) if"):
+        AdaptiveOLS(log, covariates=["x1"]).fit()
+    asked = AdaptiveOLS(log, covariates=["x1"]).fit("w-decorrelation")
+    assert any(note.startswith("Caution: x2, site may have moved the choice") for note in asked.notes)
+    complete = AdaptiveOLS.from_formula("reward ~ x1 + scale(x2) + site", log).fit("none")
+    assert not any("may have moved" in note for note in complete.notes)
+    unseen = make_log(context_free=False)
+    with pytest.raises(InvalidForLog, match="contexts that the log does not have may have moved"):
+        AdaptiveOLS.from_formula("reward ~ x1 + scale(x2) + site", unseen).fit()
+    linear = LinUCB(noise_scale=0.5).run(LinearArms([[0.6, 0.2], [0.1, 0.7]], noise=0.5), 200, rng=0)
+    own = AdaptiveOLS.from_formula("reward ~ 0 + x1_0 + x2_0", linear, arm=0).fit("none")
+    assert not any("may have moved" in note for note in own.notes)
+
+
+def test_small_widths_are_not_known_to_be_stable() -> None:
+    log = make_log(design=DesignRecord("UCB", {"width": 0.001}))
+    assert AdaptiveOLS(log, covariates=["x1"]).fit("none").naive
+    assert AdaptiveOLS(make_log(design=DesignRecord("UCB", {})), covariates=["x1"]).fit("none").naive
+
+
+def test_the_scale_of_a_covariate_does_not_matter_to_weights() -> None:
+    rows = np.tile([0.3, 0.3, 0.4], (300, 1))
+    log = make_log(propensities=rows)
+    plain = AdaptiveOLS.from_formula("reward ~ x1", log).fit("weighted")
+    large = AdaptiveOLS.from_formula("reward ~ I(x1 * 2e14)", log).fit("weighted")
+    assert large.std_error[1] == pytest.approx(plain.std_error[1] / 2e14, rel=1e-9)
+    np.testing.assert_allclose(large.pvalues, plain.pvalues, rtol=1e-7)
 
 
 def test_selectors_take_the_first_arm_of_several_and_never_one_without_pulls() -> None:
@@ -136,7 +177,7 @@ def test_the_naive_table_says_that_it_is_naive() -> None:
     [
         ({"design": UNIFORM}, False),
         ({"adaptive_rounds": 0}, False),
-        ({"design": DesignRecord("UCB", {"scale": 1.0})}, False),
+        ({"design": DesignRecord("UCB", {"width": 2.0})}, False),
         ({"design": THOMPSON}, True),
         ({"design": None}, True),
     ],
@@ -148,7 +189,7 @@ def test_when_least_squares_is_valid_as_it_is(metadata: dict[str, Any], naive: b
 
 
 def test_a_stable_design_does_not_cover_an_arm_that_was_selected() -> None:
-    log = make_log(design=DesignRecord("UCB", {"scale": 1.0}))
+    log = make_log(design=DesignRecord("UCB", {"width": 2.0}))
     assert not AdaptiveOLS(log, covariates=["x1"], arm="b").fit("none").naive
     assert AdaptiveOLS(log, covariates=["x1"], arm="last-pulled").fit("none").naive
 
@@ -224,7 +265,7 @@ def test_notes_on_rewards_that_cannot_be_normal() -> None:
         ({"reward_guarantee": MILD}, "most-pulled", "max-information"),
         ({"reward_guarantee": PrivacyGuarantee(0.5, unit="reward")}, None, "w-decorrelation"),
         ({"reward_guarantee": PrivacyGuarantee(0.5, unit="reward")}, "most-pulled", "max-information"),
-        ({"design": DesignRecord("UCB", {"scale": 1.0})}, None, "w-decorrelation"),
+        ({"design": DesignRecord("UCB", {"width": 2.0})}, None, "w-decorrelation"),
     ],
 )
 def test_the_default_is_valid_for_the_log(metadata: dict[str, Any], arm: str | None, expected: str) -> None:
@@ -254,7 +295,8 @@ def test_the_default_with_propensities(lowest: float, status: str, expected: str
 def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
     frame = make_log().frame
     frame["person"] = np.arange(len(frame)) // 3
-    names = {"action": "action", "reward": "reward", "unit": "person", "context": ["x1", "x2"]}
+    names = {"action": "action", "reward": "reward", "unit": "person", "context": ["x1"]}
+    names["context_free"] = True
     model = AdaptiveOLS(AdaptiveLog(frame, **names), covariates=["x1"])
     with pytest.raises(InvalidForLog, match=r"units have several rounds.*which takes them to be independent"):
         model.fit()
@@ -281,7 +323,7 @@ def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
 @pytest.mark.parametrize("guarantee", [None, STRONG])
 def test_no_default_for_a_selected_arm_without_a_correction(guarantee: PrivacyGuarantee | None) -> None:
     model = AdaptiveOLS(make_log(20_000, reward_guarantee=guarantee), covariates=["x1"], arm="most-pulled")
-    with pytest.raises(InvalidForLog, match="'most-pulled' by actions that reacted to the rewards"):
+    with pytest.raises(InvalidForLog, match="'most-pulled' by actions or rewards that"):
         model.fit()
     assert model.fit("none").naive
 

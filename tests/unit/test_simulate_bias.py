@@ -15,7 +15,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans
 from adaptinf.inference.bias import bias_bound
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, NormalArms, UniformArms
 
 GREEDY = designs.EpsilonGreedy(exploration=0.2)

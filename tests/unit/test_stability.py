@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.audit.rebuild import rebuilt
 from adaptinf.audit.stability import stability
 from adaptinf.errors import ParameterError
 from adaptinf.inference.recommend import recommend
@@ -105,3 +106,16 @@ def test_no_horizon_and_too_few_runs() -> None:
     with pytest.raises(ParameterError, match="2 problems") as caught:
         stability(designs.UCB(), EQUAL, replications=1)
     assert "give horizon=" in str(caught.value)
+
+
+def test_a_name_alone_makes_no_design() -> None:
+    """Defaults would be a guess: the log may be of any floor, width or prior."""
+    assert rebuilt(DesignRecord("Thompson", {})) is None
+    assert rebuilt(DesignRecord("UCB", {})) is None
+    assert rebuilt(DesignRecord("nobody", {})) is None
+    assert rebuilt(DesignRecord("Uniform", {})) == designs.Uniform()
+    for design in (designs.Thompson(floor=(0.1, 0.5)), designs.Mixture(design=designs.UCB(width=3.0))):
+        assert rebuilt(design.record()) == design
+    partial = dict(designs.Thompson().record().parameters)
+    del partial["floor"]
+    assert rebuilt(DesignRecord("Thompson", partial)) is None
