@@ -384,6 +384,27 @@ def test_frame_and_summary() -> None:
     assert str(found) == summary.as_text()
 
 
+def test_a_declared_allocation_by_label() -> None:
+    listed, named = diagnose(LOG, expected=[1, 3]), diagnose(LOG, expected={LOG.arms[1]: 3, LOG.arms[0]: 1})
+    assert listed.to_frame().equals(named.to_frame())
+    with pytest.raises(ParameterError) as caught:
+        diagnose(LOG, expected={LOG.arms[0]: 1, "placebo": 2})
+    assert f"no share for arm {LOG.arms[1]!r}" in str(caught.value)
+    assert "'placebo', which is no arm" in str(caught.value)
+    with pytest.raises(ParameterError, match="one positive share for each of the 2 arms"):
+        diagnose(LOG, expected=dict.fromkeys(LOG.arms, "half"))
+
+
+def test_checks_that_there_are_not() -> None:
+    found = diagnose(LOG)
+    with pytest.raises(ParameterError, match="name must be one of propensity calibration, sample ratio"):
+        found.check("calibration")
+    assert found.check("overlap", LOG.arms[0]) == found.check("overlap", str(LOG.arms[0]))
+    assert found.check("overlap", LOG.arms[0])
+    with pytest.raises(ParameterError, match="term must be one of"):
+        found.check("overlap", "placebo")
+
+
 def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="must be an AdaptiveLog"):
         diagnose([1, 2])
