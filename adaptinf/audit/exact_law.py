@@ -8,7 +8,6 @@ trials: a general and computationally tractable approach. arXiv:2407.01055.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,32 +16,24 @@ import numpy as np
 
 from adaptinf.audit.exact_kernel import sum_by_total
 from adaptinf.audit.exact_maximum import certified_maximum
+from adaptinf.audit.exact_outcomes import (
+    conditional_pvalue,
+    outcome_place,
+    rejection_region,
+    unconditional_pvalue,
+)
 from adaptinf.audit.exact_states import (
     ExactBias,
     all_states,
     bias_moments,
     binomial_law,
-    block_starts,
     checked_thetas,
-    conditional_pvalues,
     log_factorials,
-    outcomes_given,
-    pvalue_of,
-    unconditional_region,
 )
 from adaptinf.audit.exact_statistics import (
-    ALTERNATIVES,
     COUNTS,
-    TIE,
-    evidence,
-    read_statistic,
-    statistic_problems,
-    tail_weights,
     values_of,
 )
-from adaptinf.errors import ParameterError
-from adaptinf.inference.results import check_alpha
-from adaptinf.parameters import choice_problem, count_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -105,7 +96,7 @@ class ExactLaw:
         ParameterError
             If the counts do not fit, or a theta is not in [0, 1].
         """
-        place = self._place("ExactLaw.probability", n1, s1, n0, s0)
+        place = outcome_place("ExactLaw.probability", self.horizon, n1, s1, n0, s0)
         one, zero = checked_thetas("ExactLaw.probability", theta1, theta0)
         chance = binomial_law(one, n1)[:, s1] * binomial_law(zero, n0)[:, s0]
         return float(self.weights[place] * chance[0])
@@ -216,19 +207,7 @@ class ExactLaw:
         ParameterError
             If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
         """
-        return self._region("ExactLaw.region", test, alpha)
-
-    def _region(self, subject: str, test: Any, alpha: Any) -> BoolArray:
-        check_alpha(subject, alpha)
-        if test == "conditional":
-            return np.asarray(conditional_pvalues(self.weights, self.horizon) <= alpha)
-        if test == "unconditional":
-            return unconditional_region(self.horizon, alpha, self.by_total)
-        pvalue = pvalue_of(subject, test)
-        chosen = np.empty(self.weights.size, dtype=np.bool_)
-        for place, *counts in self.states():
-            chosen[place] = evidence(subject, pvalue, *counts) <= alpha
-        return chosen
+        return rejection_region(self, "ExactLaw.region", test, alpha)
 
     def size(self, test: str | Callable[..., Any], theta: Any, alpha: float = 0.05) -> FloatArray:
         """Probability that a test rejects where both arms succeed with probability theta.
@@ -261,7 +240,7 @@ class ExactLaw:
         (array([0.2263, 0.1634]), array([0.0377, 0.0301]))
         """
         (grid,) = checked_thetas("ExactLaw.size", theta)
-        chosen = self._region("ExactLaw.size", test, alpha)
+        chosen = rejection_region(self, "ExactLaw.size", test, alpha)
         found = binomial_law(grid, self.horizon) @ self.by_total(chosen)
         return np.asarray(found.reshape(np.shape(theta)))
 
@@ -283,7 +262,7 @@ class ExactLaw:
         ParameterError
             If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
         """
-        return certified_maximum(self.by_total(self._region("ExactLaw.max_size", test, alpha)))
+        return certified_maximum(self.by_total(rejection_region(self, "ExactLaw.max_size", test, alpha)))
 
     def power(
         self, test: str | Callable[..., Any], theta1: Any, theta0: Any, alpha: float = 0.05
@@ -307,7 +286,7 @@ class ExactLaw:
             If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
             [0, 1].
         """
-        chosen = self._region("ExactLaw.power", test, alpha)
+        chosen = rejection_region(self, "ExactLaw.power", test, alpha)
         blocks = ((place, chosen[place].astype(np.float64)) for place, *_ in self.states())
         return np.asarray(self._sum(blocks, "ExactLaw.power", theta1, theta0)[0])
 
@@ -379,25 +358,9 @@ class ExactLaw:
         >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
         0.019892
         """
-        return self._conditional(
-            "ExactLaw.conditional_pvalue", (n1, s1, n0, s0), statistic, alternative, mid_p
+        return conditional_pvalue(
+            self, "ExactLaw.conditional_pvalue", (n1, s1, n0, s0), statistic, alternative, mid_p
         )
-
-    def _conditional(
-        self, subject: str, seen: tuple[int, int, int, int], statistic: Any, alternative: str, mid_p: bool
-    ) -> float:
-        n1, s1, n0, s0 = seen
-        place = self._place(subject, n1, s1, n0, s0)
-        problems = choice_problem("alternative", alternative, ALTERNATIVES) + statistic_problems(statistic)
-        if self.weights[place] == 0.0:
-            problems.append(f"{self.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
-        if problems:
-            raise ParameterError(subject, problems)
-        ordering = read_statistic(subject, statistic)
-        places, counts, weights = outcomes_given(self.weights, self.horizon, s1 + s0)
-        values = evidence(subject, ordering, *counts)
-        found = tail_weights(values, weights, alternative, mid_p)
-        return float(found[np.searchsorted(places, place)])
 
     def unconditional_pvalue(self, n1: int, s1: int, n0: int, s0: int, statistic: Any = "wald") -> float:
         """P-value of the test by a two-sided statistic at the theta that is worst for it.
@@ -419,17 +382,7 @@ class ExactLaw:
         ParameterError
             If the counts do not fit, the statistic is unknown, or a value of it is NaN.
         """
-        return self._unconditional("ExactLaw.unconditional_pvalue", (n1, s1, n0, s0), statistic)
-
-    def _unconditional(self, subject: str, outcome: tuple[int, int, int, int], statistic: Any) -> float:
-        self._place(subject, *outcome)
-        ordering = read_statistic(subject, statistic)
-        seen = np.abs(evidence(subject, ordering, *(np.array([x]) for x in outcome)))[0]
-        least = seen - TIE * max(seen, TIE) if math.isfinite(seen) else seen
-        chosen = np.empty(self.weights.size, dtype=np.bool_)
-        for place, *counts in self.states():
-            chosen[place] = np.abs(evidence(subject, ordering, *counts)) >= least
-        return float(certified_maximum(self.by_total(chosen))[1])
+        return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", (n1, s1, n0, s0), statistic)
 
     def test(
         self,
@@ -462,21 +415,6 @@ class ExactLaw:
         from adaptinf.audit.exact_results import exact_result
 
         return exact_result(self, log, statistic, alternative, mid_p)
-
-    def _place(self, subject: str, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
-        """Where an outcome stands in `weights`."""
-        problems = []
-        for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
-            problems += count_problem(name, value, low=0)
-        if not problems and n1 + n0 != self.horizon:
-            problems.append(f"n1 + n0 must be the {self.horizon} rounds of the trial, got {n1} + {n0}")
-        if not problems and (s1 > n1 or s0 > n0):
-            problems.append(
-                f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}"
-            )
-        if problems:
-            raise ParameterError(subject, problems)
-        return int(block_starts(self.horizon)[n1] + s1 * (n0 + 1) + s0)
 
     def _sum(
         self, blocks: Iterator[tuple[slice, FloatArray]], subject: str, theta1: Any, theta0: Any

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.audit.exact_allocation import FOLLOWED, Rule, allocation, path_probabilities
+from adaptinf.audit.exact_outcomes import conditional_pvalue, unconditional_pvalue
 from adaptinf.audit.exact_statistics import (
     ALTERNATIVES,
     evidence,
@@ -227,7 +228,9 @@ def exact_result(
     counts = pulls[0], successes[0], pulls[1], successes[1]
     name = statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "given")
     seen = float(evidence(subject, ordering, *(np.array([count]) for count in counts))[0])
-    exact, halved = (law._conditional(subject, counts, ordering, alternative, half) for half in (False, True))
+    exact, halved = (
+        conditional_pvalue(law, subject, counts, ordering, alternative, half) for half in (False, True)
+    )
     two_sided = alternative == "two-sided"
     return ExactTest(
         design=law.name,
@@ -239,7 +242,7 @@ def exact_result(
         alternative=alternative,
         pvalue=halved if mid_p else exact,
         mid_pvalue=halved,
-        unconditional_pvalue=law._unconditional(subject, counts, ordering) if two_sided else math.nan,
+        unconditional_pvalue=unconditional_pvalue(law, subject, counts, ordering) if two_sided else math.nan,
         naive_pvalue=float(normal_pvalue(np.array(seen))) if name in ("wald", "score") else math.nan,
         mid_p=mid_p,
     )
