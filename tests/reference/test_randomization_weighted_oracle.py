@@ -160,3 +160,12 @@ def test_what_is_refused() -> None:
     for odd in ("best", [0.5, 0.4], [1.0, 0.0], [[0.5, 0.5]], None, [0.3, 0.3, 0.4]):
         with pytest.raises(ParameterError, match="reference"):
             weighted_randomization_test(log, reference=odd)  # type: ignore[arg-type]
+
+
+def test_frequencies_that_agree_by_luck_are_not_taken_for_the_designs() -> None:
+    """One batch of posterior draws a run: two walks agree now and then, and the log is right all the same."""
+    design = designs.Thompson(batch_size=20)
+    for seed in range(30):
+        log = design.run(BernoulliArms([0.5, 0.5]), 20, rng=seed)
+        test = weighted_randomization_test(log, design, replications=19, rng=9_000 + seed)
+        assert 0.0 < test.pvalue <= 1.0
