@@ -37,7 +37,7 @@ class Ranking:
 
     Attributes
     ----------
-    p_value, conservative : float
+    pvalue, conservative : float
         With ties broken by coins, and with every tie counted.
     exceedances, ties, replications : int
         Re-runs beyond the log, equal to it, and all that were used.
@@ -45,7 +45,7 @@ class Ranking:
         Statistics of the re-runs.
     """
 
-    p_value: float
+    pvalue: float
     conservative: float
     exceedances: int
     ties: int
@@ -150,7 +150,7 @@ def randomization_test(
     >>> arms = environments.BernoulliArms([0.3, 0.7])
     >>> log = designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=200, rng=0)
     >>> test = randomization_test(log, replications=199)
-    >>> bool(test.p_value <= 0.05), test.resample
+    >>> bool(test.pvalue <= 0.05), test.resample
     (True, 'assignment')
     """
     problems = replication_problems(replications, n_jobs)
@@ -185,8 +185,8 @@ def randomization_test(
     name = type(plan.design).__name__
     directed = not isinstance(plan.statistic, PathStatistic)
     return RandomizationTest(
-        p_value=ranking.p_value,
-        p_value_conservative=ranking.conservative,
+        pvalue=ranking.pvalue,
+        pvalue_conservative=ranking.conservative,
         statistic=plan.observed(),
         statistic_name=plan.statistic.name,
         alternative=alternative if directed else "large values",
@@ -234,9 +234,9 @@ def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int 
     ties = int(np.concatenate(tied)[:used].sum())
     count = int(counts[used - 1])
     stopped = used < replications or count == stop_after
-    p_value = count / used if stopped else (1 + count) / (used + 1)
-    conservative = max(p_value, (1 + exceedances + ties) / (used + 1))
-    return Ranking(p_value, conservative, exceedances, ties, used, every[:used])
+    pvalue = count / used if stopped else (1 + count) / (used + 1)
+    conservative = max(pvalue, (1 + exceedances + ties) / (used + 1))
+    return Ranking(pvalue, conservative, exceedances, ties, used, every[:used])
 
 
 def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[BoolArray, BoolArray]:

@@ -42,14 +42,14 @@ class _Search:
     def __post_init__(self) -> None:
         self.runner = Runner(self.plan)
 
-    def p_value(self, effect: float) -> float:
+    def pvalue(self, effect: float) -> float:
         if effect not in self.tested:
             plan = self.plan.assuming(effect)
-            self.tested[effect] = rank(plan, self._draws(plan), self.replications).p_value
+            self.tested[effect] = rank(plan, self._draws(plan), self.replications).pvalue
         return self.tested[effect]
 
     def kept(self, effect: float) -> bool:
-        return self.p_value(effect) > self.alpha
+        return self.pvalue(effect) > self.alpha
 
     def _draws(self, plan: Plan) -> Iterator[Draws]:
         for first in range(0, self.replications, BLOCK):

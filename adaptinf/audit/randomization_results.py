@@ -30,10 +30,10 @@ class RandomizationTest:
 
     Attributes
     ----------
-    p_value : float
+    pvalue : float
         Ties broken by independent coins: at most alpha with a probability of floor(alpha (B + 1)) / (B + 1)
         exactly, where the null hypothesis and the assumptions hold and nothing was stopped early.
-    p_value_conservative : float
+    pvalue_conservative : float
         Every tie counted against the log: never smaller.
     statistic : float
         Of the log.
@@ -55,8 +55,8 @@ class RandomizationTest:
         What the p-value rests on.
     """
 
-    p_value: float
-    p_value_conservative: float
+    pvalue: float
+    pvalue_conservative: float
     statistic: float
     statistic_name: str
     alternative: str
@@ -73,12 +73,10 @@ class RandomizationTest:
     @property
     def monte_carlo_error(self) -> float:
         """Standard error of the p-value over re-runs."""
-        return math.sqrt(self.p_value * (1.0 - self.p_value) / self.replications)
+        return math.sqrt(self.pvalue * (1.0 - self.pvalue) / self.replications)
 
     def __repr__(self) -> str:
-        return (
-            f"<RandomizationTest: p = {self.p_value:.4g}, {self.replications:,} re-runs by {self.resample}>"
-        )
+        return f"<RandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} re-runs by {self.resample}>"
 
     def __str__(self) -> str:
         stopped = f" (stopped early, {self.requested:,} asked for)" if self.stopped_early else ""
@@ -88,8 +86,8 @@ class RandomizationTest:
                 + stopped,
                 f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
                 f"  beyond it    {self.exceedances:,}, equal to it {self.ties:,}",
-                f"  p-value      {self.p_value:.4g} (Monte-Carlo error {self.monte_carlo_error:.2g}; "
-                f"every tie counted: {self.p_value_conservative:.4g})",
+                f"  p-value      {self.pvalue:.4g} (Monte-Carlo error {self.monte_carlo_error:.2g}; "
+                f"every tie counted: {self.pvalue_conservative:.4g})",
                 "Exact under:",
                 *(f"  - {line}" for line in self.assumptions),
             ]
@@ -165,10 +163,10 @@ class WeightedRandomizationTest:
 
     Attributes
     ----------
-    p_value : float
+    pvalue : float
         A share of the weights drawn between those beyond the log's statistic and those as large:
         exactly uniform under the null hypothesis.
-    p_value_conservative : float
+    pvalue_conservative : float
         Every tie, and the log itself, counted in full.
     statistic : float
         Of the log.
@@ -188,8 +186,8 @@ class WeightedRandomizationTest:
         What the p-value rests on, and whether the weights have collapsed.
     """
 
-    p_value: float
-    p_value_conservative: float
+    pvalue: float
+    pvalue_conservative: float
     statistic: float
     statistic_name: str
     alternative: str
@@ -210,7 +208,7 @@ class WeightedRandomizationTest:
 
     def __repr__(self) -> str:
         return (
-            f"<WeightedRandomizationTest: p = {self.p_value:.4g}, {self.replications:,} paths worth "
+            f"<WeightedRandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} paths worth "
             f"{self.effective_sample_size:.1f}>"
         )
 
@@ -220,8 +218,8 @@ class WeightedRandomizationTest:
                 f"Weighted randomisation test: {self.replications:,} paths of the {self.reference} "
                 f"reference, weighted to {self.design}",
                 f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
-                f"  p-value      {self.p_value:.4g} (ties and the log in full: "
-                f"{self.p_value_conservative:.4g})",
+                f"  p-value      {self.pvalue:.4g} (ties and the log in full: "
+                f"{self.pvalue_conservative:.4g})",
                 f"  paths worth  {self.effective_sample_size:.1f}; largest share {self.largest_share:.1%}",
                 *(f"  note: {line}" for line in self.notes),
                 "Exact under:",

@@ -103,7 +103,7 @@ def weighted_randomization_test(
     >>> arms = environments.BernoulliArms([0.2, 0.8])
     >>> log = designs.EpsilonGreedy(exploration=0.8).run(arms, horizon=40, rng=0)
     >>> test = weighted_randomization_test(log, replications=499)
-    >>> bool(0.0 < test.p_value < 0.05), bool(test.effective_sample_size > 50)
+    >>> bool(0.0 < test.pvalue < 0.05), bool(test.effective_sample_size > 50)
     (True, True)
     """
     plan = make_plan(
@@ -128,7 +128,7 @@ def weighted_randomization_test(
     observed = plan.observed()
     own_evidence = float(plan.evidence(np.array([observed]))[0])
     beyond, tied = compare(plan.evidence(values), own_evidence, plan.scale)
-    p_value, whole = importance_p_value(weights, own, beyond, tied, plan.breaker())
+    pvalue, whole = importance_p_value(weights, own, beyond, tied, plan.breaker())
     every = np.append(weights, own)
     shares = np.exp(every - np.max(every))
     shares /= shares.sum()
@@ -136,8 +136,8 @@ def weighted_randomization_test(
     named = type(plan.design).__name__
     directed = not isinstance(plan.statistic, PathStatistic)
     return WeightedRandomizationTest(
-        p_value=p_value,
-        p_value_conservative=whole,
+        pvalue=pvalue,
+        pvalue_conservative=whole,
         statistic=observed,
         statistic_name=plan.statistic.name,
         alternative=alternative if directed else "large values",

@@ -87,7 +87,7 @@ def p_values(cell: Cell, env: Environment, number: int, start: int, stop: int, f
         test = randomization_test(
             log, cell.design, cell.statistic, cell.form, RE_RUNS, seed, treatment=1, control=0
         )
-        found.append(test.p_value)
+        found.append(test.pvalue)
     part = path.with_suffix(".part.npy")
     np.save(part, np.array(found))
     part.rename(path)

@@ -25,7 +25,7 @@ def rejections(
     own = design if isinstance(design, PlayTheWinner) else None
     return np.array(
         [
-            randomization_test(log, own, replications=RE_RUNS, rng=run, **given).p_value
+            randomization_test(log, own, replications=RE_RUNS, rng=run, **given).pvalue
             for run, log in enumerate(design.logs(env, horizon, runs, seed))
         ]
     )
@@ -71,7 +71,7 @@ def test_a_drift_breaks_order_but_not_assignment() -> None:
         log = design.run(env, 60, rng=run)
         for form, p_values in found.items():
             test = randomization_test(log, resample=form, replications=RE_RUNS, rng=run)
-            p_values.append(test.p_value)
+            p_values.append(test.pvalue)
     rejected = {form: (np.array(p) <= LEVEL).mean() for form, p in found.items()}
     assert abs(rejected["assignment"] - LEVEL) < 4.2 * math.sqrt(LEVEL * (1 - LEVEL) / 300)
     assert rejected["order"] > 0.3

@@ -73,8 +73,8 @@ def test_the_ecmo_trial_by_re_running() -> None:
         assert abs(hits.sum() - size * p) < 4.2 * np.sqrt(size * p * (1 - p))
     test = randomization_test(ecmo_log(), PlayTheWinner(), successes_on_e, replications=9_999, rng=1)
     assert (test.exceedances, test.statistic) == (0, 11.0)
-    assert test.p_value_conservative == (1 + test.ties) / 10_000
-    assert abs(test.p_value_conservative - 2 / 39) < 4.2 * np.sqrt(2 / 39 * 37 / 39 / 9_999) + 1e-4
+    assert test.pvalue_conservative == (1 + test.ties) / 10_000
+    assert abs(test.pvalue_conservative - 2 / 39) < 4.2 * np.sqrt(2 / 39 * 37 / 39 / 9_999) + 1e-4
     whole = randomization_test(
         ecmo_log(), PlayTheWinner(), successes_on_e, replications=9_999, rng=1, vectorised=True
     )
@@ -98,7 +98,7 @@ def test_the_p_value_of_the_ecmo_trial() -> None:
     assert test.statistic == 1.0
     assert test.exceedances == 0
     error = np.sqrt(above * (1 - above) / 9_999)
-    assert abs(test.p_value_conservative - above) < 4.2 * error + 1e-4
+    assert abs(test.pvalue_conservative - above) < 4.2 * error + 1e-4
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 4])

@@ -58,8 +58,8 @@ def test_no_effect_is_the_test_itself() -> None:
     plan = make_plan(log, None, None, None, 9).assuming(0.0)
     runner = Runner(plan)
     blocks = [runner.block(first, min(64, 199 - first)) for first in range(0, 199, 64)]
-    assert rank(plan, blocks, 199).p_value == test.p_value
-    assert (interval.low < 0.0 < interval.high) == (test.p_value > 0.05)
+    assert rank(plan, blocks, 199).pvalue == test.pvalue
+    assert (interval.low < 0.0 < interval.high) == (test.pvalue > 0.05)
 
 
 @pytest.mark.parametrize("statistic", ["studentised", "difference"])
@@ -97,7 +97,7 @@ def test_effects_at_the_truth_are_rejected_at_the_level() -> None:
     design = designs.EpsilonGreedy(exploration=0.2)
     for log in design.logs(NormalArms([0.0, 0.7]), 40, runs, rng=4):
         plan = make_plan(log, None, "difference", None, rejected).assuming(0.7)
-        rejected += rank(plan, [Runner(plan).block(0, 19)], 19).p_value <= 0.1
+        rejected += rank(plan, [Runner(plan).block(0, 19)], 19).pvalue <= 0.1
     assert abs(rejected - 0.1 * runs) < 3.9 * math.sqrt(runs * 0.09)
 
 

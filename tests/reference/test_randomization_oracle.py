@@ -116,13 +116,13 @@ def test_re_runs_of_ucb_by_order_number_for_number() -> None:
     observed = t_statistic(log.arrays.action, log.arrays.reward)
     assert test.statistic == pytest.approx(observed, rel=1e-9)
     assert test.exceedances == int((np.abs(expected) > abs(observed)).sum())
-    assert test.p_value == (1 + test.exceedances) / 100
+    assert test.pvalue == (1 + test.exceedances) / 100
     assert test.resample == "order"
     by_path = randomization_test(
         log, statistic=lambda a, y, x: abs(t_statistic(a, y)), resample="order", rng=5, replications=99
     )
     np.testing.assert_allclose(by_path.draws, np.abs(expected), rtol=1e-9)
-    assert by_path.p_value == test.p_value
+    assert by_path.pvalue == test.pvalue
 
 
 def test_re_runs_of_play_the_winner_by_assignment_number_for_number() -> None:
@@ -145,7 +145,7 @@ def test_re_runs_of_play_the_winner_by_assignment_number_for_number() -> None:
     breakers = np.concatenate([block_stream(spawned(5, 1), first).random(64) for first in (0, 64)])[:79]
     gap = np.array(expected) - test.statistic
     beyond = (gap > 1e-12) | ((np.abs(gap) <= 1e-12) & (breakers > own))
-    assert test.p_value == (1 + beyond.sum()) / 80
+    assert test.pvalue == (1 + beyond.sum()) / 80
     assert test.ties == (np.abs(gap) <= 1e-12).sum()
 
 
@@ -211,4 +211,4 @@ def test_rewards_far_from_zero_lose_nothing() -> None:
     first = randomization_test(AdaptiveLog.from_arrays(near.arrays, arms=(0, 1)), design, replications=199)
     second = randomization_test(far, design, replications=199)
     np.testing.assert_allclose(first.draws, second.draws, rtol=1e-5)
-    assert first.p_value == second.p_value
+    assert first.pvalue == second.pvalue

@@ -95,7 +95,7 @@ def test_the_p_value_tends_to_the_enumerated_one(reference: str) -> None:
     weights = np.exp(test.log_weights)
     assert abs(weights.mean() - 1.0) < 4.2 * weights.std() / math.sqrt(20_000)
     error = math.sqrt(exact * (1 - exact) / test.effective_sample_size)
-    assert abs(test.p_value_conservative - exact) < 5.0 * error
+    assert abs(test.pvalue_conservative - exact) < 5.0 * error
     assert test.reference == reference
 
 
@@ -123,8 +123,8 @@ def test_uniform_under_the_null(design: designs.Design, reference: str) -> None:
     runs, found, whole = 1_000, [], []
     for seed, log in enumerate(design.logs(BernoulliArms([0.4, 0.4]), 14, runs, rng=8)):
         test = weighted_randomization_test(log, design, "difference", 19, seed, reference=reference)
-        found.append(test.p_value)
-        whole.append(test.p_value_conservative)
+        found.append(test.pvalue)
+        whole.append(test.pvalue_conservative)
     for level in (0.05, 0.1, 0.3, 0.6, 0.9):
         error = math.sqrt(level * (1 - level) / runs)
         assert abs(np.mean(np.array(found) <= level) - level) < 4.3 * error

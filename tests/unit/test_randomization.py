@@ -72,8 +72,8 @@ def test_every_design_can_be_re_run(design: designs.Design, env: Any, horizon: i
     assert test.resample == form
     assert test.replications == 19
     assert test.draws.shape == (19,)
-    assert 1 / 20 <= test.p_value <= 1.0
-    assert test.p_value * 20 == pytest.approx(round(test.p_value * 20))
+    assert 1 / 20 <= test.pvalue <= 1.0
+    assert test.pvalue * 20 == pytest.approx(round(test.pvalue * 20))
     assert any("drift" in line for line in test.assumptions) is (form == "order")
     assert any("all arms are equal" in line for line in test.assumptions)
 
@@ -154,7 +154,7 @@ def test_arms_of_a_contrast() -> None:
     reverse = randomization_test(log, replications=19, treatment=0, control=2)
     assert named.statistic == pytest.approx(-reverse.statistic)
     np.testing.assert_allclose(named.draws, -reverse.draws)
-    assert named.p_value == reverse.p_value
+    assert named.pvalue == reverse.pvalue
     with pytest.raises(ParameterError, match="of your own"):
         randomization_test(log, statistic=lambda a, y, x: 0.0, alternative="less")
     two = designs.Uniform().run(TWO, 100, rng=0)
@@ -166,7 +166,7 @@ def test_arms_of_a_contrast() -> None:
 def test_directions() -> None:
     log = designs.Uniform().run(BernoulliArms([0.2, 0.8]), 200, rng=0)
     more, less = (
-        randomization_test(log, replications=99, alternative=side).p_value for side in ("greater", "less")
+        randomization_test(log, replications=99, alternative=side).pvalue for side in ("greater", "less")
     )
     assert more == 0.01
     assert less > 0.9
@@ -184,9 +184,9 @@ def test_odd_statistics(odd: Any) -> None:
 def test_a_statistic_that_is_constant_is_all_ties() -> None:
     log = designs.Uniform().run(TWO, 50, rng=0)
     test = randomization_test(log, statistic=lambda a, y, x: 1.0, replications=99)
-    assert (test.exceedances, test.ties, test.p_value_conservative) == (0, 99, 1.0)
+    assert (test.exceedances, test.ties, test.pvalue_conservative) == (0, 99, 1.0)
     found = {
-        randomization_test(log, statistic=lambda a, y, x: 1.0, replications=99, rng=s).p_value
+        randomization_test(log, statistic=lambda a, y, x: 1.0, replications=99, rng=s).pvalue
         for s in range(30)
     }
     assert min(found) < 0.3
@@ -204,7 +204,7 @@ def test_the_same_numbers_for_any_number_of_processes() -> None:
     one = randomization_test(log, replications=659, rng=4)
     two = randomization_test(log, replications=659, rng=4, n_jobs=2)
     np.testing.assert_array_equal(one.draws, two.draws)
-    assert one.p_value == two.p_value
+    assert one.pvalue == two.pvalue
     shorter = randomization_test(log, replications=99, rng=4)
     np.testing.assert_array_equal(one.draws[:99], shorter.draws)
 
@@ -230,15 +230,15 @@ class TestStoppingEarly:
         stop = int(np.flatnonzero(np.cumsum(beyond) == 10)[0]) + 1
         early = randomization_test(self.LOG, replications=999, rng=1, stop_after=10)
         assert early.stopped_early
-        assert (early.replications, early.p_value, early.exceedances) == (stop, 10 / stop, 10)
+        assert (early.replications, early.pvalue, early.exceedances) == (stop, 10 / stop, 10)
         np.testing.assert_array_equal(early.draws, whole.draws[:stop])
-        assert early.p_value_conservative >= early.p_value
+        assert early.pvalue_conservative >= early.pvalue
         assert "stopped early" in str(early)
 
     def test_where_it_never_stops(self) -> None:
         strong = designs.Uniform().run(BernoulliArms([0.1, 0.9]), 100, rng=5)
         late = randomization_test(strong, replications=199, stop_after=10)
-        assert (late.stopped_early, late.replications, late.p_value) == (False, 199, 1 / 200)
+        assert (late.stopped_early, late.replications, late.pvalue) == (False, 199, 1 / 200)
 
     @pytest.mark.parametrize("replications", [19, 199])
     def test_its_p_value_is_valid(self, replications: int) -> None:
@@ -265,7 +265,7 @@ class TestStoppingEarly:
         for _ in range(20_000):
             draws = [Draws(rng.random(min(64, replications)), np.zeros(64)[:replications]) for _ in range(3)]
             ranking = rank(Bare(rng.random()), draws, 3 * min(64, replications), 3)  # type: ignore[arg-type]
-            found.append(ranking.p_value)
+            found.append(ranking.pvalue)
         for level in (0.02, 0.05, 0.1, 0.25, 0.5, 0.9):
             share = np.mean(np.array(found) <= level + 1e-12)
             assert share < level + 3.8 * math.sqrt(level * (1 - level) / 20_000)
@@ -355,7 +355,7 @@ def test_a_statistic_that_writes_into_its_arrays_changes_nothing(vectorised: boo
         for function in (gap, overwriting)
     )
     np.testing.assert_array_equal(plain.draws, written.draws)
-    assert (plain.statistic, plain.p_value) == (written.statistic, written.p_value)
+    assert (plain.statistic, plain.pvalue) == (written.statistic, written.pvalue)
     after = [log.arrays.action, log.arrays.reward, log.arrays.context["feature"]]
     for first, second in zip(before, after, strict=True):
         np.testing.assert_array_equal(first, second)
