@@ -200,15 +200,8 @@ def test_contexts_travel_with_their_rewards() -> None:
 
 def test_rewards_far_from_zero_lose_nothing() -> None:
     near = designs.EpsilonGreedy(exploration=0.5).run(NormalArms([0.0, 0.2]), horizon=150, rng=1)
-    arrays = LogArrays(
-        action=near.arrays.action,
-        reward=near.arrays.reward + 1e8,
-        propensity=near.arrays.propensity,
-        propensities=near.arrays.propensities,
-    )
-    far = AdaptiveLog.from_arrays(arrays, arms=(0, 1))
-    design = designs.Uniform()
-    first = randomization_test(AdaptiveLog.from_arrays(near.arrays, arms=(0, 1)), design, replications=199)
-    second = randomization_test(far, design, replications=199)
+    action, reward = near.arrays.action, near.arrays.reward
+    logs = [AdaptiveLog.from_arrays(LogArrays(action, reward + shift), arms=(0, 1)) for shift in (0.0, 1e8)]
+    first, second = (randomization_test(log, designs.Uniform(), replications=199) for log in logs)
     np.testing.assert_allclose(first.draws, second.draws, rtol=1e-5)
     assert first.pvalue == second.pvalue
