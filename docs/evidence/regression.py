@@ -240,6 +240,11 @@ def normal(estimate: np.ndarray, covariance: np.ndarray, row: np.ndarray) -> Out
     return by_reference(NormalReference(row @ estimate, errors))
 
 
+def student(estimate: np.ndarray, covariance: np.ndarray, row: np.ndarray, df: float) -> Outcome | None:
+    errors = np.sqrt(np.diag(row @ covariance @ row.T))
+    return by_reference(StudentReference(row @ estimate, errors, np.array([df])))
+
+
 @functools.cache
 def batched_quantile(df: tuple[float, ...], law: str) -> float:
     """Two-sided quantile of the mean of the batches' statistics, the same in all runs."""
@@ -295,8 +300,9 @@ def outcomes(
         yield "anytime t", by_reference(anytime_coefficients(*law, row))
     if isinstance(cell.design, (Thompson, Uniform)):
         weight = stabilising_weights(log.arrays.action, log.arrays.propensity, HALF)
-        weighted = weighted_least_squares(x, y, weight)
-        yield "weighted", normal(weighted.estimate, weighted.covariance, row)
+        weighted = weighted_least_squares(x, y, weight, small_samples=True)
+        df = float(len(y) - x.shape[1])
+        yield "weighted", student(weighted.estimate, weighted.covariance, row, df)
     if log.arrays.batch is not None:
         yield from batched_outcomes(log, x, y, row)
 
