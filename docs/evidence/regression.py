@@ -240,7 +240,7 @@ def normal(estimate: np.ndarray, covariance: np.ndarray, row: np.ndarray) -> Out
     return by_reference(NormalReference(row @ estimate, errors))
 
 
-def student(estimate: np.ndarray, covariance: np.ndarray, row: np.ndarray, df: float) -> Outcome | None:
+def by_student(estimate: np.ndarray, covariance: np.ndarray, row: np.ndarray, df: float) -> Outcome | None:
     errors = np.sqrt(np.diag(row @ covariance @ row.T))
     return by_reference(StudentReference(row @ estimate, errors, np.array([df])))
 
@@ -302,7 +302,7 @@ def outcomes(
         weight = stabilising_weights(log.arrays.action, log.arrays.propensity, HALF)
         weighted = weighted_least_squares(x, y, weight, small_samples=True)
         df = float(len(y) - x.shape[1])
-        yield "weighted", student(weighted.estimate, weighted.covariance, row, df)
+        yield "weighted", by_student(weighted.estimate, weighted.covariance, row, df)
     if log.arrays.batch is not None:
         yield from batched_outcomes(log, x, y, row)
 
