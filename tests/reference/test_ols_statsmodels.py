@@ -184,7 +184,7 @@ def labelled_log() -> tuple[AdaptiveLog, pd.DataFrame]:
 
 def test_one_arm_is_a_regression_of_its_rows() -> None:
     log, frame = labelled_log()
-    mine = AdaptiveOLS.from_formula("reward ~ x1 + center(x2)", log, arm="b").fit()
+    mine = AdaptiveOLS.from_formula("reward ~ x1 + center(x2)", log, arm="b").fit("none", "classical")
     rows = frame[frame["action"] == "b"].reset_index(drop=True)
     model = formula_ols("reward ~ x1 + center(x2)", rows).fit()
     np.testing.assert_allclose(mine.params, model.params, rtol=1e-10)
@@ -197,8 +197,9 @@ def test_a_prediction_far_from_zero_keeps_its_digits() -> None:
     shifted = AdaptiveLog(
         far, action="action", reward="reward", context=["x1", "x2"], design=DesignRecord("Uniform", {})
     )
-    near = AdaptiveOLS.from_formula("reward ~ x1 + x2", log).fit().t_test("Intercept + 3 * x1 + x2 = 0")
-    away = AdaptiveOLS.from_formula("reward ~ x1 + x2", shifted).fit()
+    near = AdaptiveOLS.from_formula("reward ~ x1 + x2", log).fit("none", "classical")
+    near = near.t_test("Intercept + 3 * x1 + x2 = 0")
+    away = AdaptiveOLS.from_formula("reward ~ x1 + x2", shifted).fit("none", "classical")
     test = away.t_test("Intercept + 10000003 * x1 + x2 = 0")
     # Only the rounding of the shifted column itself is left, 1e-9.
     np.testing.assert_allclose(test.effect, near.effect, rtol=1e-7)
