@@ -111,7 +111,7 @@ def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correcti
 def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
     choice = fit.choice
     rests = "propensities given the past, positive in every round, and arm means that stay the same"
-    if choice.weights != "uniform" and not log.context:
+    if choice.weights != "uniform" and not log.context and log.context_free is None:
         rests += "; that the choice of arms used no contexts, as the log has none"
     notes = [f"Assumes {rests}."]
     if fit.outcome is not None:

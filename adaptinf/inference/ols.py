@@ -20,7 +20,7 @@ from scipy import linalg
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["COVARIANCES", "LeastSquares", "dependent_columns", "least_squares"]
+__all__ = ["COVARIANCES", "FULL_LEVERAGE", "LeastSquares", "dependent_columns", "least_squares"]
 
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
 _DEPENDENT = 1e-10
@@ -28,7 +28,8 @@ _CONSTANT = 1e-12
 _WELL_CONDITIONED = 1e-6
 _SHARE = 1e-6
 _SPANNED = 1e-10
-_FULL_LEVERAGE = 1e-9
+FULL_LEVERAGE = 1e-8
+"""Distance of a leverage from 1 that counts as rounding."""
 _PERFECT = 1e-14
 """Size of residuals, in units of the rewards, that is rounding."""
 
@@ -100,7 +101,7 @@ class LeastSquares:
     @property
     def decided(self) -> int:
         """Number of rows of leverage 1, up to rounding: the fit goes through them whatever they are."""
-        return int(np.sum(1.0 - self.leverage() <= _FULL_LEVERAGE))
+        return int(np.sum(1.0 - self.leverage() <= FULL_LEVERAGE))
 
     def leverage(self) -> FloatArray:
         """Diagonal of the hat matrix, shape (n,)."""
@@ -134,7 +135,7 @@ class LeastSquares:
         scaled = self.residual
         if kind in ("HC2", "HC3"):
             left = 1.0 - self.leverage()
-            left = np.where(left > _FULL_LEVERAGE, left, np.nan)
+            left = np.where(left > FULL_LEVERAGE, left, np.nan)
             scaled = scaled / (np.sqrt(left) if kind == "HC2" else left)
         rows = self.q * scaled[:, None]
         return np.asarray(rows.T @ rows * (n / (n - p) if kind == "HC1" else 1.0), dtype=np.float64)

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.ols import FULL_LEVERAGE
 from adaptinf.inference.weights import two_point_weights
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -27,7 +28,6 @@ __all__ = ["COVARIANCES", "Projection", "contrast_weights", "weighted_projection
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
-_NO_LEVERAGE_LEFT = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +171,7 @@ def weighted_projection(
     residual = score - centered @ solved
     if covariance in ("HC2", "HC3"):
         left = 1.0 - np.einsum("tj,tj->t", q, q)
-        left = np.where(left > _NO_LEVERAGE_LEFT, left, np.nan)
+        left = np.where(left > FULL_LEVERAGE, left, np.nan)
         residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
     influence = linalg.solve_triangular(r, (q * (root * residual)[:, None]).T, check_finite=False).T / size
     if covariance == "HC1":

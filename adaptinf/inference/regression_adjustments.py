@@ -241,6 +241,12 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
             "Simulated on Thompson sampling whose floor falls to 0.004, nominal 95% intervals cover 94% at "
             "1,000 rounds."
         )
+    if found.decided and not found.perfect:
+        notes.append(
+            f"No standard errors: {found.decided} rounds have leverage 1 (each decides a coefficient alone)."
+        )
+    else:
+        notes += _silent(errors)
     return CoefficientFit(
         estimate=found.estimate,
         std_error=errors,
@@ -248,7 +254,7 @@ def _weighted(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> Co
         estimator="weighted",
         covariance=found.covariance,
         weights="sqrt(target / propensity)",
-        notes=(*notes, *_silent(errors)),
+        notes=tuple(notes),
         details={
             "ess": np.full(data.size, found.ess),
             "min_propensity": np.full(data.size, smallest),

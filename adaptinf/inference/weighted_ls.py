@@ -17,8 +17,6 @@ from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["WeightedFit", "stabilising_weights", "weighted_least_squares"]
 
-_NO_LEVERAGE_LEFT = 1e-8
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedFit:
@@ -30,19 +28,19 @@ class WeightedFit:
         Coefficients.
     covariance : ndarray, shape (d, d)
         The sandwich.
-    influence : ndarray, shape (n, d)
-        What each round contributes to the errors of the coefficients.
     ess : float
         Effective sample size (sum W)^2 / sum W^2 of the weights.
     perfect : bool
         Whether the residuals are rounding.
+    decided : int
+        Number of rows that decide a coefficient alone: they leave nothing to divide by for small samples.
     """
 
     estimate: FloatArray
     covariance: FloatArray
-    influence: FloatArray
     ess: float
     perfect: bool
+    decided: int
 
 
 def stabilising_weights(action: IntArray, propensity: FloatArray, target: FloatArray) -> FloatArray:
@@ -116,15 +114,11 @@ def weighted_least_squares(
     root = np.sqrt(weight)
     labels = tuple(names) or tuple(map(str, range(design.shape[1])))
     solved = least_squares(root[:, None] * design, root * response, labels)
-    residual = solved.residual
-    if small_samples:
-        left = 1.0 - np.einsum("tj,tj->t", solved.q, solved.q)
-        residual = residual / np.where(left > _NO_LEVERAGE_LEFT, left, np.nan)
-    influence = (solved.q * residual[:, None]) @ solved.root.T
+    middle = solved.middle("HC3" if small_samples else "HC0")
     return WeightedFit(
         solved.coefficient,
-        influence.T @ influence,
-        influence,
+        solved.root @ middle @ solved.root.T,
         float(weight.sum() ** 2 / (weight @ weight)),
         solved.perfect,
+        solved.decided,
     )

@@ -380,6 +380,17 @@ def test_small_propensities_warn_with_the_effective_sample_size() -> None:
         fit("weighted", *made(smallest=1e-6))
 
 
+def test_a_round_that_alone_decides_a_coefficient_is_named_as_the_reason() -> None:
+    data, log = made(smallest=0.2)
+    alone = dataclasses.replace(
+        data, x=np.column_stack([data.x, np.arange(ROUNDS) == 7]), names=(*data.names, "d")
+    )
+    found = fit("weighted", alone, log)
+    assert np.isnan(found.std_error).all()
+    assert found.notes[-1].startswith("No standard errors: 1 rounds have leverage 1")
+    assert not any("do not vary" in note for note in found.notes)
+
+
 def test_propensities_that_fall_are_noted() -> None:
     found = fit("weighted", *made(smallest=0.01))
     assert any("Propensities down to 0.01: not normal in general" in note for note in found.notes)

@@ -69,6 +69,7 @@ class TestStatement:
         assert any(
             note.startswith("Valid only if the propensities do not depend on s") for note in asked.notes
         )
+        assert not any("as the log has none" in note for note in effect(frame_log(context_free=True)).notes)
         said = frame_log(context=["s"], context_free=True)
         assert is_context_free(said)
         assert effect(said).weights == "sqrt"
