@@ -1,4 +1,4 @@
-"""Where designs and inference meet: calibration of analyses, stability of arm counts, simulated bias."""
+"""Where designs and inference meet: audits of privacy, calibration of plans, exact and simulated tests."""
 
 from adaptinf.audit.bias import SimulatedBias, simulate_bias
 from adaptinf.audit.calibration import Coverage, coverage, coverage_from_tallies
@@ -8,6 +8,8 @@ from adaptinf.audit.exact import exact, exact_test
 from adaptinf.audit.exact_law import ExactLaw
 from adaptinf.audit.exact_results import ExactTest
 from adaptinf.audit.exact_states import ExactBias
+from adaptinf.audit.privacy import epsilon_lower_bound
+from adaptinf.audit.privacy_results import EpsilonLowerBound
 from adaptinf.audit.randomization import randomization_test
 from adaptinf.audit.randomization_inversion import randomization_interval
 from adaptinf.audit.randomization_results import (
@@ -26,6 +28,7 @@ __all__ = [
     "CountStability",
     "Coverage",
     "DecorrelationRidge",
+    "EpsilonLowerBound",
     "ExactBias",
     "ExactLaw",
     "ExactTest",
@@ -37,6 +40,7 @@ __all__ = [
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",
+    "epsilon_lower_bound",
     "exact",
     "exact_test",
     "randomization_interval",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -99,6 +100,29 @@ class Design(ABC):
         """
         whole = self.guarantee(horizon, n_arms)
         return None if whole is None else whole.reward_level()
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Neighbouring trials on which the design's outputs differ most, for an audit of its guarantee.
+
+        Parameters
+        ----------
+        unit : {"reward", "record"}, optional
+            What differs between them; that of `guarantee` by default.
+
+        Returns
+        -------
+        tuple of Neighbours
+            The worst case first.
+
+        Raises
+        ------
+        ParameterError
+            If the design promises no privacy, or none for this unit.
+        """
+        raise ParameterError(
+            f"{type(self).__name__}.neighbours",
+            ["the design promises no privacy: give neighbours= of your own to see what its outputs reveal"],
+        )
 
     def _refuse_sizes(self, horizon: Any, n_arms: Any) -> None:
         problems = count_problem("horizon", horizon) + count_problem("n_arms", n_arms)

@@ -1,0 +1,173 @@
+"""A lower confidence bound of epsilon from the scores of runs on two neighbouring data sets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["Found", "bound_from_scores", "counts_at", "log_ratio_bound"]
+
+_CUTS = 2_048
+"""Thresholds that are tried: all values where there are fewer, quantiles of both tails else."""
+
+
+class Found(NamedTuple):
+    """The event that was chosen, and the bound that it gives.
+
+    Attributes
+    ----------
+    epsilon : float
+        Lower bound, 0 where nothing can be said.
+    cut : float
+        The event is a score of at least `cut`, or of at most `cut`.
+    upper : bool
+        At least; else at most.
+    swapped : bool
+        The event is likelier on the first data set.
+    hits : (int, int)
+        Runs with the event among the `tested` ones, on the first and on the second data set.
+    tested : int
+        Runs on each data set that were not used to choose the event.
+    """
+
+    epsilon: float
+    cut: float
+    upper: bool
+    swapped: bool
+    hits: tuple[int, int]
+    tested: int
+
+
+def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
+    """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`.
+
+    Parameters
+    ----------
+    likelier, rarer : ndarray of int
+        Counts of the event where its probability is p and q, each among `runs` runs.
+    runs : int
+        Runs on each side.
+    delta : float
+        Probability that a guarantee gives away.
+    level : float
+        Probability that the bound is too high: half of it for each Clopper-Pearson limit.
+
+    Returns
+    -------
+    ndarray
+        -inf where p may be as small as delta.
+
+    Notes
+    -----
+    An event of probability p on one data set and q on its neighbour refutes every epsilon below
+    log((p - delta) / q).
+
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the case
+    of the binomial. Biometrika 26.
+
+    Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
+    privacy. CCS.
+
+    Examples
+    --------
+    >>> log_ratio_bound(np.array([700]), np.array([200]), 1_000, 0.0, 0.001).round(3)
+    array([1.004])
+    """
+    likelier, rarer = np.asarray(likelier), np.asarray(rarer)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(likelier > 0, special.betaincinv(likelier, runs - likelier + 1.0, level / 2.0), 0.0)
+        high = np.where(rarer < runs, special.betaincinv(rarer + 1.0, runs - rarer, 1.0 - level / 2.0), 1.0)
+        return np.asarray(np.log(np.maximum(low - delta, 0.0)) - np.log(high))
+
+
+def counts_at(scores: FloatArray, cuts: FloatArray, upper: bool) -> IntArray:
+    """Scores that are at least (or at most) each cut; `scores` are sorted."""
+    if upper:
+        return np.asarray(scores.size - np.searchsorted(scores, cuts, side="left"))
+    return np.asarray(np.searchsorted(scores, cuts, side="right"))
+
+
+def bound_from_scores(
+    first: FloatArray,
+    second: FloatArray,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+    decimals: int | None = 9,
+    n_chosen: int | None = None,
+) -> Found:
+    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (runs,)
+        Scores of independent runs on two neighbouring data sets.
+    delta : float
+        Probability that the guarantee gives away.
+    confidence : float
+        Of the bound. Half of the rest is spent on each direction.
+    decimals : int or None
+        Scores are rounded to so many decimals first: values that are equal in exact arithmetic must not be
+        told apart by the order of a computer's additions. None keeps every digit.
+    n_chosen : int, optional
+        Runs that choose the event, the first ones; half of them by default.
+
+    Returns
+    -------
+    Found
+        The larger of the two directions' bounds.
+
+    Notes
+    -----
+    In each direction the first runs choose the threshold whose own bound is largest, and only the others
+    bound it: the choice costs no confidence. The two directions share the level
+    (Bonferroni).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = bound_from_scores(rng.laplace(0, 1, 100_000), rng.laplace(1, 1, 100_000))
+    >>> 0.9 < found.epsilon <= 1.0
+    True
+    """
+    if decimals is not None:
+        first, second = np.round(first, decimals), np.round(second, decimals)
+    half = first.size // 2 if n_chosen is None else n_chosen
+    chosen = [np.sort(first[:half]), np.sort(second[:half])]
+    tested = [np.sort(first[half:]), np.sort(second[half:])]
+    level = (1.0 - confidence) / 2.0
+    found = [_one_direction(chosen, tested, swapped, delta, level) for swapped in (False, True)]
+    return max(found, key=lambda event: event.epsilon)
+
+
+def _one_direction(
+    chosen: list[FloatArray], tested: list[FloatArray], swapped: bool, delta: float, level: float
+) -> Found:
+    rarer, likelier = (1, 0) if swapped else (0, 1)
+    cuts = _cuts(np.concatenate(chosen))
+    best = (-np.inf, 0.0, True)
+    for upper in (True, False):
+        counts = [counts_at(scores, cuts, upper) for scores in chosen]
+        bounds = log_ratio_bound(counts[likelier], counts[rarer], chosen[0].size, delta, level)
+        place = int(np.argmax(bounds))
+        best = max(best, (float(bounds[place]), float(cuts[place]), upper))
+    _, cut, upper = best
+    runs = tested[0].size
+    hits = [int(counts_at(scores, np.array([cut]), upper)[0]) for scores in tested]
+    bound = log_ratio_bound(np.array(hits[likelier]), np.array(hits[rarer]), runs, delta, level)
+    return Found(max(0.0, float(bound)), cut, upper, swapped, (hits[0], hits[1]), runs)
+
+
+def _cuts(scores: FloatArray) -> FloatArray:
+    """Thresholds to try: every value where they are few, else quantiles that are dense in both tails."""
+    values = np.unique(scores)
+    if values.size <= _CUTS:
+        return values
+    tail = np.geomspace(1.0 / scores.size, 0.5, _CUTS // 2)
+    return np.asarray(np.unique(np.quantile(scores, np.r_[tail, 1.0 - tail], method="nearest")))

@@ -1,0 +1,66 @@
+"""Neighbouring trials: two data sets that differ in one unit, on which a design's outputs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import choice_problem, count_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray
+
+__all__ = ["Neighbours", "Transcripts"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """Two environments that differ in one unit, and what tells their trials apart.
+
+    Parameters
+    ----------
+    first, second : Environment
+        Where the trial is run: the same but for one unit.
+    horizon : int
+        Rounds of the trial.
+    unit : {"reward", "record"}
+        What differs: the potential rewards of one round, or context and potential rewards.
+    differs : str
+        In words.
+    score : callable, optional
+        Takes `Transcripts` and returns one number a run, of shape (runs,), that is large where the second
+        environment is the likelier one: best the log-likelihood ratio of all that is released.
+    score_name : str
+        In words; an event is "<score_name> is at least 0.5".
+    hidden : tuple of int
+        Rounds, counted from 0, whose action is no output: the participant's own where the notion is
+        anticipating.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong.
+    """
+
+    first: Environment
+    second: Environment
+    horizon: int
+    unit: str
+    differs: str
+    score: Callable[[Transcripts], FloatArray] | None = None
+    score_name: str = "the log-likelihood ratio of the releases"
+    hidden: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = count_problem("horizon", self.horizon)
+        problems += choice_problem("unit", self.unit, ("reward", "record"))
+        for name in ("first", "second"):
+            if not isinstance(getattr(self, name), Environment):
+                problems.append(f"{name} must be an environment, such as Tableau(rewards)")
+        if not problems and self.first.n_arms != self.second.n_arms:
+            problems.append("first and second must have the same arms")
+        if not problems and any(not 0 <= shown < self.horizon for shown in self.hidden):
+            problems.append(f"hidden must hold rounds from 0 to {self.horizon - 1}, got {self.hidden!r}")
+        if problems:
+            raise ParameterError("Neighbours", problems)
