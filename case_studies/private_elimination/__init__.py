@@ -1,0 +1,1 @@
+"""Private successive elimination against private UCB, and the private stopping rule."""
