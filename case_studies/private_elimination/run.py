@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from adaptinf.plots.style import look
 
 from adaptinf import plots
+from adaptinf.plots.style import look
 from adaptinf.theory import private_elimination_regret
 from case_studies.outcome import Outcome, Settings
 from case_studies.private_elimination import regret, scaling, stopping
@@ -128,8 +128,9 @@ def _figure_1(curves: dict[tuple[str, float], Any]) -> Any:
     page, panels = plots.figure(2, 2, width=7.0, height=5.0)
     for place, (ax, epsilon) in enumerate(zip(panels.flat, regret.EPSILONS, strict=True)):
         drawn = {name: curves[name, epsilon] for name in DRAWN}
-        plots.regret(drawn, ax, log_scale=True, legend="upper left" if place == 0 else "none")
-        ax.set_title(f"epsilon = {epsilon:g}")
+        legend = "upper left" if place == 0 else "none"
+        plots.regret(drawn, ax, log_scale=True, unit="reward", legend=legend)
+        ax.set_title(f"epsilon = {epsilon:g}", fontsize=8)
         ax.set_ylim(60.0, 4e6)
     return page
 
@@ -144,6 +145,8 @@ def _draw_growth(growth: dict[str, pd.DataFrame]) -> Any:
         if what != "log T":
             ax.set_xscale("log")
             ax.set_yscale("log")
+            ax.set_xticks(table["value"], [f"{value:g}" for value in table["value"]], fontsize=6)
+            ax.minorticks_off()
         else:
             ax.set_ylim(bottom=0.0)
     panels[0].set_ylabel("regret (reward)")
@@ -152,21 +155,18 @@ def _draw_growth(growth: dict[str, pd.DataFrame]) -> Any:
 
 
 def _draw_stopping(samples: pd.DataFrame) -> Any:
-    page, panels = plots.figure(1, 2, width=7.0, height=2.8)
-    for ax, (alpha, part) in zip(panels, samples.groupby("alpha"), strict=True):
-        for place, (mean, rows) in enumerate(part.groupby("mean")):
-            style = look(place)
-            ax.plot(
-                rows["epsilon"], rows["median"], color=style.colour, marker=style.marker, markersize=3,
-                label=f"mean {mean:g}",
-            )  # fmt: skip
-            ax.fill_between(
-                rows["epsilon"], rows["needed"], rows["sufficient"], color=style.colour, alpha=0.15
-            )
+    page, panels = plots.figure(2, 3, width=7.0, height=4.2)
+    for ax, ((alpha, mean), rows) in zip(panels.flat, samples.groupby(["alpha", "mean"]), strict=True):
+        style = look(0)
+        ax.fill_between(rows["epsilon"], rows["needed"], rows["sufficient"], color=style.colour, alpha=0.15)
+        ax.plot(rows["epsilon"], rows["median"], color=style.colour, marker=style.marker, markersize=3)
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.set_ylim(3.0, 2e7)
+        ax.set_title(f"mean {mean:g}, alpha = {alpha:g}", fontsize=8)
+    for ax in panels[1]:
         ax.set_xlabel("epsilon")
-        ax.set_title(f"relative error alpha = {alpha:g}")
-    panels[0].set_ylabel("samples until it stops (median)")
-    panels[1].legend(frameon=False, fontsize=7)
+    for ax in panels[:, 0]:
+        ax.set_ylabel("samples")
+    panels[0, 0].legend(["needed to sufficient", "median"], frameon=False, fontsize=7, loc="lower left")
     return page
