@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.audit.digits import digits_event, finest_bit
+from adaptinf.audit.digits import bit_codes, digits_event
 from adaptinf.audit.learned import LearnedScore
 from adaptinf.audit.lower_bound import Found
 from adaptinf.audit.privacy_sources import CHUNK, child
@@ -210,11 +210,11 @@ class CounterSource:
         return [node for node in nodes if (first != second)[node.start : node.end].any()]
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
-        """Scores of shape (runs,)."""
+        """Scores of shape (runs,), or codes of bits, shape (runs, numbers)."""
         sums = self._sums(side, start, stop)
         nodes = self._telling()
         if self.view == "digits":
-            return finest_bit(np.concatenate([sums[node.end] for node in nodes], axis=1))
+            return bit_codes(np.concatenate([sums[node.end] for node in nodes], axis=1))
         first, second = self.pair
         total = np.zeros(stop - start)
         for node in nodes:
@@ -241,8 +241,8 @@ class CounterSource:
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         """The event in words."""
         nodes = self._telling()
-        if self.view == "digits":
-            return digits_event(found, _sums_at({node.end for node in nodes}), len(nodes) > 1)
+        if learned is not None:
+            return digits_event(found, learned, _sums_at({node.end for node in nodes}))
         looked_at = {count for node in nodes for count in (node.start, node.end)}
         return (
             f"the log-likelihood ratio of {_sums_at(looked_at - {0})} is at "

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.audit.learned import LearnedScore
 from adaptinf.audit.lower_bound import Found
 from adaptinf.typing import FloatArray
 
-__all__ = ["digits_event", "finest_bit", "lowest_bit"]
+__all__ = ["bit_codes", "digits_event", "lowest_bit"]
 
 _NO_BIT = 1_024.0
 """For zero: above every exponent of a float."""
+_SHIFT, _STEP, _MISSING = 1_100, 4_096, 0.5
 
 
 def lowest_bit(values: Any) -> FloatArray:
@@ -49,19 +51,42 @@ def lowest_bit(values: Any) -> FloatArray:
     return np.where(whole == 0, _NO_BIT, exponent - 54.0 + place)
 
 
-def finest_bit(values: Any) -> FloatArray:
-    """Smallest `lowest_bit` of the floats of each run, shape (runs,); NaN is no float of a run."""
+def bit_codes(values: Any) -> FloatArray:
+    """Sign, power of two below, and lowest set bit of each float of a run, as one number.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (runs, ...)
+        NaN is a float that a run did not release.
+
+    Returns
+    -------
+    ndarray of shape (runs, floats)
+        Equal for floats that agree in the three.
+    """
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-    missing = np.isnan(rows)
-    return np.asarray(np.where(missing, _NO_BIT, lowest_bit(np.where(missing, 0.0, rows))).min(axis=1))
+    known = np.where(np.isnan(rows), 0.0, rows)
+    _, exponent = np.frexp(known)
+    codes = np.sign(known) * ((exponent + _SHIFT) * float(_STEP) + lowest_bit(known) + _SHIFT)
+    return np.where(np.isnan(rows), _MISSING, codes)
 
 
-def digits_event(found: Found, subject: str, several: bool = False) -> str:
-    """The event in words, of one released number or of any of several."""
-    if found.cut >= _NO_BIT:
-        return f"{subject} {'are' if several else 'is'} {'zero' if found.upper else 'anything'}"
-    if several:
-        words = "none has a set bit below" if found.upper else "one has a set bit at or below"
-        return f"of {subject} {words} 2^{found.cut:.0f}"
-    words = "no set bit below" if found.upper else "a set bit at or below"
-    return f"{subject} has {words} 2^{found.cut:.0f}"
+def digits_event(found: Found, learned: LearnedScore, subject: str) -> str:
+    """The event in words, of one released number or of several."""
+    if len(learned.values) > 1:
+        return learned.event(found, f"the sizes and lowest set bits of {subject}")
+    codes = learned.members(found)
+    more = f", or one of {codes.size - 1} other such kinds" if codes.size > 1 else ""
+    return f"{subject} is {_kind(float(codes[0]))}{more}"
+
+
+def _kind(code: float) -> str:
+    """What is known of a float with this code."""
+    if code == 0.0:
+        return "zero"
+    exponent, lowest = divmod(int(abs(code)), _STEP)
+    side = "above 0" if code > 0.0 else "below 0"
+    return (
+        f"{side}, of size 2^{exponent - _SHIFT - 1} to 2^{exponent - _SHIFT}, with lowest set bit "
+        f"2^{lowest - _SHIFT}"
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.digits import digits_event, finest_bit
+from adaptinf.audit.digits import bit_codes, digits_event
 from adaptinf.audit.learned import LearnedScore
 from adaptinf.audit.lower_bound import Found
 from adaptinf.audit.privacy_sources import CHUNK, child
@@ -238,17 +238,17 @@ class MechanismSource:
         return f"{self.mechanism!r}, {self.backend} noise: ({first}) against ({second})"
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
-        """Scores of shape (runs,)."""
+        """Scores of shape (runs,), or codes of bits, shape (runs, numbers)."""
         rng = None if self.backend == "release" else generator(child(self.root, side, start // CHUNK))
         released = sample(self.mechanism, self.pair[side], stop - start, rng, self.backend)
         if self.view == "digits":
-            return finest_bit(released)
+            return bit_codes(released)
         return log_ratio(self.mechanism, released, *self.pair)
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         """The event in words."""
-        if self.view == "digits":
-            return digits_event(found, "the release")
+        if learned is not None:
+            return digits_event(found, learned, "the release")
         subject = "number of statistics called below"
         what = subject if isinstance(self.mechanism, SparseVector) else "release"
         side = "least" if found.upper else "most"

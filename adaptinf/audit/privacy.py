@@ -62,8 +62,8 @@ def epsilon_lower_bound(
         `neighbouring_inputs`. None for a callable.
     view : {"releases", "actions", "digits"}
         What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
-        actions of a design alone (black box), which reveal less; or the low-order bits of the released
-        floats, which give away what floating-point noise hides badly.
+        actions of a design alone (black box), which reveal less; or the sign, the power of two below and the
+        lowest set bit of every released float, which give away what floating-point noise hides badly.
     backend : {"simulation", "release"}, optional
         Where a mechanism's noise comes from, by default a simulation. A counter has its own; designs and
         callables simulate. Exact integer noise is slow: in ten seconds about 100,000 runs of `Laplace` and
@@ -123,9 +123,9 @@ def epsilon_lower_bound(
     >>> counter = Counter(epsilon=1.0, mechanism="binary", horizon=31)
     >>> print(epsilon_lower_bound(counter, runs=20_000, rng=0).event)  # doctest: +ELLIPSIS
     the log-likelihood ratio of the noisy sums at 1, 2, 4, 8, 16 is at ...
-    >>> digits = epsilon_lower_bound(counter, view="digits", runs=20_000, rng=0)
-    >>> digits.refuted, digits.event
-    (True, 'of the noisy sums at 1, 2, 4, 8, 16 one has a set bit at or below 2^-54')
+    >>> digits = epsilon_lower_bound(Laplace(epsilon=1.0), view="digits", runs=20_000, rng=0)
+    >>> digits.refuted, digits.event  # doctest: +ELLIPSIS
+    (True, 'the release is ..., with lowest set bit 2^..., or one of ... other such kinds')
     """
     settings = _Settings(view, backend, runs, decimals, rng, n_jobs)
     problems = settings.problems(target, neighbours) + _level_problems(confidence, delta, promised)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from adaptinf.audit.digits import digits_event, finest_bit
+from adaptinf.audit.digits import bit_codes, digits_event
 from adaptinf.audit.learned import LearnedScore
 from adaptinf.audit.lower_bound import Found
 from adaptinf.designs.base import Design
@@ -86,14 +86,14 @@ class CalledSource:
                     f"got shape {found.shape}"
                 ],
             )
-        return finest_bit(found) if self.view == "digits" else found
+        return bit_codes(found) if self.view == "digits" else found
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         """See `Source`."""
-        if self.view == "digits":
-            return digits_event(found, "the output's numbers", several=True)
         if learned is None:
             return f"the output is at {'least' if found.upper else 'most'} {found.cut:.9g}"
+        if self.view == "digits":
+            return digits_event(found, learned, "the output")
         return learned.event(found, "the outputs")
 
 
@@ -156,15 +156,16 @@ class _Releases(_Designed):
 
 @dataclass(frozen=True, eq=False)
 class _Digits(_Designed):
-    """Low-order bits of the released values."""
+    """Sizes and lowest set bits of the released values."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         return np.concatenate(
-            [finest_bit(piece.releases[:, :, _VALUE]) for piece in self.transcripts(side, start, stop)]
+            [bit_codes(piece.releases[:, :, _VALUE]) for piece in self.transcripts(side, start, stop)]
         )
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
-        return digits_event(found, "the released values", several=True)
+        assert learned is not None
+        return digits_event(found, learned, "the released values")
 
 
 @dataclass(frozen=True, eq=False)
