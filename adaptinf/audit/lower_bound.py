@@ -77,7 +77,7 @@ def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float
     Examples
     --------
     >>> log_ratio_bound(np.array([700]), np.array([200]), 1_000, 0.0, 0.001).round(3)
-    array([1.004])
+    array([0.979])
     """
     likelier, rarer = np.asarray(likelier), np.asarray(rarer)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from adaptinf.guarantee import PrivacyGuarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.summary import ResultSummary
 
 __all__ = ["EpsilonLowerBound"]
 
@@ -53,18 +59,67 @@ class EpsilonLowerBound:
         """The bound as a share of the promised epsilon; NaN where none was promised."""
         return float("nan") if self.promised is None else self.epsilon / self.promised.epsilon
 
-    def __str__(self) -> str:
-        shares = [f"{hits / self.tested:.4%}" for hits in self.hits]
-        lines = [
-            f"epsilon >= {self.epsilon:.4f} with {100 * self.confidence:g}% confidence",
-            f"audited: {self.target}",
-            f"event: {self.event}",
-            f"in {shares[0]} of {self.tested:,} runs on the first data set, {shares[1]} on the second",
-            f"runs: {self.runs:,} on each; the event was chosen on the others",
+    def to_frame(self) -> pd.DataFrame:
+        """Frame of one row, in full precision.
+
+        Returns
+        -------
+        DataFrame
+            Columns target, event, epsilon (the bound), confidence, delta, runs, tested, hits_first,
+            hits_second, promised (NaN where nothing was), tightness and refuted.
+        """
+        import pandas as pd
+
+        row = {
+            "target": self.target,
+            "event": self.event,
+            "epsilon": self.epsilon,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "runs": self.runs,
+            "tested": self.tested,
+            "hits_first": self.hits[0],
+            "hits_second": self.hits[1],
+            "promised": float("nan") if self.promised is None else self.promised.epsilon,
+            "tightness": self.tightness,
+            "refuted": self.refuted,
+        }
+        return pd.DataFrame([row])
+
+    def summary(self) -> ResultSummary:
+        """The bound, its event and the promise, as text, Markdown, LaTeX, HTML or CSV."""
+        from adaptinf.inference.summary import ResultSummary, format_number
+        from adaptinf.inference.tables import plain_table
+
+        bound = [
+            ["epsilon at least", format_number(self.epsilon), f"{100.0 * self.confidence:g}% confidence"]
         ]
         if self.delta > 0.0:
-            lines.append(f"delta allowed for: {self.delta:g}")
+            bound.append(["delta allowed for", f"{self.delta:g}", ""])
         if self.promised is not None:
-            verdict = "REFUTED" if self.refuted else "not refuted"
-            lines.append(f"promised: {self.promised}: {verdict}")
-        return "\n".join(lines)
+            verdict = "REFUTED" if self.refuted else f"not refuted; the bound is {self.tightness:.1%} of it"
+            bound.append(["promised", format_number(self.promised.epsilon), verdict])
+        counts = [
+            [name, f"{hits:,}", f"{self.tested:,}", f"{hits / self.tested:.6f}"]
+            for name, hits in zip(("first data set", "second data set"), self.hits, strict=True)
+        ]
+        tables = [
+            plain_table(bound, None, "lrl"),
+            plain_table(counts, ["", "event", "runs", "share"], "lrrr"),
+        ]
+        notes = [
+            f"Audited: {self.target}.",
+            f"Event: {self.event}.",
+            f"Chosen on {self.runs - self.tested:,} further runs on each data set.",
+        ]
+        if self.promised is not None:
+            notes.append(f"Promised: {self.promised}.")
+        if not self.refuted:
+            notes.append("A bound below the promise proves nothing: another event may reveal more.")
+        return ResultSummary("Lower Bound of Epsilon", tables, notes)
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

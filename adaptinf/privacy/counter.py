@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -313,6 +314,13 @@ class Counter:
     def _normal_scale(self) -> float:
         """Standard deviation of a node's normal noise for items of sensitivity 1."""
         return analytic_scale(self.epsilon, self.delta, math.sqrt(self._levels))
+
+    def _abreast(self, runs: int, rng: np.random.Generator | None) -> Counter:
+        """An empty counter whose vectors hold so many runs of this one, each with noise of its own."""
+        wide = copy.copy(self)
+        wide.dimension, wide.count, wide._generator = runs * self.dimension, 0, rng
+        wide._sum, wide._trunk, wide._latest, wide._nodes = wide._zeros(), wide._zeros(), wide._zeros(), []
+        return wide
 
     def _zeros(self) -> _Totals:
         return np.zeros(self.dimension, dtype=np.float64 if self._generator is not None else object)
