@@ -266,7 +266,7 @@ class LinPriv(Design):
         problems = super()._environment_problems(env, horizon)
         if self.dimension is not None and env.dimension and self.dimension != env.dimension:
             problems.append(f"dimension is {self.dimension}, contexts have {env.dimension} coordinates")
-        if isinstance(env, LinearArms) and env.context_norm > 1.0 + _NORM_ROUNDING:
+        if env.context_norm > 1.0 + _NORM_ROUNDING:
             problems.append(
                 f"contexts must have a length of at most 1, the longest has {env.context_norm:.6g}: "
                 "divide them by a constant that is fixed beforehand"
