@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,13 +30,13 @@ class Transcripts:
         What the design reported at the end of each run.
     statuses : ndarray of int, shape (runs, rounds)
         The design's status code of every round; in a `Mixture` the last code is that of an overridden one.
-        They are no output of the design: coins that do not look at the data may be read off them.
+        No output of the design: a score may read coins that do not look at the data off them.
     """
 
     actions: IntArray
     releases: FloatArray
     outcomes: FloatArray
-    statuses: IntArray
+    statuses: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
 
 
 def sample_transcripts(
