@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.counter_neighbours import refuse_unit, vector_neighbours
 from adaptinf.designs.linear_kernel import (
     NOISELESS,
     PROJECTED,
@@ -19,6 +20,7 @@ from adaptinf.designs.linear_kernel import (
     linear_program,
 )
 from adaptinf.designs.linear_noise import NoiseLaw, noise_bounds, noise_law
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, count_problem, number_problem
@@ -33,6 +35,7 @@ __all__ = ["LinPriv", "LinUCB"]
 
 _NORM_ROUNDING = 1e-12
 _UNIT_REWARDS = 0.5
+_AUDITED_DIMENSION = 2
 
 
 def _failure_problems(failure: float | None) -> list[str]:
@@ -266,7 +269,7 @@ class LinPriv(Design):
         problems = super()._environment_problems(env, horizon)
         if self.dimension is not None and env.dimension and self.dimension != env.dimension:
             problems.append(f"dimension is {self.dimension}, contexts have {env.dimension} coordinates")
-        if isinstance(env, LinearArms) and env.context_norm > 1.0 + _NORM_ROUNDING:
+        if env.context_norm > 1.0 + _NORM_ROUNDING:
             problems.append(
                 f"contexts must have a length of at most 1, the longest has {env.context_norm:.6g}: "
                 "divide them by a constant that is fixed beforehand"
@@ -316,6 +319,30 @@ class LinPriv(Design):
             return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta))
         normal = self._law(self.dimension, horizon).gaussian
         return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            In `dimension` coordinates, or two where it is not given: the fewer they are, the likelier is a
+            loss near the largest. Such contexts are the longest in L1. In the first pair the second arm has
+            null contexts, so that it is hardly ever pulled; in the second pair both arms have the same.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        dimension = _AUDITED_DIMENSION if self.dimension is None else int(self.dimension)
+        return vector_neighbours(lambda horizon: self._law(dimension, horizon), dimension)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.counter_scores import CounterScore
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
@@ -105,6 +107,33 @@ class Mixture(Design):
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
         """The design's own guarantee for one round's rewards."""
         return self.design.reward_guarantee(horizon, n_arms)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """The design's own neighbouring trials; overridden rounds are part of them.
+
+        Parameters
+        ----------
+        unit : {"reward", "record"}, optional
+            What differs between them; that of `guarantee` by default.
+
+        Returns
+        -------
+        tuple of Neighbours
+            With the design's own scores. They stay exact where the design learns from the arm that was
+            pulled, PrivateUCB and LinPriv; elsewhere they do not know which rounds were skipped, and an
+            audit's bound is as valid, but lower.
+
+        Raises
+        ------
+        ParameterError
+            As the design has it.
+        """
+        return tuple(
+            pair
+            if isinstance(pair.score, CounterScore)
+            else dataclasses.replace(pair, score_name=f"{pair.score_name}, taken without overrides,")
+            for pair in self.design.neighbours(unit)
+        )
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -10,6 +10,8 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
+from adaptinf.designs.counter_neighbours import refuse_unit, sum_neighbours
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, number_problem
@@ -307,6 +309,28 @@ class PrivateUCB(Design):
             "counter only, so that the actions are private at epsilon / K"
         )
         return PrivacyGuarantee(epsilon=float(self.epsilon) / n_arms, reasons=(reason,))
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later
+            (binary) in the trial. The scores are exact for any sequence of arms.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        return sum_neighbours(self.counter)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -117,6 +117,7 @@ class Classification(Environment):
         self.dimension = dimension
         self.rows = len(classes)
         self.contexts, self.classes, self.scaler = contexts, classes, scaler
+        self.context_norm = float(np.linalg.norm(contexts, axis=1).max())
         self.means = (np.bincount(classes, minlength=n_arms) / classes.size)[None]
         self.probabilities = np.ones((1, 1))
         self.reward_range = (0.0, 1.0)

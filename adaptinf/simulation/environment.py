@@ -37,6 +37,8 @@ class Environment:
         Length of the context vector that every arm has; 0 where contexts are not vectors.
     vector_names : tuple of str
         Names of the columns that hold the context vectors in a log.
+    context_norm : float
+        Largest Euclidean length that a context vector can have; 0 where contexts are not vectors.
     """
 
     means: FloatArray
@@ -46,6 +48,7 @@ class Environment:
     context_name: str | None = None
     dimension: int = 0
     vector_names: tuple[str, ...] = ()
+    context_norm: float = 0.0
     reward_range: tuple[float, float]
     _tables: EnvironmentTables
 

@@ -13,6 +13,7 @@ from adaptinf.parameters import number_array
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
 from adaptinf.simulation.frames import arm_problems, context_names
 from adaptinf.simulation.run import POOL, TABLEAU, EnvironmentTables
+from adaptinf.simulation.vectors import GIVEN, IN_ORDER
 from adaptinf.typing import FloatArray
 from adaptinf.validation.columns import read_column, read_labels
 
@@ -31,27 +32,39 @@ class Tableau(Environment):
         The reward of every arm in every round.
     contexts : array_like of int, shape (rounds,), optional
         The context of every round, 0, 1, 2, ...
+    vectors : array_like, optional
+        Context vectors in their place: of shape (rounds, dimension), which all arms share, or (rounds, arms,
+        dimension). A log has them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
 
     Raises
     ------
     ParameterError
-        If a reward is not finite or the lengths differ.
+        If a number is not finite, the lengths differ, or both kinds of contexts are given.
 
     Notes
     -----
     `means` are the means of the columns (by context), and regret is that of the best fixed arm over the
-    rounds that were run.
+    rounds that were run; with context vectors, that of the best arm of each round.
 
     Examples
     --------
     >>> Tableau([[1.0, 0.0], [0.0, 0.0]]).arm_means()
     array([0.5, 0. ])
+    >>> Tableau([[1.0, 0.0], [0.0, 0.0]], vectors=[[0.6, 0.8], [1.0, 0.0]])
+    Tableau(arms=[0, 1], dimension=2)
     """
 
-    def __init__(self, rewards: ArrayLike, contexts: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        rewards: ArrayLike,
+        contexts: ArrayLike | None = None,
+        *,
+        vectors: ArrayLike | None = None,
+    ) -> None:
         problems: list[str] = []
         array = np.ascontiguousarray(numbers("rewards", rewards, problems))
         raw = np.zeros(array.shape[0]) if contexts is None else numbers("contexts", contexts, problems)
+        given = None if vectors is None else numbers("vectors", vectors, problems)
         refuse("Tableau", problems)
         if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
             problems.append(
@@ -61,6 +74,10 @@ class Tableau(Environment):
             problems.append(f"contexts must have one entry a round ({array.shape[0]}), got shape {raw.shape}")
         elif not ((raw >= 0) & (raw < raw.size + 1_000) & (raw == np.floor(raw))).all():
             problems.append("contexts must be the integers 0, 1, 2, ...")
+        if given is not None:
+            problems += _vector_problems(given, array)
+            if contexts is not None:
+                problems.append("contexts and vectors cannot both be given")
         refuse("Tableau", problems)
         codes = raw.astype(np.int64)
         n_features = int(codes.max()) + 1
@@ -76,9 +93,29 @@ class Tableau(Environment):
             self.context_name = "feature"
         self.reward_range = (float(array.min()), float(array.max()))
         self._rewards = array
+        if given is not None:
+            self._place_vectors(given)
         self._tables = environment_tables(
-            TABLEAU, self.means, arrivals=np.ones((1, n_features)), tableau=(array, codes)
+            TABLEAU,
+            self.means,
+            arrivals=np.ones((1, n_features)),
+            tableau=(array, codes),
+            theta=np.zeros((len(self.arms), self.dimension)) if self.dimension else None,
+            vector_law=IN_ORDER,
+            shared=given is not None and given.ndim == 2,
+            vectors=None if given is None else given.reshape(given.shape[0], -1),
+            mean_law=GIVEN,
         )
+
+    def _place_vectors(self, given: FloatArray) -> None:
+        """Name the context vectors."""
+        self.dimension = given.shape[-1]
+        self.context_norm = float(np.linalg.norm(given, axis=-1).max())
+        coordinates = range(1, self.dimension + 1)
+        if given.ndim == 2:
+            self.vector_names = tuple(f"x{k}" for k in coordinates)
+        else:
+            self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
 
     def horizon_problems(self, horizon: int) -> list[str]:
         """What is wrong with a horizon: there are only so many rounds."""
@@ -97,6 +134,16 @@ class Tableau(Environment):
         horizon = int(pulls[0].sum())
         best = self._rewards[:horizon].sum(axis=0).max()
         return np.asarray(best - sums.sum(axis=(1, 2)), dtype=np.float64)
+
+
+def _vector_problems(given: FloatArray, rewards: FloatArray) -> list[str]:
+    """What is wrong with the context vectors of a tableau."""
+    shared = given.ndim == 2 and given.shape[:1] == rewards.shape[:1]
+    if given.size == 0 or not (shared or (given.ndim == 3 and given.shape[:2] == rewards.shape)):
+        return [
+            f"vectors must have shape (rounds, dimension) or (rounds, arms, dimension), got {given.shape}"
+        ]
+    return [] if np.isfinite(given).all() else ["vectors must be finite numbers"]
 
 
 class Replay(Environment):

@@ -127,7 +127,7 @@ class World(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One row a round of a single run; arrays of length 0 where nothing is recorded.
+    """One row a round of the last run; arrays of length 0 where nothing is recorded.
 
     Attributes
     ----------
@@ -143,6 +143,10 @@ class Record(NamedTuple):
         Where the loop puts the context of the round: its code, or a vector an arm.
     expected : ndarray of shape (arms,)
         Where the loop puts the expected rewards that follow from context vectors.
+    actions, statuses : ndarray of int, shape (runs, rounds)
+        `action` and `status` of every run; no rows where those of the last run will do.
+    releases : ndarray of shape (runs, releases, 5)
+        What every run released, likewise; entries that it did not need are left as they are.
     """
 
     action: IntArray
@@ -154,6 +158,9 @@ class Record(NamedTuple):
     vectors: FloatArray
     context: FloatArray
     expected: FloatArray
+    actions: IntArray
+    statuses: IntArray
+    releases: FloatArray
 
 
 class Results(NamedTuple):
@@ -168,7 +175,7 @@ class Results(NamedTuple):
     regret : ndarray of shape (runs,)
         Pseudo-regret, where expected rewards follow from context vectors or their rows; 0 elsewhere.
     record : Record
-        The rounds of a single run, where its arrays are long enough.
+        The rounds of the last run or of all, where its arrays are long enough.
     """
 
     tallies: FloatArray
@@ -189,6 +196,9 @@ def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: 
         vectors=np.empty((horizon, n_arms * dimension)),
         context=np.zeros(max(1, n_arms * dimension)),
         expected=np.zeros(n_arms),
+        actions=np.empty((0, horizon), dtype=np.int64),
+        statuses=np.empty((0, horizon), dtype=np.int64),
+        releases=np.empty((0, 0, 5)),
     )
 
 
@@ -266,6 +276,17 @@ def _write_propensities(
     record.propensity[step] = record.propensities[step, arm]
 
 
+@kernel
+def _keep(tables: Any, state: FloatArray, record: Record, run: int) -> None:
+    """Copy what an onlooker sees of the run that just ended."""
+    for step in range(record.actions.shape[1]):
+        record.actions[run, step] = record.action[step]
+        record.statuses[run, step] = record.status[step]
+    for row in range(int(state[SCALARS, RELEASED])):
+        for column in range(record.releases.shape[2]):
+            record.releases[run, row, column] = tables.released[row, column]
+
+
 @inlined
 def simulate_block(
     choose: Callable[..., int],
@@ -293,7 +314,7 @@ def simulate_block(
     state : ndarray of shape (rows, columns)
         The design's memory, zeroed before each run.
     results : Results
-        Receives the sums of every run, and the rounds of a single one.
+        Receives the sums of every run, and the rounds of the last one or, where there is room, of all.
 
     Notes
     -----
@@ -310,6 +331,7 @@ def simulate_block(
     forcing = world.forced.shape[0] > 0
     recording = record.action.shape[0] > 0
     with_propensities = record.propensities.shape[1] > 0
+    keeping = record.actions.shape[0] > 0
     context = record.context
     for run in range(tallies.shape[0]):
         state[:] = 0.0
@@ -354,3 +376,5 @@ def simulate_block(
             if mixing:
                 tables.status[0] = 0
         finish(tables, state, results.outcomes[run])
+        if keeping:
+            _keep(tables, state, record, run)

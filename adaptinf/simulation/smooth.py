@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -86,8 +88,10 @@ class SmoothArms(Environment):
         if given is None:
             cube = np.zeros((1, self.dimension))
             self.means = self.averages(cube, cube + 1.0)
+            self.context_norm = math.sqrt(self.dimension)
         else:
             self.means = self.expected(given).mean(axis=0)[None]
+            self.context_norm = float(np.linalg.norm(given, axis=1).max())
         self._tables = environment_tables(
             LINEAR_BERNOULLI,
             self.means,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import BLOCK, Collector, block_stream
-from adaptinf.simulation.run import RELEASED, SCALARS, Results, empty_record
+from adaptinf.simulation.run import Results, empty_record
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Transcripts", "sample_transcripts"]
-
-_RELEASE_COLUMNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +28,15 @@ class Transcripts:
         fewer.
     outcomes : ndarray of shape (runs, outcomes)
         What the design reported at the end of each run.
+    statuses : ndarray of int, shape (runs, rounds)
+        The design's status code of every round; in a `Mixture` the last code is that of an overridden one.
+        No output of the design: a score may read coins that do not look at the data off them.
     """
 
     actions: IntArray
     releases: FloatArray
     outcomes: FloatArray
+    statuses: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
 
 
 def sample_transcripts(
@@ -69,24 +71,23 @@ def sample_transcripts(
     """
     program = collector.program(environment, horizon, recording=True)
     tables, world = program.tables, program.world(environment, horizon)
-    record = empty_record(horizon, environment.n_arms, program.share.shape[0] > 0, environment.dimension)
-    shape = (1, program.n_statuses, environment.n_features, environment.n_arms, 3)
-    tallies, regret, outcome = np.zeros(shape), np.zeros(1), np.zeros((1, program.n_outcomes))
-    results = Results(tallies, outcome, regret, record)
-    state = np.zeros(program.state_shape)
-    stream = block_stream(root, start)
+    blank = empty_record(horizon, environment.n_arms, program.share.shape[0] > 0, environment.dimension)
+    shape = (BLOCK, program.n_statuses, environment.n_features, environment.n_arms, 3)
+    tallies, regret, state = np.zeros(shape), np.zeros(BLOCK), np.zeros(program.state_shape)
     for first in range(start, stop, size):
         runs = min(size, stop - first)
-        actions = np.empty((runs, horizon), dtype=np.int64)
-        releases = np.full((runs, tables.released.shape[0], _RELEASE_COLUMNS), np.nan)
-        outcomes = np.empty((runs, program.n_outcomes))
-        for run in range(runs):
-            if (first + run) % BLOCK == 0:
-                stream = block_stream(root, first + run)
-            outcome[:] = 0.0
-            program.entry(tables, world, stream, state, results)
-            made = int(state[SCALARS, RELEASED])
-            actions[run] = record.action
-            releases[run, :made] = tables.released[:made]
-            outcomes[run] = outcome[0]
-        yield Transcripts(actions, releases, outcomes)
+        piece = Transcripts(
+            actions=np.empty((runs, horizon), dtype=np.int64),
+            releases=np.full((runs, *tables.released.shape), np.nan),
+            outcomes=np.zeros((runs, program.n_outcomes)),
+            statuses=np.empty((runs, horizon), dtype=np.int64),
+        )
+        for done in range(0, runs, BLOCK):
+            part = slice(done, min(done + BLOCK, runs))
+            block = part.stop - part.start
+            record = blank._replace(
+                actions=piece.actions[part], statuses=piece.statuses[part], releases=piece.releases[part]
+            )
+            results = Results(tallies[:block], piece.outcomes[part], regret[:block], record)
+            program.entry(tables, world, block_stream(root, first + done), state, results)
+        yield piece

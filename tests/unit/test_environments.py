@@ -10,15 +10,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs import EpsilonGreedy, Uniform
+from adaptinf.designs import EpsilonGreedy, LinPriv, LinUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import (
     BernoulliArms,
+    Classification,
     Environment,
     FiniteContext,
     NormalArms,
     Replay,
+    SmoothArms,
     Tableau,
     UniformArms,
 )
@@ -157,6 +159,41 @@ def test_tableau_regret_is_against_the_best_fixed_arm(contextual: bool) -> None:
     for r, log in enumerate(design.logs(environment, horizon=horizon, replications=5, rng=0)):
         expected = rewards[:horizon].sum(axis=0).max() - log.arrays.reward.sum()
         assert sims.regret[r] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_tableau_with_context_vectors(shared: bool) -> None:
+    rng = np.random.default_rng(5)
+    rewards = rng.uniform(size=(60, 3))
+    given = rng.uniform(-0.5, 0.5, size=(60, 2) if shared else (60, 3, 2))
+    environment = Tableau(rewards, vectors=given)
+    assert environment.dimension == 2
+    assert environment.context_norm == pytest.approx(np.sqrt((given**2).sum(axis=-1)).max())
+    if shared:
+        assert environment.vector_names == ("x1", "x2")
+    else:
+        assert environment.vector_names == ("x1_0", "x2_0", "x1_1", "x2_1", "x1_2", "x2_2")
+    design = LinUCB(regularisation=0.1)
+    sims = design.replicate(environment, horizon=50, replications=1, rng=0)
+    log = design.run(environment, horizon=50, rng=0)
+    assert set(log.arrays.action) == {0, 1, 2}
+    np.testing.assert_array_equal(log.arrays.reward, rewards[np.arange(50), log.arrays.action])
+    columns = np.stack([log.arrays.context[name] for name in environment.vector_names], axis=1)
+    np.testing.assert_array_equal(columns, given.reshape(60, -1)[:50])
+    assert sims.regret[0] == pytest.approx((rewards[:50].max(axis=1) - log.arrays.reward).sum())
+    with pytest.raises(ParameterError, match="horizon must be at most the 60 rounds"):
+        design.run(environment, horizon=61, rng=0)
+
+
+def test_every_environment_with_vectors_says_how_long_they_can_be() -> None:
+    frame = pd.DataFrame({"a": [0.0, 3.0], "b": [1.0, 4.0], "label": [0, 1]})
+    assert Classification(frame, "label", ["a", "b"]).context_norm == 5.0
+    assert SmoothArms(2, 4).context_norm == 2.0
+    assert SmoothArms(2, 2, contexts=[[0.6, 0.8], [0.1, 0.2]]).context_norm == pytest.approx(1.0)
+    assert Tableau([[0.0], [1.0]]).context_norm == BernoulliArms([0.5]).context_norm == 0.0
+    for environment in (SmoothArms(2, 2), Tableau([[0.0, 1.0]], vectors=[[1.0, 0.1]])):
+        with pytest.raises(ParameterError, match="contexts must have a length of at most 1"):
+            LinPriv(epsilon=1.0).run(environment, horizon=1, rng=0)
 
 
 def test_tableau_has_only_so_many_rounds() -> None:
@@ -312,6 +349,13 @@ NAN = math.nan
         (
             lambda: Tableau([["a"], ["b"]], ["c", "d"]),
             ["rewards must be numbers", "contexts must be numbers"],
+        ),
+        (lambda: Tableau([[1.0], [0.0]], vectors=[[1.0]]), ["vectors must have shape (rounds, dimension)"]),
+        (lambda: Tableau([[1.0]], vectors=[[[1.0], [2.0]]]), ["got (1, 2, 1)"]),
+        (lambda: Tableau([[1.0]], vectors=[["x"]]), ["vectors must be numbers"]),
+        (
+            lambda: Tableau([[1.0], [0.0]], [0, 1], vectors=[[1.0], [NAN]]),
+            ["vectors must be finite numbers", "contexts and vectors cannot both be given"],
         ),
     ],
 )

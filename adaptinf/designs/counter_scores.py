@@ -1,0 +1,116 @@
+"""Log-likelihood ratio of all that counters release in a trial, on two tapes of rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["CounterScore", "earlier_counts", "laplace_log_ratio", "normal_log_ratio"]
+
+
+def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
+    """Log-ratio of the densities of centre + `shift` and of the centre, at the centre + `noise`.
+
+    Examples
+    --------
+    >>> laplace_log_ratio(np.array([-1.0, 0.5, 3.0]), np.array(1.0), np.array(2.0))
+    array([-0.5,  0. ,  0.5])
+    """
+    return np.asarray((np.abs(noise) - np.abs(noise - shift)) / scale)
+
+
+def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
+    """The same for normal densities of standard deviation `scale`.
+
+    Examples
+    --------
+    >>> normal_log_ratio(np.array([0.5, 2.5]), np.array(1.0), np.array(2.0))
+    array([0. , 0.5])
+    """
+    return np.asarray(shift * (2.0 * noise - shift) / (2.0 * scale**2))
+
+
+def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
+    """Items before the node whose noise is new in the running sum at each count.
+
+    Parameters
+    ----------
+    hybrid : bool
+        Hybrid instead of binary counter.
+    counts : ndarray of int
+        Counts, each at least 1.
+
+    Returns
+    -------
+    ndarray of int
+        The noisy sum at a count minus the one there is a noisy sum of the items after it alone.
+
+    Examples
+    --------
+    >>> earlier_counts(False, np.arange(1, 9))
+    array([0, 0, 2, 0, 4, 4, 6, 0])
+    >>> earlier_counts(True, np.arange(1, 9))
+    array([0, 1, 2, 2, 4, 4, 6, 4])
+    """
+    earlier = counts & (counts - 1)
+    return np.where(earlier == 0, counts >> 1, earlier) if hybrid else earlier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterScore:
+    """Log-likelihood ratio of actions and noisy sums, one counter an arm, on a second and a first tape.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (rounds, arms)
+        Rewards of the two tapes, clipped to [0, 1].
+    hybrid : bool
+        Hybrid instead of binary counters.
+    gaussian : bool
+        Normal instead of Laplace noise.
+    vectors : ndarray of shape (rounds, arms, dimension), optional
+        What rewards are multiplied with before they enter; 1 by default. Each round then has a release for
+        each coordinate.
+
+    Notes
+    -----
+    Given the actions, each counter has received known rewards, and each of its releases brings one noisy
+    sum of consecutive items that is independent of the others: the ratio is a product over nodes. The rules
+    that choose the arms are the same on both tapes and cancel. Scales are read off the releases.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    hybrid: bool
+    gaussian: bool = False
+    vectors: FloatArray | None = None
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        actions = transcripts.actions
+        runs, rounds = actions.shape
+        vectors = np.ones((*self.first.shape, 1)) if self.vectors is None else self.vectors
+        released = transcripts.releases.reshape(runs, rounds, vectors.shape[2], -1)
+        ratio = normal_log_ratio if self.gaussian else laplace_log_ratio
+        n_arms = self.first.shape[1]
+        # sums at every count of every arm: on the first tape, by how much the second's is larger, as released
+        sums = np.zeros((3, runs, n_arms, rounds + 1, vectors.shape[2]))
+        counts = np.zeros((runs, n_arms), dtype=np.int64)
+        every = np.arange(runs)
+        total = np.zeros(runs)
+        for step in range(rounds):
+            arms = actions[:, step]
+            before = counts[every, arms]
+            count = before + 1
+            counts[every, arms] = count
+            items = np.stack((self.first[step], self.second[step] - self.first[step]))[:, :, None]
+            now = sums[:2, every, arms, before] + (items * vectors[step])[:, arms]
+            sums[:2, every, arms, count] = now
+            sums[2, every, arms, count] = released[:, step, :, 3]
+            node = sums[:, every, arms, count] - sums[:, every, arms, earlier_counts(self.hybrid, count)]
+            total += ratio(node[2] - node[0], node[1], released[:, step, :, 4]).sum(axis=1)
+        return total
