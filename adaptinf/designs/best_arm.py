@@ -98,10 +98,10 @@ class _NoisyMeans(FeatureDesign):
         n, dimension = self.rows.shape
         if not self.max_det:
             one = schedule.phases * n
-            return one * wanted_pulls(self._noise(), one) + 1
+            return int(one * wanted_pulls(self._noise(), one) + 1)
         # two beyond whole multiples: rounding pulls up then never costs all of the reserve
         one = schedule.phases * (dimension if dimension**2 < n else n)
-        return reserve(schedule, dimension) + one * (wanted_pulls(self._noise(), one) - 1) + 2
+        return int(reserve(schedule, dimension) + one * (wanted_pulls(self._noise(), one) - 1) + 2)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
