@@ -91,7 +91,7 @@ class EpochMeanScore:
         runs = np.arange(arm.size)
         found = np.isfinite(end[runs, place])
         start = np.where(ends <= self.row, ends, 0.0).max(axis=1)
-        stop = np.where(found, end[runs, place], 0.0)
+        stop = np.where(found, end[runs, place], start)
         count, total = self._epoch(seen.actions, arm, start, stop)
         count = np.where(found, count, 1.0)
         moved = np.clip(self.second[self.row], 0.0, 1.0) - np.clip(self.first[self.row], 0.0, 1.0)
