@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
+
+import numpy as np
 
 from adaptinf.designs.best_arm_base import FeatureDesign
 from adaptinf.designs.best_arm_estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLACE_NOISE, MAX_DET
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
+from adaptinf.designs.best_arm_neighbours import best_arm_neighbours, wanted_pulls
+from adaptinf.designs.epoch_scores import EpochMeanScore, refuse_unit
 from adaptinf.designs.max_det import feature_rows, max_det_basis
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import choice_problem, number_problem
@@ -54,6 +60,48 @@ class _NoisyMeans(FeatureDesign):
         if self.max_det:
             return reserve(schedule, self.rows.shape[1]) + 1
         return schedule.phases * int(schedule.sizes[0])
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """The reward of the first round, 0 and 1, which moves the first mean.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can
+            move any. The last round pulls the arm that is named, and its action is the only one shown.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        normal = self.law == GAUSSIAN_NOISE
+        return (
+            best_arm_neighbours(
+                self,
+                self._audited_horizon(),
+                self._noise(),
+                np.ones(len(self.features)),
+                partial(EpochMeanScore, normal=normal),
+            ),
+        )
+
+    def _audited_horizon(self) -> int:
+        """Rounds that leave one at least for the arm that is named."""
+        schedule = self.schedule()
+        n, dimension = self.rows.shape
+        if not self.max_det:
+            one = schedule.phases * n
+            return int(one * wanted_pulls(self._noise(), one) + 1)
+        # two beyond whole multiples: rounding pulls up then never costs all of the reserve
+        one = schedule.phases * (dimension if dimension**2 < n else n)
+        return int(reserve(schedule, dimension) + one * (wanted_pulls(self._noise(), one) - 1) + 2)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

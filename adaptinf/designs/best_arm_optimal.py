@@ -10,7 +10,10 @@ import numpy as np
 from adaptinf.designs.best_arm_base import FeatureDesign
 from adaptinf.designs.best_arm_estimates import G_OPTIMAL, LAPLACE_NOISE, NO_NOISE
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
+from adaptinf.designs.best_arm_neighbours import best_arm_neighbours, wanted_pulls
+from adaptinf.designs.epoch_scores import MomentScore, refuse_unit
 from adaptinf.designs.max_det import feature_rows, max_det_basis
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.optimal_design import optimal_design
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import number_problem
@@ -164,6 +167,41 @@ class DPOD(_OptimalRounds):
         self._refuse_sizes(horizon, n_arms)
         moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1
         return parallel(moments, moments)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates
+            moves the moments by all that the noise allows for; where the first phase does not pull such an
+            arm the pair spends less than epsilon. The last round pulls the arm that is named, and its action
+            is the only one shown.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        sums = np.abs(self.rows).sum(axis=1)
+        noise = self._noise() * float(sums.max())
+        rounds = self.sizes().size - 1
+        one = rounds * self.rows.shape[1]
+        # whole shares: what is rounded up is then less than the reserve
+        horizon = self._reserve() + one * wanted_pulls(noise, one)
+        # among arms that move the moments as much, one with few coordinates: less noise hides it
+        weight = sums / sums.max() - 1e-9 * np.count_nonzero(self.rows, axis=1)
+        return (best_arm_neighbours(self, horizon, noise, weight, self._score),)
+
+    def _score(self, first: FloatArray, second: FloatArray, row: int) -> MomentScore:
+        return MomentScore(first, second, self.rows)
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
         if not released.shape[0]:

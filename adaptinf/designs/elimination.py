@@ -9,17 +9,23 @@ from typing import ClassVar
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.elimination_kernel import elimination_program, shortest_horizon
+from adaptinf.designs.elimination_kernel import elimination_epochs, elimination_program, shortest_horizon
+from adaptinf.designs.epoch_scores import EpochMeanScore, one_reward_apart, refuse_unit
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import choice_problem, number_problem
-from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI, NORMAL
 
 __all__ = ["PrivateSuccessiveElimination", "SuccessiveElimination"]
 
 _CHECKS = ("every-round", "epochs")
+_SHOWN = 2
+"""Rounds after an epoch of two arms that tell which of them are left."""
+_REACH = 2.0
+"""Scales of the noise by which the difference of two means stays below the threshold."""
 
 
 def _beta_problems(beta: float | None) -> list[str]:
@@ -206,6 +212,54 @@ class PrivateSuccessiveElimination(Design):
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
         return parallel(*[mean] * n_arms)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of
+            its scales whatever the length of the epoch; the first arm's mean lies so far below the second's
+            that naming the arms that are left tells nearly as much.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        horizon, passes, threshold = self._shortest_trial()
+        rewards = np.zeros((horizon, 2))
+        rewards[:, 1] = max(0.0, threshold - _REACH / (self.epsilon * passes))
+        first, second = one_reward_apart(rewards, row=0)
+        return (
+            Neighbours(
+                Tableau(first),
+                Tableau(second),
+                horizon,
+                "reward",
+                "the rewards of round 1 are 0 and 1",
+                EpochMeanScore(first, second, row=0),
+                hidden=tuple(range(2 * passes)),
+            ),
+        )
+
+    def _shortest_trial(self) -> tuple[int, int, float]:
+        """Rounds of a trial of two arms that is barely longer than an epoch; its passes and threshold."""
+        horizon = shortest_horizon(2, self.beta, self.epsilon) + _SHOWN
+        while True:
+            beta = 1.0 / horizon if self.beta is None else self.beta
+            lengths, thresholds = elimination_epochs(2, horizon, beta, self.epsilon)
+            passes = int(lengths[2, 0])
+            if 2 * passes + _SHOWN <= horizon:
+                return horizon, passes, float(thresholds[2, 0])
+            horizon = 2 * passes + _SHOWN
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from operator import truediv
 from typing import Any
 
+from adaptinf.designs.epoch_scores import refuse_unit
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.stopping_audit import StoppingOutputs, stopping_neighbours
 from adaptinf.designs.stopping_kernel import Rule
 from adaptinf.designs.stopping_noise import ReleaseNoise
 from adaptinf.designs.stopping_results import StoppingResult
@@ -206,6 +209,54 @@ class DPNAS(StoppingRule):
     def guarantee(self) -> PrivacyGuarantee:
         """Privacy of one sample: sparse vector technique and final release, added up."""
         return sequential(*self._parts())
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Two streams that differ in their first sample, on which the outputs differ nearly the most.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            One pair: tables of one arm. The score is the exact log-likelihood ratio of stopping time and
+            estimate. The sum comes close to the threshold, where the changed sample makes stopping less
+            likely, then crosses 0 and comes close to it again, where the sample makes it likelier.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one, or the rule needs too long a stream.
+        """
+        refuse_unit(type(self).__name__, unit)
+        return (stopping_neighbours(self),)
+
+    def audit_sampler(self, neighbours: Neighbours | None = None, view: str = "releases") -> StoppingOutputs:
+        """Outputs on two streams, for `audit.epsilon_lower_bound`.
+
+        Parameters
+        ----------
+        neighbours : Neighbours, optional
+            The streams; by default those of `neighbours`.
+        view : {"releases", "actions"}
+            Stopping time and estimate; or the stopping time alone.
+
+        Returns
+        -------
+        StoppingOutputs
+            Called with a side, a number of runs and a generator.
+
+        Examples
+        --------
+        >>> from adaptinf.audit import epsilon_lower_bound
+        >>> rule = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, steps="exponential")
+        >>> found = epsilon_lower_bound(rule.audit_sampler(), runs=20_000, promised=rule.guarantee(), rng=0)
+        >>> 2.5 < found.epsilon <= 4.0
+        True
+        """
+        return StoppingOutputs(self, self.neighbours()[0] if neighbours is None else neighbours, view)
 
     def run(
         self,

@@ -30,6 +30,7 @@ __all__ = [
     "read_values",
     "run_by_looks",
     "run_by_rounds",
+    "run_on_sums",
 ]
 
 SAMPLES, LOOKS, NEXT_LOOK, TOTAL, THRESHOLD_NOISE = range(5)
@@ -223,4 +224,31 @@ def run_by_looks(
             state[SAMPLES] = state[NEXT_LOOK]
             state[TOTAL] += low * (fresh - highs) + high * highs
             halted = _halts(rule, state, rng)
+        _report(rule, state, halted, rng, outcomes[run])
+
+
+@compiled
+def run_on_sums(
+    rule: Rule, sums: FloatArray, rng: np.random.Generator, state: FloatArray, outcomes: FloatArray
+) -> None:
+    """Run the rule on a fixed stream, look by look, with the numbers of `run_by_rounds`.
+
+    Parameters
+    ----------
+    rule : Rule
+        The stopping rule, with a unit of 1.
+    sums : ndarray of shape (looks,)
+        Sums of the clipped samples at each look, after the last of which a run is given up.
+    rng, state, outcomes
+        As in `run_by_rounds`.
+    """
+    for run in range(outcomes.shape[0]):
+        _begin(rule, state, rng)
+        halted = False
+        look = 0
+        while look < sums.shape[0] and not halted:
+            state[SAMPLES] = state[NEXT_LOOK]
+            state[TOTAL] = sums[look]
+            halted = _halts(rule, state, rng)
+            look += 1
         _report(rule, state, halted, rng, outcomes[run])

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.compilation import compiled
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import number_problem
 from adaptinf.privacy.base import Mechanism, draws_from, finite, number, probabilities, reals
@@ -19,6 +20,24 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource
 __all__ = ["Questions", "SparseVector"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(4)
+_NARROW = 1.0 / 16.0
+"""Pieces that are narrower, in scales of the noise, need few nodes: there are as many as statistics."""
+
+
+@compiled
+def _integrate(point: FloatArray, weight: FloatArray, margins: FloatArray, law: FloatArray) -> None:
+    """Add to `law` the probabilities of the first yes; points and margins are in scales of the noise A."""
+    for node in range(point.shape[0]):
+        so_far = weight[node]
+        for place in range(margins.shape[0]):
+            # not above: A < B - margin
+            distance = point[node] - margins[place]
+            half = 0.5 * math.exp(-abs(distance))
+            above = half if distance >= 0.0 else 1.0 - half
+            law[place] += so_far * above
+            so_far *= 1.0 - half if distance >= 0.0 else half
+        law[-1] += so_far
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +222,7 @@ class SparseVector(Mechanism):
         Notes
         -----
         Gauss-Legendre quadrature over the threshold's noise between the kinks of the integrand; good to
-        about 1e-13. Time and memory grow with n^2.
+        about 1e-13. Time grows with n^2.
 
         Examples
         --------
@@ -213,14 +232,9 @@ class SparseVector(Mechanism):
         statistics, thresholds = self._sequence(values, threshold)
         margins = statistics - thresholds
         point, weight = self._quadrature(margins)
-        # not above: A < B - margin
-        distance = point - margins[:, None]
-        half = 0.5 * np.exp(-np.abs(distance) / self.query_scale)
-        below = np.where(distance >= 0.0, 1.0 - half, half)
-        above = np.where(distance >= 0.0, half, 1.0 - half)
-        so_far = np.vstack([np.ones_like(point), np.cumprod(below, axis=0)])
-        stops: FloatArray = (so_far[:-1] * above) @ weight
-        return np.append(stops, so_far[-1] @ weight)
+        law = np.zeros(margins.size + 1)
+        _integrate(point / self.query_scale, weight, margins / self.query_scale, law)
+        return law
 
     def _sequence(self, values: ArrayLike, threshold: ArrayLike) -> tuple[FloatArray, FloatArray]:
         statistics = finite("SparseVector", values)
@@ -240,10 +254,19 @@ class SparseVector(Mechanism):
             parts = math.ceil((high - low) / min(self.threshold_scale, self.query_scale))
             pieces.append(np.linspace(low, high, parts + 1)[:-1])
         edges = np.append(np.concatenate(pieces), reach)
-        half = 0.5 * np.diff(edges)[:, None]
-        point = (edges[:-1, None] + half * (_NODES + 1.0)).ravel()
+        width = np.diff(edges)
+        narrow = width < _NARROW * min(self.threshold_scale, self.query_scale)
+        points, weights = [], []
+        for chosen, nodes, shares in (
+            (~narrow, _NODES, _WEIGHTS),
+            (narrow, _FEW_NODES, _FEW_WEIGHTS),
+        ):
+            half = 0.5 * width[chosen][:, None]
+            points.append((edges[:-1][chosen][:, None] + half * (nodes + 1.0)).ravel())
+            weights.append((half * shares).ravel())
+        point = np.concatenate(points)
         density = 0.5 * np.exp(-np.abs(point) / self.threshold_scale) / self.threshold_scale
-        return point, (half * _WEIGHTS).ravel() * density
+        return point, np.concatenate(weights) * density
 
 
 class Questions:

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf.audit import epsilon_lower_bound
 from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm_optimal import DPOD
+from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore, one_reward_apart
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
 
@@ -18,29 +21,18 @@ FEATURES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6]])
 HORIZON = 6
 
 
-def scores(design: Any, first: float, seed: int) -> np.ndarray:
-    """First released number of each run, where the reward of round 0 is `first` and all others are 1/2."""
-    table = np.full((HORIZON, 3), 0.5)
-    table[0] = first
-    return np.array(
-        [run.released[0, 3] for run in iterate_runs(design, Tableau(table), HORIZON, 0, RUNS, seed)]
-    )
+def neighbours(design: Any) -> Neighbours:
+    """Three arms: the reward of round 0 is 0 or 1, and all others are 1/2."""
+    first, second = one_reward_apart(np.full((HORIZON, 3), 0.5), row=0)
+    score: Any = MomentScore(first, second, FEATURES)
+    if not isinstance(design, DPOD):
+        score = EpochMeanScore(first, second, row=0, normal=isinstance(design, DPBAIGauss))
+    return Neighbours(Tableau(first), Tableau(second), HORIZON, "reward", "round 1", score)
 
 
-def lower_bound(scores_0: np.ndarray, scores_1: np.ndarray, delta: float = 0.0) -> float:
-    """Lower confidence bound (99.9%) of epsilon: event chosen on one half, bounded on the other."""
-    half = RUNS // 2
-    cuts = np.quantile(np.r_[scores_0[:half], scores_1[:half]], np.linspace(0.1, 0.7, 25))
-
-    def shares(scores: np.ndarray) -> np.ndarray:
-        return (np.round(scores, 9)[:, None] > cuts).mean(axis=0)
-
-    ratios = (shares(scores_1[:half]) - delta) / shares(scores_0[:half])
-    cut = cuts[int(np.argmax(ratios))]
-    hits = [int((np.round(part[half:], 9) > cut).sum()) for part in (scores_1, scores_0)]
-    low = stats.binomtest(hits[0], half).proportion_ci(0.998).low
-    high = stats.binomtest(hits[1], half).proportion_ci(0.998).high
-    return float(np.log(max(low - delta, 1e-12) / high))
+def lower_bound(design: Any, seed: int) -> float:
+    """Lower confidence bound (99.9%) of epsilon, at the design's own delta."""
+    return epsilon_lower_bound(design, neighbours(design), runs=RUNS, rng=seed).epsilon
 
 
 @pytest.mark.parametrize(
@@ -54,19 +46,17 @@ def lower_bound(scores_0: np.ndarray, scores_1: np.ndarray, delta: float = 0.0) 
 )
 def test_measured_epsilon_is_below_the_promise_and_near_it(design: Any) -> None:
     """The noise of twice the epsilon is caught."""
-    bound = lower_bound(scores(design, 0.0, 1), scores(design, 1.0, 2))
+    bound = lower_bound(design, 1)
     assert 0.4 < bound <= 1.0
     if isinstance(design, DPBAI):
-        assert bound > 0.6
+        assert bound > 0.7
         faulty = DPBAI(epsilon=2.0, features=FEATURES, max_det=design.max_det)
-        assert lower_bound(scores(faulty, 0.0, 3), scores(faulty, 1.0, 4)) > 1.0
+        assert lower_bound(faulty, 3) > 1.0
 
 
 def test_normal_noise_keeps_its_promise_and_half_of_it_does_not() -> None:
-    design = DPBAIGauss(epsilon=1.0, delta=0.05, features=FEATURES)
-    assert lower_bound(scores(design, 0.0, 5), scores(design, 1.0, 6), delta=0.05) <= 1.0
-    faulty = DPBAIGauss(epsilon=2.5, delta=0.05, features=FEATURES)
-    assert lower_bound(scores(faulty, 0.0, 7), scores(faulty, 1.0, 8), delta=0.05) > 1.0
+    assert 0.3 < lower_bound(DPBAIGauss(epsilon=1.0, delta=0.05, features=FEATURES), 5) <= 1.0
+    assert lower_bound(DPBAIGauss(epsilon=2.5, delta=0.05, features=FEATURES), 7) > 1.0
 
 
 def test_released_noise_has_the_scale_that_it_says() -> None:

@@ -1,0 +1,164 @@
+"""Log-likelihood ratios of what designs by epochs release, where one reward differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import choice_problem
+from adaptinf.simulation.environments import Tableau
+from adaptinf.simulation.replicate import iterate_runs
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["EpochMeanScore", "MomentScore", "first_epoch", "one_reward_apart", "refuse_unit"]
+
+_END, _GROUP, _VALUE, _SCALE = 0, 2, 3, 4
+
+
+def refuse_unit(design: str, unit: Any) -> None:
+    """Refuse a unit other than the reward, which is all that the design protects."""
+    problems = [] if unit is None else choice_problem("unit, where it is given,", unit, ("reward",))
+    if problems:
+        raise ParameterError(f"{design}.neighbours", problems)
+
+
+def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
+    """Two tables of potential rewards that differ in one round: 0 for every arm, and 1.
+
+    Examples
+    --------
+    >>> first, second = one_reward_apart(np.full((2, 2), 0.5), row=1)
+    >>> second.tolist()
+    [[0.5, 0.5], [1.0, 1.0]]
+    """
+    first, second = rewards.copy(), rewards.copy()
+    first[row], second[row] = 0.0, 1.0
+    return first, second
+
+
+def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
+    """Actions up to the first releases: the same in every run, as nothing has been seen before."""
+    run = next(iterate_runs(design, Tableau(np.full((horizon, n_arms), 0.5)), horizon, 0, 1, 0))
+    return np.asarray(run.record.action[: int(run.released[0, _END])])
+
+
+@dataclass(frozen=True, eq=False)
+class EpochMeanScore:
+    """Log-likelihood ratio of all actions and releases, where these are noisy means of fresh epochs.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (rounds, arms)
+        Potential rewards, which differ in one row.
+    row : int
+        That round, counted from 0.
+    normal : bool
+        Whether the noise is normal instead of Laplace.
+
+    Notes
+    -----
+    Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the last
+    releases of any arm, plus noise. One release at most has the round's reward in it; the densities of all
+    others cancel. The ratio does not depend on what the design made of the releases.
+
+    Examples
+    --------
+    >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
+    >>> score = EpochMeanScore(first, second, row=0)
+    >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 0.0, 1.0, -0.3, 0.5]]])
+    >>> score(Transcripts(np.array([[0, 1]]), released, np.zeros((1, 0)))).round(9)
+    array([1.6])
+    """
+
+    first: FloatArray
+    second: FloatArray
+    row: int
+    normal: bool = False
+
+    def __call__(self, seen: Transcripts) -> FloatArray:
+        """One number a run; large where the second table is the likelier one."""
+        ends = seen.releases[:, :, _END]
+        arm = seen.actions[:, self.row]
+        # comparisons with NaN, where a run made fewer releases, are false
+        holds = (ends > self.row) & (seen.releases[:, :, _GROUP] == arm[:, None])
+        end = np.where(holds, ends, np.inf)
+        place = end.argmin(axis=1)
+        runs = np.arange(arm.size)
+        found = np.isfinite(end[runs, place])
+        start = np.where(ends <= self.row, ends, 0.0).max(axis=1)
+        stop = np.where(found, end[runs, place], start)
+        count, total = self._epoch(seen.actions, arm, start, stop)
+        count = np.where(found, count, 1.0)
+        moved = np.clip(self.second[self.row], 0.0, 1.0) - np.clip(self.first[self.row], 0.0, 1.0)
+        value, scale = seen.releases[runs, place, _VALUE], seen.releases[runs, place, _SCALE]
+        at_first = (value - total / count) / scale
+        at_second = (value - (total + moved[arm]) / count) / scale
+        if self.normal:
+            ratio = 0.5 * (at_first - at_second) * (at_first + at_second)
+        else:
+            ratio = np.abs(at_first) - np.abs(at_second)
+        return np.asarray(np.where(found, ratio, 0.0))
+
+    def _epoch(
+        self, actions: IntArray, arm: IntArray, start: FloatArray, stop: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Pulls of each run's arm in the rounds from `start` to `stop`, and the sum of their rewards."""
+        low, high = int(start.min()), int(stop.max())
+        inside = actions[:, low:high] == arm[:, None]
+        if start.max() > low or stop.min() < high:
+            step = np.arange(low, high)
+            inside &= (step >= start[:, None]) & (step < stop[:, None])
+        sums = np.empty((arm.size, 2))
+        for one in np.unique(arm):
+            rewards = np.clip(self.first[low:high, one], 0.0, 1.0)
+            runs = arm == one
+            sums[runs] = inside[runs].astype(np.float64) @ np.column_stack([np.ones(high - low), rewards])
+        return sums[:, 0], sums[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class MomentScore:
+    """Log-likelihood ratio of all actions and releases, where these are noisy sums of features times rewards.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (rounds, arms)
+        Potential rewards, which differ in one of the rounds before the first releases.
+    features : ndarray of shape (arms, dimension)
+        Feature vectors.
+
+    Notes
+    -----
+    Only the first releases have the round's reward in them; they are one number for each coordinate. The
+    densities of all later ones cancel.
+
+    Examples
+    --------
+    >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
+    >>> score = MomentScore(first, second, np.eye(2))
+    >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 1.0, 0.0, -0.3, 0.5]]])
+    >>> score(Transcripts(np.array([[0, 1]]), released, np.zeros((1, 0)))).round(9)
+    array([1.6])
+    """
+
+    first: FloatArray
+    second: FloatArray
+    features: FloatArray
+
+    def __call__(self, seen: Transcripts) -> FloatArray:
+        """One number a run; large where the second table is the likelier one."""
+        last, dimension = int(seen.releases[0, 0, _END]), self.features.shape[1]
+        actions = seen.actions[:, :last]
+        rows = self.features[actions]
+        value = seen.releases[:, :dimension, _VALUE]
+        scale = seen.releases[:, :dimension, _SCALE]
+        distance = []
+        for table in (self.first, self.second):
+            rewards = np.clip(table, 0.0, 1.0)[np.arange(last), actions]
+            distance.append(np.abs(value - np.einsum("rt,rtk->rk", rewards, rows)) / scale)
+        return np.asarray((distance[0] - distance[1]).sum(axis=1))
