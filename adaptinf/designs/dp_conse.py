@@ -144,7 +144,7 @@ class DPConSE(Design):
             window with others; and one whose sum decides later actions, for ``view="actions"``. In all of
             them the participant spends all of epsilon, or for rewards of epsilon_D. Published: whose batch
             closes with the participant; whether there is an estimate; other participants' actions alone; and,
-            except at an alpha for which no participant can, who moves the T_min of ten contexts.
+            except at an alpha for which no participant can, who moves the T_min of twenty contexts.
 
         Raises
         ------

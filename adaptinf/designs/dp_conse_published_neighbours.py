@@ -44,7 +44,7 @@ class EstimateCame:
             (at_round & (columns[..., 1] == _ESTIMATE) & (columns[..., 2] == context)).any(axis=1)
             for context in self.contexts
         ]
-        return np.subtract(came[1], came[0], dtype=np.float64)
+        return came[1].astype(np.float64) - came[0].astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +126,7 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
     )
 
 
-def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 10) -> Neighbours | None:
+def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
     """A participant of the first half moves the centre that all contexts' lengths share.
 
     Parameters
@@ -164,7 +164,7 @@ def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 10)
 
 def _center(arrivals: int, alpha: float, horizon: int) -> int:
     """Whole part of T_min, where a context with so many arrivals in the first half is the rarest."""
-    return math.floor(max(math.log(horizon), arrivals ** (1.0 - alpha)))
+    return math.floor(max(math.log(horizon), math.pow(arrivals, 1.0 - alpha)))
 
 
 def _pair(
