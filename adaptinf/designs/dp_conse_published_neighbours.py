@@ -44,7 +44,7 @@ class EstimateCame:
             (at_round & (columns[..., 1] == _ESTIMATE) & (columns[..., 2] == context)).any(axis=1)
             for context in self.contexts
         ]
-        return came[1].astype(np.float64) - came[0].astype(np.float64)
+        return np.asarray(came[1].astype(np.float64) - came[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +156,7 @@ def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20)
     else:
         return None
     contexts = [feature for feature in range(n_features) for _ in range(arrivals + 1)]
-    law, sizes = TruncatedLaplace(epsilon=epsilon), np.arange(upper + 1)
+    law, sizes = TruncatedLaplace(epsilon=epsilon, calibration="published"), np.arange(upper + 1)
     score = LengthRatio(np.log(law.probability(sizes, upper) / law.probability(sizes, lower)))
     name = "the log-likelihood ratio of the released lengths"
     return _pair(contexts * 2, 0, score, name, kinds=(1, 0))
@@ -212,7 +212,7 @@ def _log_chances(others: int, place: int | None, epsilon: float, center: int) ->
     Of the others the first T have fair coins, and one fewer where the participant is arrival number `place`
     and T reaches it; the rest have the better arm.
     """
-    law = TruncatedLaplace(epsilon=epsilon)
+    law = TruncatedLaplace(epsilon=epsilon, calibration="published")
     lengths = np.arange(others + 1)
     coins = np.zeros(others + 1)
     randomised = lengths if place is None else lengths - (lengths >= place)

@@ -176,9 +176,7 @@ class LDPBandit(LocallyPrivate):
         published = self.calibration == "published"
         fewest = arrivals_to_drop(self.width, published)
         if fewest > MOST_ARRIVALS:
-            problems.append(
-                "there are no short trials to audit: at this width no arm is ever dropped in them"
-            )
+            problems.append("width must be smaller: with this one no arm is dropped in any short trial")
         if problems:
             raise ParameterError("LDPBandit.neighbours", problems)
         arrivals = arrivals_to_halve(self.width, self.refinement, published)
