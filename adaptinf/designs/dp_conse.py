@@ -9,8 +9,12 @@ from typing import ClassVar
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse import CONSE_STATUSES, LEARNING_RANDOMISED
 from adaptinf.designs.dp_conse_kernel import corrected_program, window_ends
+from adaptinf.designs.dp_conse_neighbours import corrected_neighbours
 from adaptinf.designs.dp_conse_published import PUBLISHED_RELEASES, REASONS, published_program
+from adaptinf.designs.dp_conse_published_neighbours import published_neighbours, shared_center_neighbours
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
+from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.environments import Environment
@@ -124,6 +128,42 @@ class DPConSE(Design):
         if self.calibration == "published":
             return None
         return PrivacyGuarantee(epsilon=self.contrast_share * self.epsilon)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Neighbouring trials for an audit.
+
+        Parameters
+        ----------
+        unit : {"record", "reward"}, optional
+            What differs between them; ``"record"`` by default.
+
+        Returns
+        -------
+        tuple of Neighbours
+            Corrected: a participant of the first half, alone in the window; one of the second half; one of a
+            window with others; and one whose sum decides later actions, for ``view="actions"``. In all of
+            them the participant spends all of epsilon, or for rewards of epsilon_D. Published: whose batch
+            closes with the participant; whether there is an estimate; other participants' actions alone; and,
+            except at an alpha for which no participant can, who moves the T_min of twenty contexts.
+
+        Raises
+        ------
+        ParameterError
+            If `unit` is another one, or is ``"reward"`` under the published calibration.
+        """
+        unit = "record" if unit is None else unit
+        problems = choice_problem("unit", unit, ("record", "reward"))
+        if unit == "reward" and self.calibration == "published":
+            problems.append("the published calibration promises nothing for rewards alone")
+        if problems:
+            raise ParameterError("DPConSE.neighbours", problems)
+        if self.calibration == "corrected":
+            contrasts = self.contrast_share * self.epsilon
+            return corrected_neighbours(
+                unit, contrasts, (1.0 - self.contrast_share) * self.epsilon, self.first_window
+            )
+        shared = shared_center_neighbours(self.epsilon, self.alpha)
+        return published_neighbours(self.epsilon, self.alpha) + ((shared,) if shared else ())
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.ldp_linear_kernel import LDPLinearTables, ldp_linear_program
+from adaptinf.designs.ldp_linear_kernel import LDPLinearTables, ldp_linear_program, report_constants
 from adaptinf.designs.local import LocallyPrivate
+from adaptinf.designs.local_neighbours import gradient_ratio, lessons, one_participant
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import Status
+from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments import Environment
@@ -23,6 +26,7 @@ __all__ = ["LDPLinear"]
 _RADII = {"logistic": 4.0, "identity": 1.0}
 _LARGEST_RADIUS, _LONGEST_STEP = 1e6, 1e3
 _SENSITIVITY = 2.0
+_REACH, _ROOM = 300.0, 1e6
 _NOT_COVERED = "everything but the participant's own arm: it is the best one for their context"
 
 
@@ -143,6 +147,54 @@ class LDPLinear(LocallyPrivate):
         if self.radius is not None:
             problems += number_problem("radius", self.radius, 0.0, _LARGEST_RADIUS, open_low=True)
         return problems
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Neighbouring trials of a single participant, whose report can be read off what is released.
+
+        Parameters
+        ----------
+        unit : {"record", "reward"}, optional
+            What differs between them; ``"record"`` by default.
+
+        Returns
+        -------
+        tuple of Neighbours
+            In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with
+            which the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or
+            has the first context, and the reward is 0 or 1. Steps and radius are such that the parameters
+            stay within the ball: then they are a one-to-one function of the report.
+
+        Raises
+        ------
+        ParameterError
+            If `unit` is another one.
+        """
+        unit = "record" if unit is None else unit
+        problems = choice_problem("unit", unit, ("record", "reward"))
+        if problems:
+            raise ParameterError("LDPLinear.neighbours", problems)
+        return self._one_report(unit, 0), self._one_report(unit, 1)
+
+    def _one_report(self, unit: str, warm_up: int) -> Neighbours:
+        """A participant of either stage."""
+        public, high, low = lessons(self.intercept)
+        design = replace(self, auxiliary=(public,), warm_up=warm_up, radius=_ROOM, step=_REACH / _ROOM)
+        tables = design.tables(2, len(high), 1)
+        pulled_at_low = 1 - warm_up
+        first = (high, 1)
+        second = (low, pulled_at_low) if unit == "record" else (high, 0)
+        told = "another context and another reward" if unit == "record" else "reward 0 or 1"
+        return Neighbours(
+            one_participant(*first),
+            one_participant(*second),
+            horizon=1,
+            unit=unit,
+            differs=f"a participant of the {'warm-up' if warm_up else 'greedy stage'} has {told}",
+            score=gradient_ratio(tables, report_constants(tables), (first, second)),
+            score_name="the log-likelihood ratio of the participant's report",
+            hidden=(0,) if unit == "record" else (),
+            design=design,
+        )
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

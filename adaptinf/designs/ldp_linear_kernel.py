@@ -9,12 +9,12 @@ import numpy as np
 from numba.extending import overload
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.privacy.noise import laplace, uniform
+from adaptinf.privacy.noise import generator, laplace, uniform
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["GREEDY", "WARM_UP", "LDPLinearTables", "ldp_linear_program", "report_radius"]
+__all__ = ["GREEDY", "WARM_UP", "LDPLinearTables", "ldp_linear_program", "report_constants", "report_radius"]
 
 WARM_UP, GREEDY = range(2)
 """Status codes of a round."""
@@ -247,6 +247,42 @@ def _run_block(
     tables: LDPLinearTables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
 ) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+
+
+@compiled
+def _begin(tables: LDPLinearTables, rng: np.random.Generator, state: FloatArray) -> None:
+    _jump_start(tables, state, rng)
+
+
+def report_constants(tables: LDPLinearTables) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Parameters after the auxiliary participants, and what the first report of the trial makes of them.
+
+    Parameters
+    ----------
+    tables : LDPLinearTables
+        With auxiliary participants whose noise is negligible.
+
+    Returns
+    -------
+    iterates, averages : ndarray of shape (arms, parameters)
+        Before the first report.
+    rates, shares : ndarray of shape (arms,)
+        An arm's parameters move by minus `rates` times its report; the new ones enter the average with
+        weight `shares`, unless they had to be put back on the ball.
+    """
+    state = np.zeros(ldp_linear_program(tables).state_shape)
+    _begin(tables, generator(np.random.SeedSequence(0)), state)
+    rows, parameters = state[1:], tables.n_parameters
+    own = 1.0 / tables.squares[-1]
+    information = rows[:, _INFORMATION] + own
+    weight = own * information
+    averages = rows[:, _ITERATE + parameters : _ITERATE + 2 * parameters]
+    return (
+        rows[:, _ITERATE : _ITERATE + parameters],
+        averages,
+        tables.reach * own / np.sqrt(information),
+        weight / (rows[:, _WEIGHT] + weight),
+    )
 
 
 def ldp_linear_program(tables: LDPLinearTables) -> Program:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.designs.base import Design
 
 __all__ = ["Neighbours", "Transcripts"]
 
@@ -36,6 +40,9 @@ class Neighbours:
     hidden : tuple of int
         Rounds, counted from 0, whose action is no output: the participant's own where the notion is
         anticipating.
+    design : Design, optional
+        What is run on both, where it is not the audited design itself but the same one in a state, or with
+        sizes that do not enter its privacy, in which the unit tells most.
 
     Raises
     ------
@@ -51,6 +58,7 @@ class Neighbours:
     score: Callable[[Transcripts], FloatArray] | None = None
     score_name: str = "the log-likelihood ratio of the releases"
     hidden: tuple[int, ...] = ()
+    design: Design | None = None
 
     def __post_init__(self) -> None:
         problems = count_problem("horizon", self.horizon)
