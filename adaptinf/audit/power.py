@@ -20,7 +20,7 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.typing import RandomSource
 
-__all__ = ["NO_TEST", "POWER", "TYPE_I", "Power", "kind_of_test", "power", "power_rows"]
+__all__ = ["NO_TEST", "POWER", "TYPE_I", "Power", "check_terms", "kind_of_test", "power", "power_rows"]
 
 TYPE_I, POWER, NO_TEST = "type-I error", "power", "no test"
 _SAME = 1e-12
@@ -182,7 +182,7 @@ def power(
         for name, size in places
     ]
     if isinstance(null, Mapping):
-        _check_terms(null, cells)
+        check_terms("power", null, cells)
     rows = [
         row
         for (name, size), chunks in zip(places, gathered(cells, replications, n_jobs), strict=True)
@@ -228,7 +228,7 @@ def power_rows(place: Mapping[str, Any], sums: BlockSums, replications: int) -> 
         }
 
 
-def _check_terms(null: Mapping[str, float], cells: Sequence[LogCell]) -> None:
+def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell]) -> None:
     """Refuse a null of a term that the results of the first trials do not have."""
     terms = list(
         dict.fromkeys(key.term for cell in cells for key in cell.chunk(0, 1, keep=False).blocks[0].parts)
