@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from adaptinf.audit.engine import Chunk, Fit, LogCell, Simulated, each, spans
+from adaptinf.audit.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
 from adaptinf.audit.measures import SHOWN, BlockSums, Key, add_runs, table_rows
 from adaptinf.audit.truth import true_value
 from adaptinf.designs.base import Design
@@ -27,8 +27,6 @@ __all__ = ["Coverage", "Intervals", "coverage", "coverage_from_tallies", "true_v
 Intervals: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Estimates and lower and upper limits of many runs, each of shape (runs, terms)."""
 ArrayFit: TypeAlias = "Callable[[Replications], Mapping[str, Intervals]]"
-
-_CHUNK = 16 * BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +212,7 @@ def _simulate(
     alpha: float,
     n_jobs: int,
 ) -> Coverage:
-    design._check(env, horizon, replications, None, 0)
-    tasks = [(0, start, stop) for start, stop in spans(replications, _CHUNK)]
-    chunks = {start: blocks for _, start, blocks in each([cell], tasks, _blocks, n_jobs=n_jobs)}
-    total = BlockSums()
-    for _, start, _ in tasks:
-        for block in chunks[start]:
-            total.merge(block)
-    frame = pd.DataFrame(table_rows(total))
+    design._check(env, horizon, replications, None, 0, n_jobs)
+    [chunks] = gathered([cell], replications, n_jobs)
+    frame = pd.DataFrame(table_rows(total_sums(chunks)))
     return Coverage(frame, alpha, repr(design), repr(env), int(horizon), int(replications))
-
-
-def _blocks(index: int, chunk: Chunk) -> list[BlockSums]:
-    return chunk.blocks

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 
 from adaptinf.audit.measures import BlockSums, Key, add_runs
@@ -35,7 +35,9 @@ __all__ = [
     "Simulated",
     "Truth",
     "each",
+    "gathered",
     "spans",
+    "total_sums",
 ]
 
 Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
@@ -43,6 +45,9 @@ Truth: TypeAlias = "Callable[[Environment, Results], ArrayLike]"
 
 DESIGN_TIME = "(design)"
 _ESTIMATE, _SE, _LOW, _HIGH = range(4)
+_CHUNK = 16 * BLOCK
+_TASKS = 4
+"""Pieces a worker, so that none waits long for another at the end."""
 
 
 class AnalysisError(AdaptinfError, RuntimeError):
@@ -147,6 +152,49 @@ def each(
     yield from parallel(delayed(_compute)(cells[task[0]], task, keep, handle) for task in tasks)
 
 
+def gathered(cells: Sequence[Simulated], replications: int, n_jobs: int = 1) -> list[list[Chunk]]:
+    """All runs of some cells.
+
+    Parameters
+    ----------
+    cells : sequence of Simulated
+        What is run.
+    replications : int
+        Runs of each.
+    n_jobs : int
+        Worker processes.
+
+    Returns
+    -------
+    list of list of Chunk
+        By cell, in the order of the runs. How the blocks are dealt out to chunks depends on `n_jobs`, the
+        blocks do not.
+    """
+    size = _CHUNK
+    if n_jobs != 1:
+        shares = _TASKS * effective_n_jobs(n_jobs)
+        size = min(_CHUNK, BLOCK * math.ceil(len(cells) * replications / (shares * BLOCK)))
+    tasks = [(index, *span) for index in range(len(cells)) for span in spans(replications, size)]
+    found = {(index, start): chunk for index, start, chunk in each(cells, tasks, _whole, n_jobs=n_jobs)}
+    chunks: list[list[Chunk]] = [[] for _ in cells]
+    for index, start, _ in tasks:
+        chunks[index].append(found[index, start])
+    return chunks
+
+
+def total_sums(chunks: Sequence[Chunk]) -> BlockSums:
+    """The sums over all blocks, in order: the same for any number of workers."""
+    total = BlockSums()
+    for chunk in chunks:
+        for block in chunk.blocks:
+            total.merge(block)
+    return total
+
+
+def _whole(index: int, chunk: Chunk) -> Chunk:
+    return chunk
+
+
 def _compute(
     cell: Simulated, task: tuple[int, int, int], keep: bool, handle: Callable[[int, Chunk], Any]
 ) -> tuple[int, int, Any]:
@@ -175,6 +223,8 @@ class LogCell:
         Trial r depends on (root, r) alone.
     truth : mapping of str to callable
         By analysis, where the truth does not follow from the environment.
+    null : float or mapping of str to float, optional
+        What is tested in place of the results' own nulls; of a mapping by term, the other terms test nothing.
     """
 
     names: tuple[str, str]
@@ -185,6 +235,7 @@ class LogCell:
     alpha: float
     root: np.random.SeedSequence
     truth: Mapping[str, Truth] = field(default_factory=dict)
+    null: float | Mapping[str, float] | None = None
 
     def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
         """Runs `start` (a multiple of 64) to `stop`."""
@@ -263,7 +314,7 @@ class _Terms:
         return keys
 
     def _keys(self, analysis: str, label: str, result: Results) -> tuple[Key, ...]:
-        env, null = self.cell.env, float(result.null)
+        env = self.cell.env
         if analysis in self.cell.truth:
             values = np.atleast_1d(np.asarray(self.cell.truth[analysis](env, result), dtype=np.float64))
         else:
@@ -276,8 +327,15 @@ class _Terms:
         if problems:
             raise ParameterError(label, problems)
         return tuple(
-            Key(label, term, value, null) for term, value in zip(result.terms, values.tolist(), strict=True)
+            Key(label, term, value, self._null(term, result))
+            for term, value in zip(result.terms, values.tolist(), strict=True)
         )
+
+    def _null(self, term: str, result: Results) -> float | None:
+        given = self.cell.null
+        if isinstance(given, Mapping):
+            return float(given[term]) if term in given else None
+        return float(result.null if given is None else given)
 
 
 def _limits(result: Results, log_alpha: float) -> FloatArray:

@@ -14,7 +14,7 @@ from adaptinf.inference.results import check_alpha
 from adaptinf.parameters import count_problem, seed_problem
 from adaptinf.simulation.environments import Environment
 
-__all__ = ["cell_problems", "grid_problems"]
+__all__ = ["cell_problems", "grid_problems", "horizon_problems"]
 
 _NAMED = (
     ("designs", Design, "a design"),
@@ -27,7 +27,7 @@ _NAMED = (
 def grid_problems(given: Mapping[str, Any]) -> list[str]:
     """Say what is wrong with the arguments of `study`, by name."""
     problems = [problem for name, *what in _NAMED for problem in _named_problems(name, given[name], *what)]
-    problems += list(_horizon_problems(given["horizons"]))
+    problems += list(horizon_problems(given["horizons"]))
     problems += count_problem("replications", given["replications"]) + seed_problem(given["rng"])
     problems += _settings_problems(given)
     return problems or list(cell_problems(given))
@@ -46,7 +46,8 @@ def _named_problems(name: str, values: Any, kind: type | None, what: str) -> Ite
             yield f"{name}[{label!r}] must be {what}, got {value!r:.60}"
 
 
-def _horizon_problems(horizons: Any) -> Iterator[str]:
+def horizon_problems(horizons: Any) -> Iterator[str]:
+    """Say what is wrong with the horizons of a grid."""
     if isinstance(horizons, (str, bytes)) or not isinstance(horizons, Sequence) or not horizons:
         yield f"horizons must be a list of whole numbers, got {horizons!r:.60}"
         return

@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.typing import FloatArray
 
-__all__ = ["PARTS", "SHOWN", "BlockSums", "Key", "add_runs", "merged", "table_rows"]
+__all__ = ["PARTS", "SHOWN", "BlockSums", "Key", "add_runs", "merged", "rejections", "table_rows"]
 
 PARTS = (
     "runs",
@@ -150,6 +150,11 @@ def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, 
     if not analyses:
         return rows
     return sorted(rows, key=lambda row: analyses.index(_base(row["analysis"])))
+
+
+def rejections(sums: BlockSums) -> list[int | None]:
+    """How many runs rejected the null, in the order of `table_rows`; None where nothing is tested."""
+    return [None if key.null is None else int(parts[_REJECTED]) for key, parts in sums.parts.items()]
 
 
 def _base(analysis: str) -> str:

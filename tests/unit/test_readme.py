@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
 DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classification.md"
 CHOOSING, BIAS = ROOT / "docs" / "choosing.md", ROOT / "docs" / "bias.md"
-REGRESSION = ROOT / "docs" / "regression.md"
-EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
+REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "planning.md"
+EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION, PLANNING]
 PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
 
 
