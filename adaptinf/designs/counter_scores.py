@@ -93,24 +93,33 @@ class CounterScore:
         """Score of each run, shape (runs,)."""
         actions = transcripts.actions
         runs, rounds = actions.shape
+        n_arms = self.first.shape[1]
         vectors = np.ones((*self.first.shape, 1)) if self.vectors is None else self.vectors
+        items = self.first[:, :, None] * vectors
+        changes = (self.second - self.first)[:, :, None] * vectors
         released = transcripts.releases.reshape(runs, rounds, vectors.shape[2], -1)
         ratio = normal_log_ratio if self.gaussian else laplace_log_ratio
-        n_arms = self.first.shape[1]
-        # sums at every count of every arm: on the first tape, by how much the second's is larger, as released
-        sums = np.zeros((3, runs, n_arms, rounds + 1, vectors.shape[2]))
-        counts = np.zeros((runs, n_arms), dtype=np.int64)
-        every = np.arange(runs)
+        # row: (cell of a run and an arm) * (rounds + 1) + count; noise on the first tape, shift to the second
+        noise = np.zeros((runs * n_arms * (rounds + 1), vectors.shape[2]))
+        shift = np.zeros_like(noise)
+        sums = np.zeros((runs * n_arms, vectors.shape[2]))
+        counts = np.zeros(runs * n_arms, dtype=np.int64)
+        every = np.arange(runs) * n_arms
         total = np.zeros(runs)
         for step in range(rounds):
             arms = actions[:, step]
-            before = counts[every, arms]
-            count = before + 1
-            counts[every, arms] = count
-            items = np.stack((self.first[step], self.second[step] - self.first[step]))[:, :, None]
-            now = sums[:2, every, arms, before] + (items * vectors[step])[:, arms]
-            sums[:2, every, arms, count] = now
-            sums[2, every, arms, count] = released[:, step, :, 3]
-            node = sums[:, every, arms, count] - sums[:, every, arms, earlier_counts(self.hybrid, count)]
-            total += ratio(node[2] - node[0], node[1], released[:, step, :, 4]).sum(axis=1)
+            cell = every + arms
+            count = counts[cell] + 1
+            counts[cell] = count
+            sum_here = sums.take(cell, axis=0) + items[step].take(arms, axis=0)
+            sums[cell] = sum_here
+            here = cell * (rounds + 1) + count
+            noise_here = released[:, step, :, 3] - sum_here
+            shift_here = shift.take(here - 1, axis=0) + changes[step].take(arms, axis=0)
+            noise[here], shift[here] = noise_here, shift_here
+            before = here - count + earlier_counts(self.hybrid, count)
+            moved = shift_here - shift.take(before, axis=0)
+            if moved.any():
+                fresh = noise_here - noise.take(before, axis=0)
+                total += ratio(fresh, moved, released[:, step, :, 4]).sum(axis=1)
         return total

@@ -12,20 +12,21 @@ from adaptinf.audit.privacy import epsilon_lower_bound
 from adaptinf.designs import LinPriv, Mixture
 from adaptinf.errors import ParameterError
 
-RUNS, SEED = 60_000, 5
+RUNS, FEWER, SEED = 60_000, 16_000, 5
 NEAR = {0.1: 0.0, 1.0: 0.75, 4.0: 0.8}
 DELTA = 0.05
 
 
 def audited(design: Any, epsilon: float, near: float, delta: float = 0.0) -> None:
     for place, pair in enumerate(design.neighbours("reward")):
-        seen = epsilon_lower_bound(design, pair, runs=RUNS, rng=SEED)
+        runs = RUNS if place == 0 and near > 0.0 else FEWER
+        seen = epsilon_lower_bound(design, pair, runs=runs, rng=SEED)
         assert seen.promised is not None
         assert (seen.promised.epsilon, seen.delta) == (pytest.approx(epsilon), delta)
         assert not seen.refuted
         if place == 0:
             assert seen.epsilon >= near * epsilon
-        assert not epsilon_lower_bound(design, pair, view="actions", runs=RUNS, rng=SEED).refuted
+        assert not epsilon_lower_bound(design, pair, view="actions", runs=FEWER, rng=SEED).refuted
 
 
 @pytest.mark.parametrize("epsilon", NEAR)

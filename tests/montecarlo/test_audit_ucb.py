@@ -15,21 +15,22 @@ from adaptinf.designs import UCB, Mixture, PrivateUCB
 from adaptinf.designs.counter_scores import CounterScore
 from adaptinf.errors import ParameterError
 
-RUNS, SEED = 60_000, 5
+RUNS, FEWER, SEED = 60_000, 16_000, 5
 NEAR = {0.1: 0.0, 1.0: 0.7, 4.0: 0.85}
 
 
 def audited(design: Any, epsilon: float, near: float) -> None:
     for place, pair in enumerate(design.neighbours("reward")):
-        seen = epsilon_lower_bound(design, pair, runs=RUNS, rng=SEED)
+        runs = RUNS if place == 0 and near > 0.0 else FEWER
+        seen = epsilon_lower_bound(design, pair, runs=runs, rng=SEED)
         assert seen.promised is not None
         assert seen.promised.epsilon == pytest.approx(epsilon)
         assert not seen.refuted
         if place == 0:
             assert seen.epsilon >= near * epsilon
-        blind = epsilon_lower_bound(design, pair, view="actions", runs=RUNS, rng=SEED)
+        blind = epsilon_lower_bound(design, pair, view="actions", runs=FEWER, rng=SEED)
         assert not blind.refuted
-        if near > 0.0:
+        if near > 0.0 and place == 0:
             assert blind.epsilon < seen.epsilon
 
 

@@ -21,7 +21,7 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts
 
-RUNS, SEED = 60_000, 3
+RUNS, SEED = 40_000, 3
 
 
 class _Rescaled(PrivateUCB):
