@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import check_alpha
+from adaptinf.inference.results import Results, check_alpha
 from adaptinf.parameters import number_array
+from adaptinf.plots.style import arm_label
 from adaptinf.typing import FloatArray
 
-__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "chosen_terms", "true_values"]
+__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "chosen_terms", "term_label", "true_values"]
 
 ESTIMANDS = {
     "arm-mean": "mean reward",
@@ -36,6 +37,13 @@ def alpha_problem(alpha: Any) -> list[str]:
     except ParameterError as error:
         return list(error.problems)
     return []
+
+
+def term_label(one: Results, term: str) -> str:
+    """What a term is called: means of arms by their arm, others as they are."""
+    estimand = one.estimands[one.terms.index(term)]
+    own = estimand.kind == "arm-mean" and term == str(estimand.arm)
+    return arm_label(estimand.arm) if own else term
 
 
 def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""README.md, quick start, designs, classification: their blocks run, and print what the pages show."""
+"""README.md and the pages for users: their blocks run, and print what the pages show."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
 DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classification.md"
 CHOOSING, BIAS = ROOT / "docs" / "choosing.md", ROOT / "docs" / "bias.md"
-REGRESSION = ROOT / "docs" / "regression.md"
-EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
+REGRESSION, PLOTS = ROOT / "docs" / "regression.md", ROOT / "docs" / "plots.md"
+EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION, PLOTS]
 PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
 
 
