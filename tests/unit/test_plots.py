@@ -754,9 +754,10 @@ def test_what_is_saved_is_the_same_every_time(picture: Callable[[Any], Any], tmp
 
 @EACH
 def test_global_settings_stay_as_they_are(picture: Callable[[Any], Any]) -> None:
-    before = dict(matplotlib.rcParams)
-    picture(None)
-    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context({"font.size": 11.0, "xtick.labelsize": 9.0, "svg.hashsalt": "own"}):
+        before = dict(matplotlib.rcParams)
+        picture(None)
+        assert dict(matplotlib.rcParams) == before
 
 
 @EACH
