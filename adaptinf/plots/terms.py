@@ -1,4 +1,4 @@
-"""Terms of results: which are drawn, what they are called, and their true values."""
+"""What is drawn, by name and by term: which ones, what they are called, and their true values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptinf.parameters import number_array
 from adaptinf.plots.style import arm_label
 from adaptinf.typing import FloatArray
 
-__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "chosen_terms", "term_label", "true_values"]
+__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "by_name", "chosen_terms", "term_label", "true_values"]
 
 ESTIMANDS = {
     "arm-mean": "mean reward",
@@ -37,6 +37,21 @@ def alpha_problem(alpha: Any) -> list[str]:
     except ParameterError as error:
         return list(error.problems)
     return []
+
+
+def by_name(name: str, given: Any, kinds: tuple[type, ...]) -> tuple[dict[str, Any], list[str]]:
+    """What is to be drawn by name, and what is wrong with it."""
+    if isinstance(given, kinds):
+        return {"": given}, []
+    known = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Mapping) or not given:
+        return {}, [f"{name} must be {known}, or a dict of them by name, got {given!r:.60}"]
+    problems = [
+        f"{name}[{key!r}] must be {known}, got {value!r:.60}"
+        for key, value in given.items()
+        if not isinstance(value, kinds)
+    ]
+    return {str(key): value for key, value in given.items() if isinstance(value, kinds)}, problems
 
 
 def term_label(one: Results, term: str) -> str:
