@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adaptinf import audit, datasets, designs, errors, formats, privacy, theory
+    from adaptinf import audit, datasets, designs, errors, formats, plots, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.bias import bias_bound
@@ -56,6 +56,7 @@ __all__ = [
     "linear_bias",
     "linear_bias_bound",
     "max_information",
+    "plots",
     "privacy",
     "read_log",
     "recommend",
@@ -69,6 +70,7 @@ _MODULES = {
     "environments": "adaptinf.simulation.environments",
     "errors": "adaptinf.errors",
     "formats": "adaptinf.formats",
+    "plots": "adaptinf.plots",
     "privacy": "adaptinf.privacy",
     "theory": "adaptinf.theory",
 }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
+os.environ["MPLBACKEND"] = "Agg"  # pictures open no windows
 
 
 def _global_state() -> bytes:
@@ -20,3 +24,11 @@ def global_generator_untouched() -> Iterator[None]:
     yield
     if _global_state() != before:
         pytest.fail("the test touched NumPy's global generator: use np.random.default_rng(seed)")
+
+
+@pytest.fixture(autouse=True)
+def figures_closed() -> Iterator[None]:
+    """Close the figures that a test drew; too many open ones are a warning of matplotlib."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

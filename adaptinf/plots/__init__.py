@@ -5,7 +5,8 @@ axes a function draws a figure of its own, as wide as a column of a page (3.4 in
 those of Okabe and Ito, and series differ in marker and line as well, so that they stay apart in grey.
 """
 
-from adaptinf.plots.calibration import bias, coverage, privacy
+from adaptinf.plots.audits import privacy
+from adaptinf.plots.calibration import bias, coverage
 from adaptinf.plots.collection import allocation, propensities
 from adaptinf.plots.estimates import forest
 from adaptinf.plots.files import save, save_table

@@ -14,7 +14,7 @@ from adaptinf.inference.compare import label_of
 from adaptinf.inference.results import Results
 from adaptinf.plots.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.style import GREY, axes_problem, legend_of, quantity
-from adaptinf.plots.terms import ESTIMANDS, MEANS, alpha_problem, chosen_terms, true_values
+from adaptinf.plots.terms import ESTIMANDS, MEANS, alpha_problem, chosen_terms, term_label, true_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ def forest(
     >>> result = ai.ArmMeans(log).fit(estimator="sample-mean")
     >>> ax = forest(result, truth=[0.3, 0.6])
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
-    ('mean reward', ['0', '1'])
+    ('mean reward', ['arm 0', 'arm 1'])
     """
     named, problems = _named(results)
     problems += axes_problem("plots.forest", ax, legend) + limits_problem(limits) + alpha_problem(alpha)
@@ -97,7 +97,9 @@ def forest(
     estimands = [estimand for one in named.values() for estimand in one.estimands]
     kinds = {estimand.kind for estimand in estimands}
     nulls = {} if kinds <= MEANS else {float(one.null): None for one in named.values()}
-    own = row_axes(ax, rows, len(series))
+    first = [next(one for one in named.values() if row in one.terms) for row in rows]
+    labels = [term_label(one, row) for one, row in zip(first, rows, strict=True)]
+    own = row_axes(ax, labels, len(series))
     shown = [part for one in series for part in (one.estimate, one.low, one.high)]
     ends = room([*shown, [] if true is None else true, list(nulls)], limits)
     for null in nulls:
@@ -116,8 +118,8 @@ def forest(
             zorder=4,
             label="true value",
         )
-    labels = {ESTIMANDS.get(kind, "estimate") for kind in kinds}
-    own.set_xlabel(quantity(labels.pop() if len(labels) == 1 else "estimate", unit))
+    names = {ESTIMANDS.get(kind, "estimate") for kind in kinds}
+    own.set_xlabel(quantity(names.pop() if len(names) == 1 else "estimate", unit))
     legend_of(own, handles, legend, grow=ax is None)
     return own
 

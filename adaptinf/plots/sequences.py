@@ -13,7 +13,7 @@ from adaptinf.inference.sequence_results import SequenceResults
 from adaptinf.parameters import flag_problem
 from adaptinf.plots.rows import limits_problem, room
 from adaptinf.plots.style import axes_problem, label_text, legend_of, look, prepared, quantity, round_axis
-from adaptinf.plots.terms import ESTIMANDS, alpha_problem, chosen_terms, true_values
+from adaptinf.plots.terms import ESTIMANDS, alpha_problem, chosen_terms, term_label, true_values
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -102,7 +102,10 @@ def confidence_sequence(
     parts = [table[table["term"] == term] for term in shown]
     own = prepared(ax)
     ends = _ends(parts, [] if true is None else true, limits)
-    handles = [_draw(own, part, place, ends) for place, part in enumerate(parts)]
+    handles = [
+        _draw(own, part, term_label(sequence, term), place, ends)
+        for place, (term, part) in enumerate(zip(shown, parts, strict=True))
+    ]
     round_axis(own, float(table["t"].iloc[-1]), log)
     if true is not None:
         handles += _draw_truth(own, true)
@@ -123,13 +126,12 @@ def _ends(parts: list[pd.DataFrame], true: Any, limits: Any) -> tuple[float, flo
     return wide if wide[1] - wide[0] <= _WIDEST * (narrow[1] - narrow[0]) else narrow
 
 
-def _draw(ax: Axes, part: pd.DataFrame, place: int, ends: tuple[float, float]) -> Any:
+def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, ends: tuple[float, float]) -> Any:
     shown = look(place)
     rounds = part["t"].to_numpy()
     # infinite limits run off the axes
     far = 10.0 * (ends[1] - ends[0])
     low, high = (part[name].clip(ends[0] - far, ends[1] + far).to_numpy() for name in ("low", "high"))
-    label = str(part["term"].iloc[0])
     gone = rounds[np.isnan(low) | np.isnan(high)]
     if gone.size:
         label = f"{label} (all excluded from round {gone[0]:,})"

@@ -1,4 +1,4 @@
-"""Terms of results: which are drawn, what they are called, and their true values."""
+"""What is drawn, by name and by term: which ones, what they are called, and their true values."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import check_alpha
+from adaptinf.inference.results import Results, check_alpha
 from adaptinf.parameters import number_array
+from adaptinf.plots.style import arm_label
 from adaptinf.typing import FloatArray
 
-__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "chosen_terms", "true_values"]
+__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "by_name", "chosen_terms", "term_label", "true_values"]
 
 ESTIMANDS = {
     "arm-mean": "mean reward",
@@ -36,6 +37,28 @@ def alpha_problem(alpha: Any) -> list[str]:
     except ParameterError as error:
         return list(error.problems)
     return []
+
+
+def by_name(name: str, given: Any, kinds: tuple[type, ...]) -> tuple[dict[str, Any], list[str]]:
+    """What is to be drawn by name, and what is wrong with it."""
+    if isinstance(given, kinds):
+        return {"": given}, []
+    known = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Mapping) or not given:
+        return {}, [f"{name} must be {known}, or a dict of them by name, got {given!r:.60}"]
+    problems = [
+        f"{name}[{key!r}] must be {known}, got {value!r:.60}"
+        for key, value in given.items()
+        if not isinstance(value, kinds)
+    ]
+    return {str(key): value for key, value in given.items() if isinstance(value, kinds)}, problems
+
+
+def term_label(one: Results, term: str) -> str:
+    """What a term is called: means of arms by their arm, others as they are."""
+    estimand = one.estimands[one.terms.index(term)]
+    own = estimand.kind == "arm-mean" and term == str(estimand.arm)
+    return arm_label(estimand.arm) if own else term
 
 
 def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""README.md, quick start, designs, classification: their blocks run, and print what the pages show."""
+"""README.md and the pages for users: their blocks run, and print what the pages show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ README, QUICKSTART = ROOT / "README.md", ROOT / "docs" / "quickstart.md"
 DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classification.md"
 CHOOSING, BIAS = ROOT / "docs" / "choosing.md", ROOT / "docs" / "bias.md"
 REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "planning.md"
-EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION, PLANNING]
+PLOTS, AUDITING = ROOT / "docs" / "plots.md", ROOT / "docs" / "auditing.md"
+EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION, PLANNING, PLOTS, AUDITING]
 PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
 
 
