@@ -18,6 +18,7 @@ from adaptinf.audit.privacy_results import EpsilonLowerBound
 from adaptinf.audit.privacy_sources import CHUNK, CalledSource, OutputSampler, Source, design_source
 from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.stopping import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, count_problem, number_array, number_problem, seed_problem
@@ -31,7 +32,7 @@ __all__ = ["EpsilonLowerBound", "epsilon_lower_bound", "neighbouring_inputs", "p
 _VIEWS = ("releases", "actions", "digits")
 _FEWEST_RUNS = 1_000
 
-Target: TypeAlias = Design | Mechanism | Counter | OutputSampler
+Target: TypeAlias = Design | DPNAS | Mechanism | Counter | OutputSampler
 Inputs: TypeAlias = Neighbours | Sequence[ArrayLike]
 
 
@@ -53,16 +54,17 @@ def epsilon_lower_bound(
 
     Parameters
     ----------
-    target : Design, Mechanism, Counter or callable
+    target : Design, DPNAS, Mechanism, Counter or callable
         What is audited. A callable ``sample(side, runs, rng)`` returns outputs on data set 0 or 1, of shape
         (runs,) or (runs, numbers). A counter is audited as if no item had been added.
     neighbours : Neighbours, or pair of array_like, optional
-        For a design two trials that differ in one unit, by default ``design.neighbours()[0]``. For a
+        For a design or a stopping rule two trials that differ in one unit, by default
+        ``design.neighbours()[0]``. For a
         mechanism two arrays of statistics, for a counter two streams, by default those of
         `neighbouring_inputs`. None for a callable.
     view : {"releases", "actions", "digits"}
         What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
-        actions of a design alone (black box), which reveal less; or the sign, the power of two below and the
+        actions of a design alone (black box), which reveal less, of a stopping rule the stopping time; or the sign, the power of two below and the
         lowest set bit of every released float, which give away what floating-point noise hides badly.
     backend : {"simulation", "release"}, optional
         Where a mechanism's noise comes from, by default a simulation. A counter has its own; designs and
@@ -302,10 +304,13 @@ def _level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
 
 
 def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
-    if isinstance(target, Design):
+    if isinstance(target, (Design, DPNAS)):
+        problems = []
         if neighbours is not None and not isinstance(neighbours, Neighbours):
-            return [f"neighbours must be Neighbours, got {neighbours!r:.60}"]
-        return []
+            problems.append(f"neighbours must be Neighbours, got {neighbours!r:.60}")
+        if view == "digits" and isinstance(target, DPNAS):
+            problems.append("view must be releases or actions where target is a stopping rule")
+        return problems
     problems = ["view='actions' is for designs alone"] if view == "actions" else []
     if isinstance(target, (Mechanism, Counter)):
         if isinstance(target, Mechanism) and not _audited(target):
@@ -355,7 +360,11 @@ def _source(target: Any, neighbours: Any, settings: _Settings) -> tuple[Source, 
         return MechanismSource(target, pair, settings.view, drawn_by, root), target.guarantee()
     if isinstance(target, Design):
         trials = target.neighbours()[0] if neighbours is None else neighbours
-        return design_source(target, trials, settings.view, root), _promise(target, trials)
+        run = target if trials.design is None else trials.design
+        return design_source(run, trials, settings.view, root), _promise(target, trials)
+    if isinstance(target, DPNAS):
+        sampler = target.audit_sampler(neighbours, settings.view)
+        return CalledSource(sampler, settings.view, root), target.guarantee()
     return CalledSource(target, settings.view, root), None
 
 
