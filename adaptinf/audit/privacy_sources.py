@@ -181,7 +181,7 @@ class _Actions(_Designed):
         return np.asarray((piece.actions[:, shown] @ powers)[:, None])
 
     def _shown(self) -> list[int]:
-        return [step for step in range(self.pair.horizon) if step not in self.pair.hidden]
+        return sorted(set(range(self.pair.horizon)).difference(self.pair.hidden))
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         assert learned is not None

@@ -38,8 +38,8 @@ class Neighbours:
     score_name : str
         In words; an event is "<score_name> is at least 0.5".
     hidden : tuple of int
-        Rounds, counted from 0, whose action is no output: the participant's own where the notion is
-        anticipating.
+        Rounds, counted from 0, that an audit of the actions leaves out: the participant's own where the
+        notion is anticipating, and rounds in which nothing can be chosen.
     design : Design, optional
         What is run on both, where it is not the audited design itself but the same one in a state, or with
         sizes that do not enter its privacy, in which the unit tells most.

@@ -14,6 +14,9 @@ from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Transcripts", "sample_transcripts"]
 
+_ROUNDS = 1 << 22
+"""Rounds that are held at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
@@ -46,7 +49,7 @@ def sample_transcripts(
     start: int,
     stop: int,
     root: np.random.SeedSequence,
-    size: int = 64 * BLOCK,
+    size: int | None = None,
 ) -> Iterator[Transcripts]:
     """Outputs of runs `start` to `stop`, some thousand runs at a time.
 
@@ -62,8 +65,8 @@ def sample_transcripts(
         First run, a multiple of 64, and the one after the last.
     root : SeedSequence
         Run r depends on (root, r) alone, and has the numbers of run r of `replicate_blocks`.
-    size : int
-        Runs in one piece, a multiple of 64.
+    size : int, optional
+        Runs in one piece, a multiple of 64: by default 4,096, and fewer where a run has over 1,000 rounds.
 
     Yields
     ------
@@ -74,6 +77,7 @@ def sample_transcripts(
     blank = empty_record(horizon, environment.n_arms, program.share.shape[0] > 0, environment.dimension)
     shape = (BLOCK, program.n_statuses, environment.n_features, environment.n_arms, 3)
     tallies, regret, state = np.zeros(shape), np.zeros(BLOCK), np.zeros(program.state_shape)
+    size = BLOCK * max(1, min(64, _ROUNDS // (horizon * BLOCK))) if size is None else size
     for first in range(start, stop, size):
         runs = min(size, stop - first)
         piece = Transcripts(
