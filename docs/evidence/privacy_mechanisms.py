@@ -29,8 +29,8 @@ promise.
 
 {table}
 
-{verdict} delta = {delta:g} for normal noise. The bounds of a sparse vector and of vectors are low because the
-events that tell their inputs apart are rare.
+{verdict} delta = {delta:g} for normal noise. Bounds are low for vectors with Laplace
+noise, whose telling events are rare, and at epsilon = .1, where ratios are near 1.
 
 ## Floats as they are
 
