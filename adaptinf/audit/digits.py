@@ -82,8 +82,8 @@ def digits_event(found: Found, learned: LearnedScore, subject: str) -> str:
 
 def _kind(code: float) -> str:
     """What is known of a float with this code."""
-    if code == 0.0:
-        return "zero"
+    if code in (0.0, _MISSING):
+        return "zero" if code == 0.0 else "missing"
     exponent, lowest = divmod(int(abs(code)), _STEP)
     side = "above 0" if code > 0.0 else "below 0"
     return (

@@ -84,15 +84,23 @@ class TestBound:
         assert exceeded <= stats.binom.ppf(1.0 - 1e-4, audits, 1.0 - confidence)
 
     def test_choosing_among_many_events_costs_nothing(self) -> None:
-        # every event "at most c", c in the lower half, has a ratio of exactly e: a bound from the runs that
-        # chose it would exceed 1 far more often
+        # every event "at most c", c in the lower half, has a ratio of exactly e
         audits, runs, confidence = 400, 500, 0.5
         rng, exceeded = np.random.default_rng(1), 0
         for _ in range(audits):
             first = rng.random(runs) + (rng.random(runs) >= 0.2 * math.e)
             second = rng.random(runs) + (rng.random(runs) >= 0.2)
             exceeded += bound_from_scores(first, second, confidence=confidence).epsilon > 1.0
-        assert exceeded <= stats.binom.ppf(1.0 - 1e-4, audits, 1.0 - confidence)
+        # the other direction's ratios are below e^.6: one direction alone can err
+        assert exceeded <= stats.binom.ppf(1.0 - 1e-4, audits, (1.0 - confidence) / 2.0)
+
+    def test_the_runs_that_choose_an_event_do_not_bound_it(self) -> None:
+        nothing, leak = np.zeros(1_000), np.r_[np.ones(500), np.zeros(500)]
+        found = bound_from_scores(nothing, leak)
+        assert (found.epsilon, found.hits, found.tested) == (0.0, (0, 0), 500)
+        assert bound_from_scores(nothing, np.ones(1_000)).epsilon > 3.5
+        chosen_early = bound_from_scores(nothing, leak, n_chosen=200)
+        assert (chosen_early.hits, chosen_early.tested) == ((0, 300), 800)
 
     @pytest.mark.parametrize("side", [0, 1])
     @pytest.mark.parametrize("upper", [True, False])

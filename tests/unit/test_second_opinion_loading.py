@@ -1,4 +1,4 @@
-"""How the auditing module of jax-privacy is found, with a stand-in for it; its figures: tests/second_opinion."""
+"""How the auditing module of jax-privacy is found, with a stand-in for it (figures: tests/second_opinion)."""
 
 from __future__ import annotations
 
