@@ -59,13 +59,13 @@ def epsilon_lower_bound(
         (runs,) or (runs, numbers). A counter is audited as if no item had been added.
     neighbours : Neighbours, or pair of array_like, optional
         For a design or a stopping rule two trials that differ in one unit, by default
-        ``design.neighbours()[0]``. For a
-        mechanism two arrays of statistics, for a counter two streams, by default those of
-        `neighbouring_inputs`. None for a callable.
+        ``design.neighbours()[0]``. For a mechanism two arrays of statistics, for a counter two streams, by
+        default those of `neighbouring_inputs`. None for a callable.
     view : {"releases", "actions", "digits"}
         What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
-        actions of a design alone (black box), which reveal less, of a stopping rule the stopping time; or the sign, the power of two below and the
-        lowest set bit of every released float, which give away what floating-point noise hides badly.
+        actions of a design alone, or the stopping time of a rule (black box), which reveal less; or the sign,
+        the power of two below and the lowest set bit of every released float, which give away what
+        floating-point noise hides badly.
     backend : {"simulation", "release"}, optional
         Where a mechanism's noise comes from, by default a simulation. A counter has its own; designs and
         callables simulate. Exact integer noise is slow: in ten seconds about 100,000 runs of `Laplace` and

@@ -14,9 +14,9 @@ from adaptinf.designs.best_arm_base import FeatureDesign
 from adaptinf.designs.best_arm_estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLACE_NOISE, MAX_DET
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
 from adaptinf.designs.best_arm_neighbours import best_arm_neighbours, wanted_pulls
-from adaptinf.designs.epoch_scores import EpochMeanScore, refuse_unit
+from adaptinf.designs.epoch_scores import EpochMeanScore
 from adaptinf.designs.max_det import feature_rows, max_det_basis
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import choice_problem, number_problem

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from adaptinf.designs.best_arm_base import FeatureDesign
-from adaptinf.designs.epoch_scores import first_epoch, one_reward_apart
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.epoch_scores import first_epoch
+from adaptinf.designs.neighbours import Neighbours, one_reward_apart
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray

@@ -11,9 +11,9 @@ from adaptinf.designs.best_arm_base import FeatureDesign
 from adaptinf.designs.best_arm_estimates import G_OPTIMAL, LAPLACE_NOISE, NO_NOISE
 from adaptinf.designs.best_arm_kernel import best_arm_program, best_arm_tables
 from adaptinf.designs.best_arm_neighbours import best_arm_neighbours, wanted_pulls
-from adaptinf.designs.epoch_scores import MomentScore, refuse_unit
+from adaptinf.designs.epoch_scores import MomentScore
 from adaptinf.designs.max_det import feature_rows, max_det_basis
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.optimal_design import optimal_design
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import number_problem

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from adaptinf.designs.counter_scores import CounterScore
 from adaptinf.designs.linear_noise import NoiseLaw
-from adaptinf.designs.neighbours import Neighbours
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem
+from adaptinf.designs.neighbours import Neighbours, one_reward_apart
 from adaptinf.simulation.environments import Tableau
 from adaptinf.typing import FloatArray
 
-__all__ = ["refuse_unit", "sum_neighbours", "vector_neighbours"]
+__all__ = ["sum_neighbours", "vector_neighbours"]
 
 _ARMS = 2
-
-
-def refuse_unit(design: str, unit: Any) -> None:
-    """Refuse a unit other than the reward, which is all that the design protects."""
-    problems = [] if unit is None else choice_problem("unit, where it is given,", unit, ("reward",))
-    if problems:
-        raise ParameterError(f"{design}.neighbours", problems)
 
 
 def sum_neighbours(counter: str) -> tuple[Neighbours, ...]:
@@ -86,9 +76,7 @@ def _vector_pair(
 def _pair(
     horizon: int, row: int, hybrid: bool, gaussian: bool = False, vectors: FloatArray | None = None
 ) -> Neighbours:
-    first = np.full((horizon, _ARMS), 0.5)
-    second = first.copy()
-    first[row], second[row] = 0.0, 1.0
+    first, second = one_reward_apart(np.full((horizon, _ARMS), 0.5), row)
     return Neighbours(
         first=Tableau(first, vectors=vectors),
         second=Tableau(second, vectors=vectors),

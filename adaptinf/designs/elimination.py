@@ -10,8 +10,8 @@ import numpy as np
 
 from adaptinf.designs.base import Design
 from adaptinf.designs.elimination_kernel import elimination_epochs, elimination_program, shortest_horizon
-from adaptinf.designs.epoch_scores import EpochMeanScore, one_reward_apart, refuse_unit
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.epoch_scores import EpochMeanScore
+from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_unit
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import choice_problem, number_problem

@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["EpochMeanScore", "MomentScore", "first_epoch", "one_reward_apart", "refuse_unit"]
+__all__ = ["EpochMeanScore", "MomentScore", "first_epoch"]
 
 _END, _GROUP, _VALUE, _SCALE = 0, 2, 3, 4
-
-
-def refuse_unit(design: str, unit: Any) -> None:
-    """Refuse a unit other than the reward, which is all that the design protects."""
-    problems = [] if unit is None else choice_problem("unit, where it is given,", unit, ("reward",))
-    if problems:
-        raise ParameterError(f"{design}.neighbours", problems)
-
-
-def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
-    """Two tables of potential rewards that differ in one round: 0 for every arm, and 1.
-
-    Examples
-    --------
-    >>> first, second = one_reward_apart(np.full((2, 2), 0.5), row=1)
-    >>> second.tolist()
-    [[0.5, 0.5], [1.0, 1.0]]
-    """
-    first, second = rewards.copy(), rewards.copy()
-    first[row], second[row] = 0.0, 1.0
-    return first, second
 
 
 def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:

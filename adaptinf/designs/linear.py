@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.counter_neighbours import refuse_unit, vector_neighbours
+from adaptinf.designs.counter_neighbours import vector_neighbours
 from adaptinf.designs.linear_kernel import (
     NOISELESS,
     PROJECTED,
@@ -20,7 +20,7 @@ from adaptinf.designs.linear_kernel import (
     linear_program,
 )
 from adaptinf.designs.linear_noise import NoiseLaw, noise_bounds, noise_law
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, count_problem, number_problem

@@ -128,12 +128,15 @@ class Mixture(Design):
         ParameterError
             As the design has it.
         """
-        return tuple(
-            pair
-            if isinstance(pair.score, CounterScore)
-            else dataclasses.replace(pair, score_name=f"{pair.score_name}, taken without overrides,")
-            for pair in self.design.neighbours(unit)
-        )
+        return tuple(self._with_overrides(pair) for pair in self.design.neighbours(unit))
+
+    def _with_overrides(self, pair: Neighbours) -> Neighbours:
+        """The pair for this wrapper: what it runs is wrapped too, and an inexact score says so."""
+        if pair.design is not None:
+            pair = dataclasses.replace(pair, design=dataclasses.replace(self, design=pair.design))
+        if isinstance(pair.score, CounterScore):
+            return pair
+        return dataclasses.replace(pair, score_name=f"{pair.score_name}, taken without overrides,")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

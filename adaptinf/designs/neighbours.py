@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem
@@ -15,7 +15,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.designs.base import Design
 
-__all__ = ["Neighbours", "Transcripts"]
+__all__ = ["Neighbours", "Transcripts", "one_reward_apart", "refuse_unit"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,3 +72,24 @@ class Neighbours:
             problems.append(f"hidden must hold rounds from 0 to {self.horizon - 1}, got {self.hidden!r}")
         if problems:
             raise ParameterError("Neighbours", problems)
+
+
+def refuse_unit(design: str, unit: Any) -> None:
+    """Refuse a unit other than the reward, which is all that the design protects."""
+    problems = [] if unit is None else choice_problem("unit, where it is given,", unit, ("reward",))
+    if problems:
+        raise ParameterError(f"{design}.neighbours", problems)
+
+
+def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
+    """Two tables of potential rewards that differ in one round: 0 for every arm, and 1.
+
+    Examples
+    --------
+    >>> first, second = one_reward_apart(np.full((2, 2), 0.5), row=1)
+    >>> second.tolist()
+    [[0.5, 0.5], [1.0, 1.0]]
+    """
+    first, second = rewards.copy(), rewards.copy()
+    first[row], second[row] = 0.0, 1.0
+    return first, second

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from operator import truediv
 from typing import Any
 
-from adaptinf.designs.epoch_scores import refuse_unit
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.stopping_audit import StoppingOutputs, stopping_neighbours
 from adaptinf.designs.stopping_kernel import Rule
 from adaptinf.designs.stopping_noise import ReleaseNoise

@@ -10,8 +10,8 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
-from adaptinf.designs.counter_neighbours import refuse_unit, sum_neighbours
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.counter_neighbours import sum_neighbours
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import choice_problem, number_problem

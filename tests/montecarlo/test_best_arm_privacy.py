@@ -11,8 +11,8 @@ from scipy import stats
 from adaptinf.audit import epsilon_lower_bound
 from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm_optimal import DPOD
-from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore, one_reward_apart
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore
+from adaptinf.designs.neighbours import Neighbours, one_reward_apart
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
 

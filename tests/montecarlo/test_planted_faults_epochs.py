@@ -13,8 +13,7 @@ from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm_optimal import DPOD
 from adaptinf.designs.elimination import PrivateSuccessiveElimination
-from adaptinf.designs.epoch_scores import one_reward_apart
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.neighbours import Neighbours, one_reward_apart
 from adaptinf.designs.stopping import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy.gaussian import gaussian_delta
