@@ -2,8 +2,8 @@
 
 Sample means with their max-information correction, and empirical Bernstein sequences, on two processes.
 ``python tests/benchmarks/bench_study.py`` prints the seconds of all 10,000 trials by the clock, ``pytest
-tests/benchmarks/bench_study.py`` asserts what follows for them from the processor time of 256, and that no trial
-makes a frame.
+tests/benchmarks/bench_study.py`` asserts what follows for them from the processor time of 256, and that no
+trial makes a frame.
 """
 
 from __future__ import annotations
