@@ -308,11 +308,11 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"Command: `{command}`. Seed: {SEED}. Date: {date.today().isoformat()}. {runs:,} trials for each "
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
-        "A plan is a design with an analysis. Each is simulated under a null and an alternative; in brackets, "
-        "Monte-Carlo standard errors. Settings were chosen before anything was measured, so that the claims "
-        "of the methods hold there: exact and anytime methods claim 95% at any number of rounds, asymptotic ones "
-        "for many rounds and propensities that are not small. Where asymptotic methods fall short is on "
-        "[the page of the inference suite](inference.md), regressions (LinUCB, LinPriv) on "
+        "A plan is a design with an analysis. Each is simulated under a null and an alternative; in brackets "
+        "stand Monte-Carlo standard errors. Settings were chosen before anything was measured, so that the "
+        "claims of the methods hold there: exact and anytime methods claim 95% at any number of rounds, "
+        "asymptotic ones for many rounds and propensities that are not small. Where asymptotic methods fall "
+        "short is on [the page of the inference suite](inference.md), regressions (LinUCB, LinPriv) on "
         "[theirs](regression.md). Rows that are `not valid` are the naive baseline; no check is on them.",
         f"{checks} checks: coverage of what claims 95% not below .95, and type I errors not above .05, by "
         f"over {slack:.4f} (one false alarm in 10,000 runs of the whole page). "

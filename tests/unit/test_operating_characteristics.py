@@ -44,6 +44,8 @@ def test_quantiles_are_values_of_trials():
     ordered = np.arange(1.0, 31.0)
     assert quantile(ordered, 0.1) == 3.0
     assert quantile(ordered, 0.11) == 4.0
+    assert 0.07 * 100 > 7
+    assert quantile(np.arange(1.0, 101.0), 0.07) == 7.0
     assert quantile(ordered, 0.0) == 1.0
     assert quantile(ordered, 1.0) == 30.0
 
