@@ -39,12 +39,15 @@ class Fault:
         What is promised.
     faulty, right : callable
         Audits of both; `right` is None where the paper's own algorithm is the fault.
+    runs : int
+        On each side, enough to tell them apart.
     """
 
     what: str
     epsilon: float
     faulty: Audit
     right: Audit | None
+    runs: int = 300_000
 
 
 def _of_counter(kind: type[Counter], settings: dict[str, Any], audit: Any, epsilon: float) -> Audit:
@@ -148,4 +151,5 @@ def _classical(epsilon: float, delta: float) -> Fault:
         epsilon,
         _of_sampler(normal(classical), promised),
         _of_sampler(normal(analytic), promised),
+        runs=1_000_000,
     )

@@ -41,6 +41,8 @@ class _Rescaled(PrivateUCB):
 
 
 class HalfTheNoise(_Rescaled):
+    """All noise at half of its scale."""
+
     factors = (0.5, 0.5)
 
 
