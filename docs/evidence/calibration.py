@@ -323,6 +323,8 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         "tested against .5.",
         shown(frame),
         "## Operating characteristics",
+        "No check is on these tables. 200 participants are few for AIPW: its type I error there is what a "
+        "protocol has to know before it names the test.",
         *tables,
         f"## PrivateUCB: {trials:,} trials of 10,000 rounds",
         f"Epsilon 1, five arms. Sample means, their correction by max-information and empirical Bernstein "

@@ -93,14 +93,17 @@ def test_simulation_error_is_binomial_with_exact_limits():
 
 
 def test_a_corrected_result_has_a_second_row():
-    frame = power(PrivateUCB(epsilon=0.05), BETTER, contrast, 200, 64, rng=0).frame
+    def one_arm(log):
+        return ArmMeans(log, arms=[1]).fit("sample-mean", null=0.5)
+
+    frame = power(PrivateUCB(epsilon=0.05), BETTER, one_arm, 200, 64, rng=0).frame
     assert frame["analysis"].tolist() == ["sample-mean", "sample-mean, corrected"]
     assert frame["rejection"].iloc[1] <= frame["rejection"].iloc[0]
     assert frame["width"].iloc[1] > frame["width"].iloc[0]
 
 
 def test_the_same_numbers_for_any_number_of_workers():
-    arguments = (Uniform(), {"null": NULL, "better": BETTER}, both, [40, 60], 700)
+    arguments = (Uniform(), {"null": NULL, "better": BETTER}, both, [40, 60], 200)
     one, two = (power(*arguments, rng=1, n_jobs=jobs).frame for jobs in (1, 2))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
