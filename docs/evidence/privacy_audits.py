@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -341,6 +342,8 @@ def main() -> int:
     options = parser.parse_args()
     runs = 40_000 if options.quick else 1_000_000
     folder = options.folder / ("quick" if options.quick else "full")
+    if options.quick and folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tasks: list[Audit | Fault] = [*audits(), *faults()]
     Parallel(n_jobs=options.jobs)(delayed(measure_task)(number, runs, folder) for number in range(len(tasks)))
