@@ -21,9 +21,7 @@ SERIES_1 = {
 }
 SERIES_2 = SERIES_1 | {"published, epsilon 400": r"private UCB, $\varepsilon=400$ (published)"}
 del SERIES_2["published, epsilon .05"]
-SERIES_3 = SERIES_2 | {
-    "published, no noise, gamma off": r"the published index without noise and $\gamma$"
-}
+SERIES_3 = SERIES_2 | {"published, no noise, gamma off": r"the published index without noise and $\gamma$"}
 
 
 def arms(table: pd.DataFrame, series: dict[str, str]) -> Figure:

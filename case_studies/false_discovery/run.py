@@ -47,8 +47,8 @@ def histogram(table: pd.DataFrame, by: list[str], bins: int = 20) -> pd.DataFram
 def run(settings: Settings) -> Outcome:
     """Measure everything."""
     jobs = settings.n_jobs
-    linear = oful.pvalues(settings.runs(5_120, 320), SEED, jobs)
-    compared = methods.pvalues(settings.runs(2_048, 128), SEED, jobs)
+    linear = oful.pvalues(settings.runs(3_200, 320), SEED, jobs)
+    compared = methods.pvalues(settings.runs(1_536, 128), SEED, jobs)
     private = methods.private_pvalues(settings.runs(20_032, 5_120), SEED, jobs)
     compared = pd.concat([compared, private], ignore_index=True)
     means = arm_means.equal_arms(settings.runs(20_032, 5_120), SEED, jobs)
