@@ -153,12 +153,15 @@ def summary(
     return pd.DataFrame(rows)
 
 
-def by_arm(found: dict[str, Bias], means: np.ndarray) -> pd.DataFrame:
-    """Bias and standard error of every arm under every design."""
-    columns: dict[str, np.ndarray] = {"mean": means}
+def by_arm(designs: dict[str, Design], found: dict[str, Bias], world: tuple[int, np.ndarray]) -> pd.DataFrame:
+    """Bias and standard error of every arm under every design, and the theorem's bound where there is one."""
+    columns: dict[str, np.ndarray] = {"mean": world[1]}
     for name, result in found.items():
         columns[name] = result.bias
         columns[f"{name}: standard error"] = result.error
+        promise = guarantee(designs[name], world)
+        if promise is not None:
+            columns[f"{name}: bound"] = bias_bound(promise, *world)
     return pd.DataFrame(columns)
 
 
@@ -226,9 +229,9 @@ def run(settings: Settings) -> Outcome:
     paths = regrets(settings.runs(200, 16))
     tables = {
         "experiment_1": summary(designs, first, FIRST),
-        "experiment_1_arms": by_arm(first, FIRST[1]),
+        "experiment_1_arms": by_arm(designs, first, FIRST),
         "experiment_2": summary(later, second, SECOND),
-        "experiment_2_arms": by_arm(second, SECOND[1]),
+        "experiment_2_arms": by_arm(later, second, SECOND),
         "experiment_2_middle": summary(later, middle, SECOND_MIDDLE),
         "by_epsilon": epsilons,
         "regret": paths,

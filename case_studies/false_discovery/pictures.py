@@ -110,7 +110,7 @@ def arm_means(table: pd.DataFrame) -> Figure:
     ]
     ax.set_yticks(np.arange(len(names)), labels)
     ax.invert_yaxis()
-    ax.set(xlabel="true mean found too low at .05 (share of runs)", xlim=(0, None))
+    ax.set(xlabel="share of runs that find it too low", xlim=(0, None))
     page.legend(fontsize=6.5, frameon=False, loc="outside upper left", ncols=2)
     return page
 

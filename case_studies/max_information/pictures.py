@@ -44,7 +44,7 @@ def first_and_second(table: pd.DataFrame, n_arms: int = 5) -> Figure:
         ax.set(xscale="log", yscale="log")
         ax.legend(fontsize=6.0, frameon=False, loc="lower left")
     top.set(ylim=(5e-4, 20.0), ylabel="bound on the bias")
-    low.set(ylim=(5e-4, 1e6), ylabel="bound on regret a round", xlabel="rounds T")
+    low.set(ylim=(1e-7, 1e6), ylabel="bound on regret a round", xlabel="rounds T")
     for ax in (top, low):
         ax.annotate("says nothing above", (1.1e7, 1.2), fontsize=6, color=GREY, ha="right")
     return page
