@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.plots import figure
+from adaptinf import plots
 from adaptinf.plots.style import GREY, look
 
 if TYPE_CHECKING:
@@ -24,69 +24,58 @@ METHODS = {
     "batched": "batched",
     "randomisation": "randomisation test",
 }
-NAIVE, VALID = look(1).colour, look(0).colour
 
 
-def bars(ax: Axes, shares: Any, title: str, colour: str) -> None:
-    """A histogram with the level .05 and what a valid p-value would give, heights as densities."""
-    heights = np.asarray(shares, dtype=float) * len(shares)
-    edges = np.linspace(0.0, 1.0, len(heights) + 1)
-    ax.bar(
-        edges[:-1],
-        heights,
-        width=np.diff(edges),
-        align="edge",
-        color=colour,
-        edgecolor="white",
-        linewidth=0.4,
-    )
-    ax.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
-    ax.set_title(title, fontsize=7)
-    ax.set_xlim(0.0, 1.0)
+def histogram(ax: Axes, values: np.ndarray, title: str) -> None:
+    """P-values with the band of a bin of uniform ones, and the share of at most .05 above them."""
+    share = np.mean(values <= 0.05)
+    plots.pvalues(values, ax=ax, legend="none")
+    ax.set_title(f"{title}\n{share:.1%} at most .05", fontsize=7)
     ax.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
 
 
 def part(table: pd.DataFrame, **where: str) -> np.ndarray:
-    """Shares of one histogram."""
+    """P-values of one kind."""
     keep = np.ones(len(table), dtype=bool)
     for name, value in where.items():
         keep &= (table[name] == value).to_numpy()
-    return table.loc[keep, "share of runs"].to_numpy()
+    return table.loc[keep, "pvalue"].to_numpy()
 
 
-def first(shares: np.ndarray) -> str:
-    """Share of p-values of at most .05, in words."""
-    return f"{shares[0]:.0%} below .05"
+def side_by_side(panels: dict[str, np.ndarray]) -> Figure:
+    """Two histograms."""
+    page, axes = plots.figure(1, 2, height=2.1)
+    for ax, (title, values) in zip(axes, panels.items(), strict=True):
+        histogram(ax, values, title)
+    axes[1].set_ylabel("")
+    return page
 
 
 def figure_6(table: pd.DataFrame) -> Figure:
     """The paper's Figure 6 under both readings of the z-score."""
-    page, panels = figure(1, 2, height=2.0)
-    readings = {"z": "estimate / sd", "by the variance": "estimate / variance"}
-    for ax, (test, label) in zip(panels, readings.items(), strict=True):
-        shares = part(table, contexts="own", arm="most pulled", test=test)
-        bars(ax, shares, f"z = {label}:\n{first(shares)}", VALID if test == "z" else NAIVE)
-        ax.set_xlabel("p-value")
-    panels[0].set_ylabel("density")
-    return page
+    readings = {"estimate over its sd": "z", "estimate over its variance": "by the variance"}
+    return side_by_side(
+        {label: part(table, contexts="own", arm="most pulled", test=test) for label, test in readings.items()}
+    )
 
 
 def failures(table: pd.DataFrame, difference: np.ndarray) -> Figure:
-    """Histograms of naive tests that do fail."""
-    page, panels = figure(1, 2, height=2.0)
-    thompson = np.histogram(difference, np.linspace(0.0, 1.0, 21))[0] / len(difference)
-    bars(panels[0], thompson, f"Thompson, two arms:\n{first(thompson)}", NAIVE)
+    """Naive tests that do fail."""
     linear = part(table, contexts="intercept", arm="least pulled", test="z")
-    bars(panels[1], linear, f"OFUL with an intercept:\n{first(linear)}", NAIVE)
-    for ax in panels:
-        ax.set_xlabel("p-value")
-    panels[0].set_ylabel("density")
-    return page
+    return side_by_side({"Thompson, two equal arms": difference, "OFUL with an intercept": linear})
+
+
+def private(table: pd.DataFrame) -> Figure:
+    """Exact tests of the least pulled arm under private UCB, as they are and corrected."""
+    kinds = {"exact test": "exact test", "corrected": "exact test, corrected"}
+    return side_by_side(
+        {label: part(table, design="private UCB", method=method) for label, method in kinds.items()}
+    )
 
 
 def arm_means(table: pd.DataFrame) -> Figure:
     """Share of runs in which an arm's true mean is found too low, by design and choice of the arm."""
-    page, ax = figure(height=2.4)
+    page, ax = plots.figure(height=2.4)
     ax.axvline(0.05, color=GREY, linewidth=0.8, linestyle="--")
     names = list(dict.fromkeys(table["design"]))
     for place, (choice, rows) in enumerate(table.groupby("arm", sort=False)):
@@ -115,39 +104,23 @@ def arm_means(table: pd.DataFrame) -> Figure:
     return page
 
 
-def private(table: pd.DataFrame) -> Figure:
-    """Exact tests of the least pulled arm under private UCB, as they are and corrected."""
-    page, panels = figure(1, 2, height=2.0)
-    for ax, (method, label) in zip(
-        panels, {"exact test": "exact test", "exact test, corrected": "corrected"}.items(), strict=True
-    ):
-        shares = part(table, design="private UCB", method=method)
-        bars(ax, shares, f"{label}:\n{shares[0]:.1%} below .05", VALID)
-        ax.set_xlabel("p-value")
-    panels[0].set_ylabel("density")
-    return page
-
-
-def methods(table: pd.DataFrame, shares: pd.DataFrame) -> Figure:
+def methods(table: pd.DataFrame) -> Figure:
     """A histogram for each method and design; empty where a method does not apply."""
-    page, panels = figure(len(METHODS), len(COLUMNS), height=1.0 * len(METHODS) + 0.4)
-    rejected = shares.set_index(["design", "method"])["rejected at .05"]
+    page, panels = plots.figure(len(METHODS), len(COLUMNS), height=1.15 * len(METHODS) + 0.4)
     for row, (method, label) in zip(panels, METHODS.items(), strict=True):
         for ax, design in zip(row, COLUMNS, strict=True):
-            ax.tick_params(labelbottom=method == "randomisation")
-            if (design, method) not in rejected.index:
+            values = part(table, design=design, method=method)
+            if not len(values):
                 ax.set_axis_off()
-                ax.text(
-                    0.5, 0.5, f"{label}:\nneeds batches", ha="center", va="center", fontsize=7, color=GREY
-                )
+                ax.text(0.5, 0.5, f"{label}:\nneeds batches", ha="center", fontsize=7, color=GREY)
                 continue
-            title = f"{label}: {rejected[design, method]:.3f}"
-            colour = NAIVE if method.startswith("t-test") else VALID
-            bars(ax, part(table, design=design, method=method), title, colour)
-            ax.set_ylim(0.0, 3.0)
+            histogram(ax, values, label)
+            ax.set_ylim(0.0, 0.15)
+            ax.set_ylabel("")
+            if method != "randomisation":
+                ax.set_xlabel("")
+                ax.tick_params(labelbottom=False)
     for ax, design in zip(panels[0], COLUMNS, strict=True):
-        ax.set_title(f"{design}\n{ax.get_title()}", fontsize=7)
-    for ax in panels[-1]:
-        ax.set_xlabel("p-value")
-    page.supylabel("density", fontsize=8)
+        ax.set_title(f"{design}\n\n{ax.get_title()}", fontsize=7)
+    page.supylabel("share of p-values", fontsize=8)
     return page

@@ -63,11 +63,11 @@ def run(settings: Settings) -> Outcome:
         "thompson": two_arms,
     }
     drawn = {
-        "figure_6": pictures.figure_6(tables["oful_histogram"]),
-        "failures": pictures.failures(tables["oful_histogram"], difference),
+        "figure_6": pictures.figure_6(linear),
+        "failures": pictures.failures(linear, difference),
         "arm_means": pictures.arm_means(means),
-        "methods": pictures.methods(tables["methods_histogram"], tables["methods"]),
-        "private": pictures.private(tables["methods_histogram"]),
+        "methods": pictures.methods(compared),
+        "private": pictures.private(compared),
     }
     return Outcome(_figures(tables), tables, drawn)
 
