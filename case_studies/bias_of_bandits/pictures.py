@@ -62,7 +62,7 @@ def by_epsilon(table: pd.DataFrame, first: pd.DataFrame) -> Figure:
         size = rows["mean absolute bias"]
         drawn = {"color": style.colour, "marker": style.marker, "markersize": 3.5, "linewidth": 1.0}
         ax.plot(rows["epsilon"], size, linestyle=style.line, label=label, **drawn)
-        lost = size < 1.5 * rows["if there were none"]
+        lost = size < 2.0 * rows["if there were none"]
         ax.plot(rows["epsilon"][lost], size[lost], linestyle="none", markerfacecolor="white", **drawn)
     fine = np.geomspace(0.02, 400.0, 400)
     distance = np.minimum(1.0 - 0.05 * np.arange(20), 0.05 * np.arange(20)).mean()
