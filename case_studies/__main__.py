@@ -91,7 +91,9 @@ def report(expected: Expected, verdicts: list[Verdict]) -> None:
 
 
 def write(folder: Path, outcome: Outcome) -> None:
-    """Write pictures as PNG and SVG, tables as CSV and Markdown."""
+    """Write pictures as PNG and SVG, and close them; tables as CSV and Markdown."""
+    from matplotlib import pyplot
+
     from adaptinf import plots
 
     for kind in ("figures", "tables"):
@@ -99,6 +101,7 @@ def write(folder: Path, outcome: Outcome) -> None:
             (folder / kind).mkdir(parents=True, exist_ok=True)
     for name, picture in outcome.pictures.items():
         plots.save(picture, folder / "figures" / name)
+        pyplot.close(picture)
     for name, table in outcome.tables.items():
         plots.save_table(table, folder / "tables" / name)
 
