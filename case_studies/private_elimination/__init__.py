@@ -1,1 +1,0 @@
-"""Private successive elimination against private UCB, and the private stopping rule."""
