@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Found", "bound_from_scores", "counts_at", "log_ratio_bound"]
@@ -123,6 +124,11 @@ def bound_from_scores(
     Found
         The larger of the two directions' bounds.
 
+    Raises
+    ------
+    ParameterError
+        If the scores are not of one length, or one is NaN.
+
     Notes
     -----
     In each direction the first runs choose the threshold whose own bound is largest, and only the others
@@ -139,6 +145,10 @@ def bound_from_scores(
     if decimals is not None:
         first, second = np.round(first, decimals), np.round(second, decimals)
     half = first.size // 2 if n_chosen is None else n_chosen
+    if first.shape != second.shape or first.ndim != 1 or not 0 < half < first.size:
+        raise ParameterError("bound_from_scores", ["first and second must hold one score for each of n runs"])
+    if np.isnan(first).any() or np.isnan(second).any():
+        raise ParameterError("bound_from_scores", ["scores must not be NaN"])
     chosen = [np.sort(first[:half]), np.sort(second[:half])]
     tested = [np.sort(first[half:]), np.sort(second[half:])]
     level = (1.0 - confidence) / 2.0

@@ -10,10 +10,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
-from adaptinf.audit.counter_runs import CounterSource, stream_problems, worst_streams
+from adaptinf.audit.counter_runs import CounterSource, worst_streams
 from adaptinf.audit.learned import LearnedScore, learn
 from adaptinf.audit.lower_bound import bound_from_scores
-from adaptinf.audit.mechanism_runs import MechanismSource, pair_problems, worst_inputs
+from adaptinf.audit.mechanism_runs import MechanismSource, worst_inputs
+from adaptinf.audit.privacy_checks import (
+    Settings,
+    claim_problems,
+    inputs_problems,
+    level_problems,
+    stream_array,
+)
 from adaptinf.audit.privacy_results import EpsilonLowerBound
 from adaptinf.audit.privacy_sources import CHUNK, CalledSource, OutputSampler, Source, design_source
 from adaptinf.designs.base import Design
@@ -21,16 +28,12 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import choice_problem, count_problem, number_array, number_problem, seed_problem
-from adaptinf.privacy.base import BACKENDS, Mechanism
+from adaptinf.privacy.base import Mechanism
 from adaptinf.privacy.counter import Counter
 from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 
 __all__ = ["EpsilonLowerBound", "epsilon_lower_bound", "neighbouring_inputs", "privacy_scores"]
-
-_VIEWS = ("releases", "actions", "digits")
-_FEWEST_RUNS = 1_000
 
 Target: TypeAlias = Design | DPNAS | Mechanism | Counter | OutputSampler
 Inputs: TypeAlias = Neighbours | Sequence[ArrayLike]
@@ -58,9 +61,9 @@ def epsilon_lower_bound(
         What is audited. A callable ``sample(side, runs, rng)`` returns outputs on data set 0 or 1, of shape
         (runs,) or (runs, numbers). A counter is audited as if no item had been added.
     neighbours : Neighbours, or pair of array_like, optional
-        For a design or a stopping rule two trials that differ in one unit, by default
-        ``design.neighbours()[0]``. For a mechanism two arrays of statistics, for a counter two streams, by
-        default those of `neighbouring_inputs`. None for a callable.
+        For a design or a stopping rule two trials that differ in one unit, by default the first of
+        ``design.neighbours()``, or the one of them that is for actions. For a mechanism two arrays of
+        statistics, for a counter two streams, by default those of `neighbouring_inputs`. None for a callable.
     view : {"releases", "actions", "digits"}
         What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
         actions of a design alone, or the stopping time of a rule (black box), which reveal less; or the sign,
@@ -75,7 +78,7 @@ def epsilon_lower_bound(
     confidence : float
         Of the bound: it exceeds a true epsilon in a share of at most 1 - `confidence` of audits.
     delta : float, optional
-        The delta of the promise; by default that of the guarantee, or 0.
+        At least that of the promise, which is the default; 0 where nothing is promised.
     promised : PrivacyGuarantee, optional
         What the bound is held against; by default the target's own guarantee, for the unit of `neighbours`.
     decimals : int or None
@@ -129,12 +132,19 @@ def epsilon_lower_bound(
     >>> digits.refuted, digits.event  # doctest: +ELLIPSIS
     (True, 'the release is ..., with lowest set bit 2^..., or one of ... other such kinds')
     """
-    settings = _Settings(view, backend, runs, decimals, rng, n_jobs)
-    problems = settings.problems(target, neighbours) + _level_problems(confidence, delta, promised)
+    settings = Settings(view, backend, runs, decimals, rng, n_jobs)
+    problems = settings.problems(target, neighbours) + level_problems(confidence, delta, promised)
     if problems:
         raise ParameterError("epsilon_lower_bound", problems)
     source, own_promise = _source(target, neighbours, settings)
+    problems = claim_problems(own_promise, promised)
     promised = own_promise if promised is None else promised
+    if promised is not None and delta is not None and delta < promised.delta:
+        problems.append(
+            f"delta must be at least that of the promise, {promised.delta:g}: below it nothing is promised"
+        )
+    if problems:
+        raise ParameterError("epsilon_lower_bound", problems)
     given_away = (0.0 if promised is None else promised.delta) if delta is None else float(delta)
     scored = _scored(source, runs, n_jobs)
     found = bound_from_scores(
@@ -193,7 +203,7 @@ def privacy_scores(
     >>> float(first.min()), float(second.max())
     (-1.0, 1.0)
     """
-    settings = _Settings(view, backend, runs, decimals, rng, n_jobs)
+    settings = Settings(view, backend, runs, decimals, rng, n_jobs)
     problems = settings.problems(target, neighbours)
     if problems:
         raise ParameterError("privacy_scores", problems)
@@ -234,123 +244,19 @@ def neighbouring_inputs(
     >>> len(first), np.flatnonzero(first != second)
     (16, array([8]))
     """
-    problems = _inputs_problems(target, rounds)
+    problems = inputs_problems(target, rounds)
     if problems:
         raise ParameterError("neighbouring_inputs", problems)
     return worst_streams(target, rounds) if isinstance(target, Counter) else worst_inputs(target)
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """How runs are made."""
-
-    view: Any
-    backend: Any
-    runs: Any
-    decimals: Any
-    rng: Any
-    n_jobs: Any
-
-    def problems(self, target: Any, neighbours: Any) -> list[str]:
-        """Everything that is wrong with them, the target and its neighbours."""
-        problems = count_problem("runs", self.runs, low=_FEWEST_RUNS)
-        problems += choice_problem("view", self.view, _VIEWS)
-        if self.decimals is not None:
-            problems += count_problem("decimals, where it is not None,", self.decimals, low=0)
-        if self.n_jobs != -1:
-            problems += count_problem("n_jobs, where it is not -1,", self.n_jobs)
-        return problems + self._backend_problems(target) + _target_problems(target, neighbours, self.view)
-
-    def _backend_problems(self, target: Any) -> list[str]:
-        if self.backend is not None:
-            problems = choice_problem("backend", self.backend, BACKENDS)
-            if not problems and isinstance(target, Counter) and target.backend != self.backend:
-                return [
-                    f"the counter's noise is of the {target.backend} backend: make it with backend= instead"
-                ]
-            if not problems and self.backend == "release" and not isinstance(target, (Mechanism, Counter)):
-                return ["backend must be simulation where target is neither a mechanism nor a counter"]
-            if problems:
-                return problems
-        if self.drawn_by(target) == "release" and self.rng is not None:
-            return ["rng must be left out: noise of the release backend is never seeded"]
-        return seed_problem(self.rng)
-
-    def drawn_by(self, target: Any) -> str:
-        """The backend of the noise."""
-        if isinstance(target, Counter):
-            return target.backend
-        return "simulation" if self.backend is None else str(self.backend)
-
-
-def _inputs_problems(target: Any, rounds: Any) -> list[str]:
-    problems = []
-    if not isinstance(target, Counter) and not (isinstance(target, Mechanism) and _audited(target)):
-        problems.append(f"target must be a mechanism or a counter of adaptinf.privacy, got {target!r:.60}")
-    if rounds is not None:
-        problems += count_problem("rounds, where it is not None,", rounds)
-        if not isinstance(target, Counter):
-            problems.append("rounds must be left out where target is no counter")
-    return problems
-
-
-def _level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
-    problems = number_problem("confidence", confidence, 0.5, 1.0 - 1e-9)
-    if delta is not None:
-        problems += number_problem("delta", delta, 0.0, 1.0)
-    if promised is not None and not isinstance(promised, PrivacyGuarantee):
-        problems.append(f"promised must be a PrivacyGuarantee, got {promised!r:.60}")
-    return problems
-
-
-def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
-    if isinstance(target, (Design, DPNAS)):
-        problems = []
-        if neighbours is not None and not isinstance(neighbours, Neighbours):
-            problems.append(f"neighbours must be Neighbours, got {neighbours!r:.60}")
-        if view == "digits" and isinstance(target, DPNAS):
-            problems.append("view must be releases or actions where target is a stopping rule")
-        return problems
-    problems = ["view='actions' is for designs alone"] if view == "actions" else []
-    if isinstance(target, (Mechanism, Counter)):
-        if isinstance(target, Mechanism) and not _audited(target):
-            problems.append(f"no score is known for {type(target).__name__}: give a callable that samples it")
-        elif neighbours is not None:
-            problems += _input_problems(target, neighbours)
-    elif not callable(target):
-        problems.append(
-            f"target must be a design, a mechanism, a counter or sample(side, runs, rng), got {target!r:.60}"
-        )
-    elif neighbours is not None:
-        problems.append("neighbours must be left out where target is a callable: it is both sides")
-    return problems
-
-
-def _audited(mechanism: Mechanism) -> bool:
-    return worst_inputs.dispatch(type(mechanism)) is not worst_inputs.dispatch(object)
-
-
-def _input_problems(target: Any, neighbours: Any) -> list[str]:
-    sides = None
-    if isinstance(neighbours, Sequence) and len(neighbours) == 2:
-        sides = [number_array(side) for side in neighbours]
-    if sides is None or sides[0] is None or sides[1] is None:
-        return [f"neighbours must be a pair of arrays of numbers, got {neighbours!r:.60}"]
-    if isinstance(target, Counter):
-        return stream_problems(target, _stream(sides[0]), _stream(sides[1]))
-    return pair_problems(target, sides[0], sides[1])
-
-
-def _stream(items: Any) -> FloatArray:
-    array = np.asarray(items, dtype=np.float64)
-    return array[:, None] if array.ndim == 1 else array
-
-
-def _source(target: Any, neighbours: Any, settings: _Settings) -> tuple[Source, PrivacyGuarantee | None]:
+def _source(target: Any, neighbours: Any, settings: Settings) -> tuple[Source, PrivacyGuarantee | None]:
     """Where outputs come from, and what the target promises of them."""
     root = seed_sequence(settings.rng)
     if isinstance(target, Counter):
-        streams = worst_streams(target) if neighbours is None else tuple(_stream(side) for side in neighbours)
+        streams = (
+            worst_streams(target) if neighbours is None else tuple(stream_array(side) for side in neighbours)
+        )
         return CounterSource(target, (streams[0], streams[1]), settings.view, root), target.guarantee()
     if isinstance(target, Mechanism):
         pair = worst_inputs(target)
@@ -359,13 +265,26 @@ def _source(target: Any, neighbours: Any, settings: _Settings) -> tuple[Source, 
         drawn_by = settings.drawn_by(target)
         return MechanismSource(target, pair, settings.view, drawn_by, root), target.guarantee()
     if isinstance(target, Design):
-        trials = target.neighbours()[0] if neighbours is None else neighbours
+        trials = _worst(target, settings.view) if neighbours is None else neighbours
+        promise = _promise(target, trials)
         run = target if trials.design is None else trials.design
-        return design_source(run, trials, settings.view, root), _promise(target, trials)
+        if type(run) is not type(target) or _promise(run, trials) != promise:
+            raise ParameterError(
+                "epsilon_lower_bound",
+                [f"neighbours are those of another design: they run {run!r:.200}; take target.neighbours()"],
+            )
+        return design_source(run, trials, settings.view, root), promise
     if isinstance(target, DPNAS):
         sampler = target.audit_sampler(neighbours, settings.view)
         return CalledSource(sampler, settings.view, root), target.guarantee()
     return CalledSource(target, settings.view, root), None
+
+
+def _worst(design: Design, view: str) -> Neighbours:
+    """The pair on which a view shows most, of those that the design supplies."""
+    pairs = design.neighbours()
+    best = [pair for pair in pairs if pair.for_actions] if view == "actions" else []
+    return (best or list(pairs))[0]
 
 
 def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:

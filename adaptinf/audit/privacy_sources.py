@@ -110,7 +110,15 @@ def design_source(design: Design, pair: Neighbours, view: str, root: np.random.S
     if view == "digits":
         return _Digits(design, pair, root)
     if view == "actions":
-        shown = pair.horizon - len(pair.hidden)
+        shown = pair.horizon - len(set(pair.hidden))
+        if shown == 0:
+            raise ParameterError(
+                "epsilon_lower_bound",
+                [
+                    "view='actions' has nothing to look at: all actions of these neighbours are the "
+                    "participant's own"
+                ],
+            )
         if shown * math.log(pair.first.n_arms) > math.log(_MOST_SEQUENCES):
             raise ParameterError(
                 "epsilon_lower_bound",
@@ -144,11 +152,22 @@ class _Releases(_Designed):
     """Scores of all that is released, white box."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
+        return np.concatenate([self._scores(piece) for piece in self.transcripts(side, start, stop)])
+
+    def _scores(self, piece: Transcripts) -> FloatArray:
         score = self.pair.score
         assert score is not None
-        return np.concatenate(
-            [np.asarray(score(piece), dtype=np.float64) for piece in self.transcripts(side, start, stop)]
-        )
+        found = np.asarray(score(piece), dtype=np.float64)
+        runs = piece.actions.shape[0]
+        if found.shape != (runs,) or np.isnan(found).any():
+            raise ParameterError(
+                "epsilon_lower_bound",
+                [
+                    f"the score of the neighbours must return one number a run, here {runs}, without NaN; "
+                    f"got shape {found.shape} with {int(np.isnan(found).sum())} NaN"
+                ],
+            )
+        return found
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
         return f"{self.pair.score_name} is at {'least' if found.upper else 'most'} {found.cut:.9g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tupl
     steered[1] = 0.0
     return (
         _vector_pair(law_at, steered, binary=(3, 0), hybrid=(4, 2)),
-        _vector_pair(law_at, shared, binary=(7, 0), hybrid=(8, 4)),
+        replace(_vector_pair(law_at, shared, binary=(7, 0), hybrid=(8, 4)), for_actions=True),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -220,4 +220,5 @@ def _later_actions(
     window = (0, int(window_ends(horizon, first_window, 2)[0]))
     rewards = np.full((horizon, 2), 0.5)
     differs = "the first participant of a trial with a long second half"
-    return _pair(unit, contexts, rewards, 0, window, scales, differs, moved=False, hidden=hidden)
+    pair = _pair(unit, contexts, rewards, 0, window, scales, differs, moved=False, hidden=hidden)
+    return replace(pair, for_actions=True)

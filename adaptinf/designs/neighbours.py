@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem
-from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
@@ -40,6 +42,8 @@ class Neighbours:
     hidden : tuple of int
         Rounds, counted from 0, that an audit of the actions leaves out: the participant's own where the
         notion is anticipating, and rounds in which nothing can be chosen.
+    for_actions : bool
+        Whether this is the pair, of those that a design supplies, on which its actions alone tell most.
     design : Design, optional
         What is run on both, where it is not the audited design itself but the same one in a state, or with
         sizes that do not enter its privacy, in which the unit tells most.
@@ -58,6 +62,7 @@ class Neighbours:
     score: Callable[[Transcripts], FloatArray] | None = None
     score_name: str = "the log-likelihood ratio of the releases"
     hidden: tuple[int, ...] = ()
+    for_actions: bool = False
     design: Design | None = None
 
     def __post_init__(self) -> None:
@@ -70,8 +75,39 @@ class Neighbours:
             problems.append("first and second must have the same arms")
         if not problems and any(not 0 <= shown < self.horizon for shown in self.hidden):
             problems.append(f"hidden must hold rounds from 0 to {self.horizon - 1}, got {self.hidden!r}")
+        if not problems and isinstance(self.first, Tableau) and isinstance(self.second, Tableau):
+            problems += _unit_problems(self.first, self.second, self.horizon, self.unit)
         if problems:
             raise ParameterError("Neighbours", problems)
+
+
+def _unit_problems(first: Tableau, second: Tableau, horizon: int, unit: str) -> list[str]:
+    """What two tables differ in, where it is not one unit of the rounds that are run."""
+    problems = first.horizon_problems(horizon) + second.horizon_problems(horizon)
+    if problems:
+        return problems
+    tables = [env.tables(horizon) for env in (first, second)]
+    rewards, contexts, vectors = (
+        _rows_apart([getattr(table, part)[:horizon] for table in tables])
+        for part in ("tableau", "tableau_features", "vectors")
+    )
+    given = contexts | vectors
+    if unit == "reward" and given:
+        return ["first and second must have the same contexts where unit is reward"]
+    if len(rewards | given) > 1:
+        rounds = ", ".join(str(row + 1) for row in sorted(rewards | given)[:5])
+        return [f"first and second must differ in one round, they differ in rounds {rounds}"]
+    return []
+
+
+def _rows_apart(pair: list[Any]) -> set[int]:
+    """Rows in which two arrays differ; all of those of the longer one where their shapes differ."""
+    one, other = pair
+    if one.shape != other.shape:
+        return set(range(max(one.shape[0], other.shape[0])))
+    if one.size == 0:
+        return set()
+    return set(np.flatnonzero((one != other).reshape(one.shape[0], -1).any(axis=1)).tolist())
 
 
 def refuse_unit(design: str, unit: Any) -> None:

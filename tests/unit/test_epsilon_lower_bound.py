@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -15,7 +16,7 @@ from adaptinf.audit.lower_bound import bound_from_scores, log_ratio_bound
 from adaptinf.audit.mechanism_runs import sample
 from adaptinf.audit.privacy import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.audit.privacy_sources import CHUNK
-from adaptinf.designs import PrivateUCB, Uniform
+from adaptinf.designs import DPConSE, LDPBandit, PrivateUCB, Uniform
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -421,3 +422,62 @@ class TestRefusals:
     def test_a_sampler_of_the_wrong_shape(self) -> None:
         with pytest.raises(ParameterError, match="1000 rows of numbers"):
             epsilon_lower_bound(lambda side, runs, rng: np.zeros(3), runs=1_000)
+
+
+# --- neighbours that are none, and claims about other neighbours -------------------------------------------
+
+
+def ucb() -> tuple[PrivateUCB, Neighbours]:
+    design = PrivateUCB(epsilon=1.0, counter="binary")
+    return design, design.neighbours()[0]
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda seen: np.full(seen.actions.shape[0], np.nan), "with 2000 NaN"),
+        (lambda seen: np.zeros(3), r"got shape \(3,\)"),
+    ],
+)
+def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
+    design, pair = ucb()
+    with pytest.raises(ParameterError, match=message):
+        epsilon_lower_bound(design, dataclasses.replace(pair, score=score), runs=2_000, rng=0)
+
+
+def test_a_bound_at_a_smaller_delta_refutes_nothing() -> None:
+    with pytest.raises(ParameterError, match=r"delta must be at least that of the promise, 0\.05"):
+        epsilon_lower_bound(Gaussian(epsilon=1.0, delta=0.05), delta=0.0, runs=2_000, rng=0)
+
+
+def test_neighbours_run_the_design_that_is_audited() -> None:
+    pair = LDPBandit(epsilon=4.0).neighbours()[0]
+    with pytest.raises(ParameterError, match="neighbours are those of another design"):
+        epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
+    found = epsilon_lower_bound(LDPBandit(epsilon=4.0), runs=2_000, rng=0)
+    assert 1.0 < found.epsilon <= 4.0
+
+
+def test_actions_are_looked_at_where_they_tell_something() -> None:
+    with pytest.raises(ParameterError, match="view='actions' has nothing to look at"):
+        epsilon_lower_bound(LDPBandit(epsilon=1.0), view="actions", runs=2_000, rng=0)
+    assert epsilon_lower_bound(DPConSE(epsilon=4.0), view="actions", runs=2_000, rng=0).epsilon > 0.5
+
+
+def test_a_claim_is_held_against_neighbours_of_its_unit() -> None:
+    design = DPConSE(epsilon=1.0)
+    reward = design.reward_guarantee(100, 2)
+    with pytest.raises(ParameterError, match="promised is per reward, and the neighbours differ in a record"):
+        epsilon_lower_bound(design, design.neighbours()[0], promised=reward, runs=2_000, rng=0)
+
+
+def test_neighbours_differ_in_one_unit() -> None:
+    _, pair = ucb()
+    first = np.full((7, 2), 0.5)
+    second = first.copy()
+    second[:3] = 1.0
+    with pytest.raises(ParameterError, match="differ in one round, they differ in rounds 1, 2, 3"):
+        dataclasses.replace(pair, first=Tableau(first), second=Tableau(second))
+    record = DPConSE(epsilon=1.0).neighbours()[0]
+    with pytest.raises(ParameterError, match="the same contexts where unit is reward"):
+        dataclasses.replace(record, unit="reward", hidden=())
