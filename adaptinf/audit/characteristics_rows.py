@@ -205,7 +205,7 @@ def _cell(row: Mapping[Any, Any], places: int, errors: bool) -> str:
     if math.isnan(row["value"]):
         return "n/a"
     if errors and row["statistic"] == "probability":
-        return share_text(row["value"], row["mc_error"], row["trials"], places)
+        return share_text(row["value"], row["mc_error"], row["trials"], places, places + 1)
     text = f"{row['value']:,.{places}f}"
     if not errors:
         return text

@@ -245,7 +245,7 @@ def binomial_limits(count: float, runs: float, surely: float | None = None) -> t
     return float(limits[0, 0]), float(limits[1, 1])
 
 
-def share_text(share: float, error: float, runs: float, digits: int) -> str:
+def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
     """A share of simulated trials, with what simulation leaves open in brackets.
 
     Parameters
@@ -254,8 +254,8 @@ def share_text(share: float, error: float, runs: float, digits: int) -> str:
         The share and its standard error.
     runs : float
         Of how many trials.
-    digits : int
-        Decimals of the share, and of what is in brackets one more.
+    digits, places : int
+        Decimals of the share, and of what is in brackets.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def share_text(share: float, error: float, runs: float, digits: int) -> str:
         The standard error; of a share of 0 or 1, which has none, the one-sided exact 95% limit, 1 - .05^(1/n)
         or .05^(1/n), rounded away from the share.
     """
-    text, places = f"{share:.{digits}f}", digits + 1
+    text = f"{share:.{digits}f}"
     if share not in (0.0, 1.0):
         return f"{text} ({error:.{places}f})"
     limit = math.ceil((1.0 - 0.05 ** (1.0 / runs)) * 10.0**places - 1e-9) / 10.0**places
