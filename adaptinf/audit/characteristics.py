@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,14 +12,15 @@ import pandas as pd
 from adaptinf.audit.characteristics_rows import Place, trial_rows, wide_rows
 from adaptinf.audit.engine import Fit, LogCell, gathered, total_sums
 from adaptinf.audit.plans import PlanTable, null_problems, plan_problems
-from adaptinf.audit.power import check_terms, power_rows
-from adaptinf.audit.selection import SELECTIONS, Picker, Select, Selection
+from adaptinf.audit.power import check_terms, power_notes, power_rows
+from adaptinf.audit.selection import SELECTIONS, Select, Selection
 from adaptinf.audit.trials import TrialCell, Trials
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
 
 __all__ = ["OperatingCharacteristics", "operating_characteristics"]
@@ -33,8 +34,9 @@ class OperatingCharacteristics(PlanTable):
     ----------
     frame : DataFrame
         One number a row: scenario, horizon, measure, arm, context, analysis, term, statistic, value, its
-        Monte-Carlo standard error `mc_error`, and a `note` that says why a value is missing. Arm, context,
-        analysis and term are empty where they do not apply. Measures:
+        Monte-Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high` (of
+        Clopper and Pearson, of its simulation), how many `trials` it is over, and a `note` that says why a
+        value is missing. Arm, context, analysis and term are empty where they do not apply. Measures:
 
         "rounds", "share"
             Allocation: an arm's number of rounds, and their share of all; over all contexts. Statistics
@@ -52,7 +54,8 @@ class OperatingCharacteristics(PlanTable):
             Probability that an arm is selected, that none is, that a best one is.
         "type-I error", "power", "no test"; "coverage"; "bias"; "without interval"
             Of the analysis, by term: probability of rejection among all trials, coverage and mean error among
-            the trials with an interval, and the share of the others.
+            the trials with an interval, and the share of the others among all trials, be it that the result
+            has no interval, or that there is no such result or term.
     alpha, design, replications, notes
         As for every table of a plan.
     """
@@ -65,7 +68,8 @@ class OperatingCharacteristics(PlanTable):
         digits : int
             Decimals of probabilities, shares and biases; rounds, rewards and regret have one.
         errors : bool
-            Whether Monte-Carlo standard errors stand in brackets.
+            Whether Monte-Carlo standard errors stand in brackets. A probability of 0 or 1 in all trials has
+            none: its one-sided exact 95% limit stands there, such as "0.000 (< 0.0059)" for none of 512.
 
         Returns
         -------
@@ -132,10 +136,11 @@ def operating_characteristics(
     selection : {"design", "analysis", "sample mean"} or callable, optional
         Which arm a trial selects: the one that the design names (best-arm designs; the last arm of an
         elimination; the better arm in each context of ConSE and DPConSE); the one with the highest estimate
-        of the first result of `fit` that ranks all arms; or that with the highest sample mean. By default
-        the first of these that there is. Arms with the same highest estimate share the trial equally, arms
-        without an estimate are not selected. A function takes a log and what `fit` returned, and returns the
-        label of an arm, or None.
+        of the first result of `fit` that ranks all arms, in the earliest of the first 64 trials that has one;
+        or that with the highest sample mean. By default the first of these that there is. Arms with the same
+        highest estimate share the trial equally, arms without an estimate are not selected: of a contrast
+        within a context, neither arm where it is not known, or where a log lacks the context. A function
+        takes a log and what `fit` returned, and returns the label of an arm, or None.
     wrong_way : float
         Margin of "the wrong way", as a share of the rounds, in [0, 1].
     null : float, or dict of float by term, optional
@@ -172,7 +177,10 @@ def operating_characteristics(
 
     Monte-Carlo standard errors: of a mean or probability, the standard deviation over the trials over the
     square root of their number; of a standard deviation, by the delta method; of a quantile, half the
-    distance between the quantiles one binomial standard error to either side of its level.
+    distance between the quantiles one binomial standard error to either side of its level. They are NaN for
+    a single trial. That of a probability is 0 where all trials agree, which says nothing: read the limits
+    `low` and `high`, which hold for any number of trials. Where tied arms share trials these count as 0 for
+    the lower limit and as 1 for the upper one.
 
     References
     ----------
@@ -206,7 +214,7 @@ def operating_characteristics(
             if fit is not None:
                 names = (repr(design), name)
                 analysis = LogCell(names, design, scenario, int(size), {"": fit}, alpha, root, null=null)
-            rule = Selection.of(selection, design, scenario, _first_fit(analysis))
+            rule = Selection.of(selection, design, scenario, _first_fits(analysis, int(replications)))
             select = selection if callable(selection) else None
             cells.append(TrialCell(design, scenario, int(size), root, rule, analysis, select))
     if isinstance(null, Mapping):
@@ -215,24 +223,33 @@ def operating_characteristics(
     places = [Place(name, int(size)) for name in scenarios for size in horizons]
     reward = "successes" if all(trials.binary for trials in found) else "total reward"
     rows: list[dict[str, Any]] = []
+    absent: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
     for place, cell, trials in zip(places, cells, found, strict=True):
         rows += trial_rows(place, cell, trials, reward, float(wrong_way))
         if cell.analysis is not None:
-            for row in power_rows({}, total_sums([trials]), replications):
+            tests = list(power_rows({}, total_sums([trials]), replications))
+            for row in tests:
                 rows += place.analysis_rows(row)
+            absent += [row for row in tests if row["absent"]]
         notes[cell.rule.text] = None
     return OperatingCharacteristics(
         pd.DataFrame(rows),
         float(alpha),
         repr(design),
         int(replications),
-        (_margin_note(float(wrong_way)), *notes),
+        (_margin_note(float(wrong_way)), *notes, *power_notes(absent), *_limit_notes(rows)),
     )
 
 
 def _margin_note(margin: float) -> str:
     return f"Wrong way: an inferior arm has over {margin:.3g} n of the n rounds more than the best one."
+
+
+def _limit_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    if any(row["statistic"] == "probability" and row["value"] in (0.0, 1.0) for row in rows):
+        return ["A share of 0 or 1 has no standard error: after < or > stands its one-sided 95% limit."]
+    return []
 
 
 def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[str]:
@@ -250,10 +267,17 @@ def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[s
     return problems
 
 
-def _first_fit(analysis: LogCell | None) -> Any:
-    """What the analysis makes of the first trial."""
+def _first_fits(analysis: LogCell | None, replications: int) -> Iterator[Any]:
+    """What the analysis makes of the first trial; and, where that does not do, of the first block of them."""
     if analysis is None:
-        return None
-    picker = Picker(analysis.analyses[""], analysis.env)
-    dataclasses.replace(analysis, analyses={"": picker}).chunk(0, 1, keep=False)
-    return picker.fitted
+        return
+    fit = analysis.analyses[""]
+    for stop in dict.fromkeys((1, min(BLOCK, replications))):
+        fits: list[Any] = []
+
+        def noted(log: AdaptiveLog, fits: list[Any] = fits) -> Any:
+            fits.append(fit(log))
+            return fits[-1]
+
+        dataclasses.replace(analysis, analyses={"": noted}).chunk(0, stop, keep=False)
+        yield from fits

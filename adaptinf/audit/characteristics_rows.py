@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.audit.measures import binomial_error, binomial_limits, share_text
 from adaptinf.audit.power import POWER, TYPE_I
 from adaptinf.audit.selection import chooses_by_vectors
 from adaptinf.audit.trials import (
@@ -25,6 +26,7 @@ from adaptinf.typing import FloatArray
 
 __all__ = ["Place", "trial_rows", "wide_rows"]
 
+_SAME = 1e-12
 _LARGE = ("rounds", "successes", "total reward", "regret")
 _QUANTILES = tuple(f"q{level:g}" for level in QUANTILES)
 _SAID = {"rounds": "rounds", "share": "share of rounds", "selected": "P(selected)"}
@@ -40,9 +42,9 @@ class Place:
     horizon: int
 
     def row(
-        self, measure: str, statistic: str, value: float, mc_error: float, **where: Any
+        self, measure: str, statistic: str, value: float, mc_error: float, trials: int, **where: Any
     ) -> dict[str, Any]:
-        """A row of the tidy table; `where`: arm, context, analysis, term, note."""
+        """A row of the tidy table; `where`: arm, context, analysis, term, low, high, note."""
         return {
             "scenario": self.scenario,
             "horizon": self.horizon,
@@ -51,6 +53,9 @@ class Place:
             "statistic": statistic,
             "value": float(value),
             "mc_error": float(mc_error),
+            "low": where.get("low", math.nan),
+            "high": where.get("high", math.nan),
+            "trials": int(trials),
             "note": where.get("note", ""),
         }
 
@@ -59,22 +64,35 @@ class Place:
     ) -> Iterator[dict[str, Any]]:
         """Rows of one number a trial."""
         for statistic, value, error in estimated(values, statistics):
-            yield self.row(measure, statistic, value, error, **where)
+            yield self.row(measure, statistic, value, error, values.size, **where)
+
+    def shares(self, measure: str, values: FloatArray, **where: Any) -> dict[str, Any]:
+        """The row of a probability: of numbers of trials from 0 to 1."""
+        [(_, value, error)] = estimated(np.asarray(values, dtype=np.float64), ("mean",))
+        low, high = binomial_limits((values > 0.0).sum(), values.size, (values >= 1.0 - _SAME).sum())
+        return self.row(measure, "probability", value, error, values.size, low=low, high=high, **where)
+
+    def counted(self, measure: str, share: float, trials: int, **where: Any) -> dict[str, Any]:
+        """The row of a share of trials."""
+        low, high = (math.nan, math.nan)
+        if not math.isnan(share):
+            low, high = binomial_limits(round(share * trials), trials)
+        error = binomial_error(share, trials)
+        return self.row(measure, "probability", share, error, trials, low=low, high=high, **where)
 
     def missing(self, measure: str, reason: str, **where: Any) -> dict[str, Any]:
         """A row of what is not defined."""
-        return self.row(measure, "probability", math.nan, math.nan, note=reason, **where)
+        return self.row(measure, "probability", math.nan, math.nan, 0, note=reason, **where)
 
     def analysis_rows(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Rows of one term of an analysis, from its row of `Power.frame`."""
         where = {"analysis": row["analysis"], "term": row["term"]}
-        yield self.row(row["kind"], "probability", row["rejection"], row["rejection_se"], **where)
-        yield self.row("coverage", "probability", row["coverage"], row["coverage_se"], **where)
-        yield self.row("bias", "mean", row["bias"], row["bias_se"], **where)
-        known = row["runs"] + row["missing"]
-        share = row["missing"] / known if known else math.nan
-        error = math.sqrt(share * (1.0 - share) / known) if known else math.nan
-        yield self.row("without interval", "probability", share, error, **where)
+        runs, trials = row["runs"], row["runs"] + row["missing"]
+        yield self.counted(row["kind"], row["rejection"], trials, **where)
+        yield self.counted("coverage", row["coverage"], runs, **where)
+        yield self.row("bias", "mean", row["bias"], row["bias_se"], runs, **where)
+        note = f"in {row['absent']:,} trials there is no such result or term" if row["absent"] else ""
+        yield self.counted("without interval", row["missing"] / trials, trials, note=note, **where)
 
 
 def trial_rows(
@@ -114,7 +132,7 @@ def _wrong_way_rows(place: Place, cell: TrialCell, trials: Trials, margin: float
             yield place.missing("wrong way", reason, context=context)
             continue
         values = wrong_way_trials(trials.rounds[:, code], best[code], margin)
-        yield _probability(place, "wrong way", values, context=context)
+        yield place.shares("wrong way", values, context=context)
 
 
 def _selection_rows(place: Place, cell: TrialCell, trials: Trials) -> Iterator[dict[str, Any]]:
@@ -128,10 +146,9 @@ def _selection_rows(place: Place, cell: TrialCell, trials: Trials) -> Iterator[d
     for code, context in enumerate(env.features if by_context else ("",)):
         chosen = trials.selected[:, code]
         for arm_code, arm in enumerate(env.arms):
-            yield _probability(place, "selected", chosen[:, arm_code], arm=arm, context=context)
-        yield _probability(
-            place, "no selection", 1.0 - chosen.max(axis=1, initial=0.0).astype(bool), context=context
-        )
+            yield place.shares("selected", chosen[:, arm_code], arm=arm, context=context)
+        nobody = 1.0 - chosen.max(axis=1, initial=0.0).astype(bool)
+        yield place.shares("no selection", nobody, context=context)
         reason = "" if (~best[code]).any() else "no arm is better than another"
         if env.dimension and chooses_by_vectors(cell.design):
             reason = "the best arm depends on the context vector"
@@ -139,12 +156,7 @@ def _selection_rows(place: Place, cell: TrialCell, trials: Trials) -> Iterator[d
             yield place.missing("correct selection", reason, context=context)
         else:
             correct = chosen[:, best[code]].sum(axis=1)
-            yield _probability(place, "correct selection", correct, context=context)
-
-
-def _probability(place: Place, measure: str, values: FloatArray, **where: Any) -> dict[str, Any]:
-    [(_, value, error)] = estimated(np.asarray(values, dtype=np.float64), ("mean",))
-    return place.row(measure, "probability", value, error, **where)
+            yield place.shares("correct selection", correct, context=context)
 
 
 def wide_rows(frame: pd.DataFrame, digits: int, errors: bool) -> pd.DataFrame:
@@ -192,8 +204,13 @@ def wide_rows(frame: pd.DataFrame, digits: int, errors: bool) -> pd.DataFrame:
 def _cell(row: Mapping[Any, Any], places: int, errors: bool) -> str:
     if math.isnan(row["value"]):
         return "n/a"
+    if errors and row["statistic"] == "probability":
+        return share_text(row["value"], row["mc_error"], row["trials"], places, places + 1)
     text = f"{row['value']:,.{places}f}"
-    return f"{text} ({row['mc_error']:,.{places + 1}f})" if errors else text
+    if not errors:
+        return text
+    error = row["mc_error"]
+    return f"{text} (n/a)" if math.isnan(error) else f"{text} ({error:,.{places + 1}f})"
 
 
 def _label(row: Mapping[Any, Any]) -> str:

@@ -9,9 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adaptinf.inference.reference import BinomialReference
 from adaptinf.typing import FloatArray
 
-__all__ = ["PARTS", "SHOWN", "BlockSums", "Key", "add_runs", "merged", "rejections", "table_rows"]
+__all__ = [
+    "PARTS",
+    "SHOWN",
+    "BlockSums",
+    "Key",
+    "add_runs",
+    "binomial_error",
+    "binomial_limits",
+    "merged",
+    "rejections",
+    "share_text",
+    "table_rows",
+]
 
 PARTS = (
     "runs",
@@ -30,6 +43,7 @@ PARTS = (
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 """Numbers that a printed table has room for."""
 
+_LOG_ALPHA = math.log(0.05)
 _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, _MISSING = range(len(PARTS))
 
 
@@ -179,13 +193,13 @@ def _row(key: Key, parts: FloatArray, invalid: Mapping[str, tuple[int, str]]) ->
         "missing": int(parts[_MISSING]),
         "missing_share": parts[_MISSING] / known if known > 0 else math.nan,
         "coverage": parts[_COVERED] / runs,
-        "coverage_se": _binomial_error(parts[_COVERED] / runs, runs),
+        "coverage_se": binomial_error(parts[_COVERED] / runs, runs),
         "below": parts[_BELOW] / runs,
         "above": parts[_ABOVE] / runs,
         "rejected": rejected,
-        "rejected_se": _binomial_error(rejected, runs),
+        "rejected_se": binomial_error(rejected, runs),
         "bias": bias,
-        "bias_se": sd / math.sqrt(runs),
+        "bias_se": sd / math.sqrt(runs) if runs > 1 else math.nan,
         "sd": sd,
         "rmse": math.hypot(bias, sd),
         "width": parts[_WIDTH] / runs,
@@ -201,5 +215,56 @@ def _invalid_row(analysis: str, runs: int, reason: str) -> dict[str, Any]:
     return {**row, "invalid": runs, "note": f"not valid: {reason}"}
 
 
-def _binomial_error(share: float, runs: float) -> float:
-    return math.sqrt(share * (1.0 - share) / runs)
+def binomial_error(share: float, runs: float) -> float:
+    """Standard error of a share of simulated trials; NaN for a single trial, which says nothing about it."""
+    return math.sqrt(share * (1.0 - share) / runs) if runs > 1 else math.nan
+
+
+def binomial_limits(count: float, runs: float, surely: float | None = None) -> tuple[float, float]:
+    """Exact 95% limits (Clopper and Pearson) of the mean of a number in [0, 1] that each trial has.
+
+    Parameters
+    ----------
+    count : float
+        Trials in which the number is not 0.
+    runs : float
+        All trials.
+    surely : float, optional
+        Trials in which it is 1; `count` where no trial has a number in between.
+
+    Returns
+    -------
+    (float, float)
+        NaN without a trial. Numbers in between are taken as 0 for the lower limit and as 1 for the upper one,
+        P(X = 1) <= E X <= P(X > 0), so that the limits hold for them too.
+    """
+    if not runs > 0:
+        return math.nan, math.nan
+    counts = np.array([count if surely is None else surely, count], dtype=np.float64)
+    limits = BinomialReference(counts, np.full(2, float(runs))).interval(_LOG_ALPHA)
+    return float(limits[0, 0]), float(limits[1, 1])
+
+
+def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
+    """A share of simulated trials, with what simulation leaves open in brackets.
+
+    Parameters
+    ----------
+    share, error : float
+        The share and its standard error.
+    runs : float
+        Of how many trials.
+    digits, places : int
+        Decimals of the share, and of what is in brackets.
+
+    Returns
+    -------
+    str
+        The standard error; of a share of 0 or 1, which has none, the one-sided exact 95% limit, 1 - .05^(1/n)
+        or .05^(1/n), rounded away from the share.
+    """
+    text = f"{share:.{digits}f}"
+    if share not in (0.0, 1.0):
+        return f"{text} ({error:.{places}f})"
+    limit = math.ceil((1.0 - 0.05 ** (1.0 / runs)) * 10.0**places - 1e-9) / 10.0**places
+    return f"{text} (< {limit:.{places}f})" if share == 0.0 else f"{text} (> {1.0 - limit:.{places}f})"

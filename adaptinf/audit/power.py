@@ -7,20 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from adaptinf.audit.engine import Fit, LogCell, gathered, total_sums
-from adaptinf.audit.measures import BlockSums, rejections, table_rows
+from adaptinf.audit.measures import BlockSums, binomial_error, binomial_limits, rejections, table_rows
 from adaptinf.audit.plans import PlanTable, null_problems, plan_problems
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.inference.reference import BinomialReference
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
 
-__all__ = ["NO_TEST", "POWER", "TYPE_I", "Power", "check_terms", "kind_of_test", "power", "power_rows"]
+__all__ = [
+    "NO_TEST",
+    "POWER",
+    "TYPE_I",
+    "Power",
+    "check_terms",
+    "kind_of_test",
+    "power",
+    "power_notes",
+    "power_rows",
+]
 
 TYPE_I, POWER, NO_TEST = "type-I error", "power", "no test"
 _SAME = 1e-12
@@ -39,8 +47,7 @@ _SHOWN = (
     "bias",
     "width",
 )
-_KEPT = ("runs", "missing", "coverage", "coverage_se", "bias", "bias_se", "sd", "width")
-_LOG_ALPHA = math.log(0.05)
+_KEPT = ("coverage", "coverage_se", "bias", "bias_se", "sd", "width")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +62,10 @@ class Power(PlanTable):
         where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null,
         with its binomial standard error `rejection_se` and the exact 95% limits (Clopper and Pearson)
         `rejection_low` and `rejection_high` of its simulation; a trial without an interval does not reject.
-        `runs` and `missing`: trials with an interval, and with a result but no interval. Among the former:
-        `coverage`, `bias`, with their standard errors, `sd` of the estimates and mean `width`.
+        `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
+        analysis returned no such result or term at all, as where a log lacks a context. Among the runs:
+        `coverage`, `bias`, with their standard errors, `sd` of the estimates and mean `width`. Standard
+        errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits say what is known.
     alpha, design, replications, notes
         As for every table of a plan.
     """
@@ -188,7 +197,7 @@ def power(
         for (name, size), chunks in zip(places, gathered(cells, replications, n_jobs), strict=True)
         for row in power_rows({"scenario": name, "horizon": size}, total_sums(chunks), replications)
     ]
-    return Power(pd.DataFrame(rows), float(alpha), repr(design), int(replications), _notes(rows))
+    return Power(pd.DataFrame(rows), float(alpha), repr(design), int(replications), power_notes(rows))
 
 
 def kind_of_test(truth: float, null: float | None) -> str:
@@ -214,37 +223,45 @@ def power_rows(place: Mapping[str, Any], sums: BlockSums, replications: int) -> 
         share = low = high = math.nan
         if rejected is not None:
             share = rejected / replications
-            limits = BinomialReference(np.array([float(rejected)]), np.array([float(replications)]))
-            low, high = limits.interval(_LOG_ALPHA)[0]
+            low, high = binomial_limits(rejected, replications)
         yield {
             **place,
             **{name: row[name] for name in ("analysis", "term", "truth", "null")},
             "kind": kind_of_test(row["truth"], row["null"]),
             "rejection": share,
-            "rejection_se": math.sqrt(share * (1.0 - share) / replications),
-            "rejection_low": float(low),
-            "rejection_high": float(high),
+            "rejection_se": binomial_error(share, replications),
+            "rejection_low": low,
+            "rejection_high": high,
+            "runs": row["runs"],
+            "missing": replications - row["runs"],
+            "absent": replications - row["runs"] - row["missing"],
             **{name: row[name] for name in _KEPT},
         }
 
 
 def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell]) -> None:
-    """Refuse a null of a term that the results of the first trials do not have."""
-    terms = list(
-        dict.fromkeys(key.term for cell in cells for key in cell.chunk(0, 1, keep=False).blocks[0].parts)
-    )
-    unknown = [name for name in null if name not in terms]
-    if unknown:
-        known = ", ".join(terms)
-        raise ParameterError(
-            "power", [f"null names no term {name!r}; there are: {known}" for name in unknown]
-        )
+    """Refuse a null of a term that results do not have, in the first trials nor in their first blocks."""
+    for stop in (1, BLOCK):
+        sums = [cell.chunk(0, stop, keep=False).blocks[0] for cell in cells]
+        terms = list(dict.fromkeys(key.term for block in sums for key in block.parts))
+        unknown = [name for name in null if name not in terms]
+        if not unknown:
+            return
+    known = ", ".join(terms)
+    raise ParameterError("power", [f"null names no term {name!r}; there are: {known}" for name in unknown])
 
 
-def _notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def power_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What has to be known to read rows of `Power.frame`."""
     notes = []
     if any(row["missing"] for row in rows):
         notes.append("Trials without an interval do not reject; coverage, bias and width are of the others.")
+    absent = max((row["absent"] for row in rows), default=0)
+    if absent:
+        notes.append(
+            f"In up to {absent:,} trials the analysis returned no such result or term: they are without an "
+            "interval."
+        )
     if any(row["kind"] == NO_TEST for row in rows):
         notes.append("No test: null= names no value for the term.")
     return tuple(notes)

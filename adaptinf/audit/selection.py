@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -50,7 +50,7 @@ class Selection:
     text: str = ""
 
     @classmethod
-    def of(cls, selection: Any, design: Design, env: Environment, fitted: Any) -> Selection:
+    def of(cls, selection: Any, design: Design, env: Environment, fits: Iterable[Any]) -> Selection:
         """The rule for a design in an environment.
 
         Parameters
@@ -59,8 +59,8 @@ class Selection:
             What was asked for; None takes the first of `SELECTIONS` that there is.
         design, env : Design, Environment
             What gathers the data, and where.
-        fitted : Results, or dict of Results, or None
-            The analysis of the first trial, where there is one.
+        fits : iterable of Results, or of dict of Results
+            What the analysis makes of some trials; the first one with a result that ranks the arms decides.
 
         Raises
         ------
@@ -69,15 +69,15 @@ class Selection:
         """
         if selection is not None and not isinstance(selection, str):
             return cls("function", text="Selected: what selection= returns.")
-        found = {
-            "design": _by_design(design, env),
-            "analysis": _by_analysis(fitted, env),
-            "sample mean": None if chooses_by_vectors(design) else _by_means(env),
+        rules: dict[str, Callable[[], Selection | None]] = {
+            "design": lambda: _by_design(design, env),
+            "analysis": lambda: _by_analysis(fits, env),
+            "sample mean": lambda: None if chooses_by_vectors(design) else _by_means(env),
         }
         if selection is None:
-            known = [rule for rule in found.values() if rule is not None]
-            return known[0] if known else cls("none", text=_BY_VECTORS)
-        rule = found[selection]
+            known = (rule for find in rules.values() if (rule := find()) is not None)
+            return next(known, cls("none", text=_BY_VECTORS))
+        rule = rules[selection]()
         if rule is None:
             reasons = {
                 "design": f"{type(design).__name__} names no arm at the end",
@@ -101,13 +101,14 @@ def _by_design(design: Design, env: Environment) -> Selection | None:
     return None
 
 
-def _by_analysis(fitted: Any, env: Environment) -> Selection | None:
-    results = fitted if isinstance(fitted, Mapping) else {"": fitted}
-    for name, result in results.items():
-        if isinstance(result, Results) and (scores := arm_scores(result, env)) is not None:
-            of = f" of {name!r}" if name else ""
-            text = f"Selected: the arm with the highest estimate{of}; tied arms share the trial."
-            return Selection("analysis", str(name), scores.shape[0] > 1, text)
+def _by_analysis(fits: Iterable[Any], env: Environment) -> Selection | None:
+    for fitted in fits:
+        results = fitted if isinstance(fitted, Mapping) else {"": fitted}
+        for name, result in results.items():
+            if isinstance(result, Results) and (scores := arm_scores(result, env)) is not None:
+                of = f" of {name!r}" if name else ""
+                text = f"Selected: the arm with the highest estimate{of}; tied arms share the trial."
+                return Selection("analysis", str(name), scores.shape[0] > 1, text)
     return None
 
 
@@ -129,14 +130,15 @@ def arm_scores(result: Results, env: Environment) -> FloatArray | None:
     ----------
     result : Results
         Means of all arms; or contrasts of all other arms with the same one, which then has 0; or, with two
-        arms, their contrast in every context.
+        arms, their contrasts in contexts, be it that a log has not all of them.
     env : Environment
         Where it was gathered.
 
     Returns
     -------
     ndarray of shape (1, arms) or (features, arms), or None
-        NaN where an estimate is missing; None if the result does not rank the arms.
+        NaN where an estimate is missing, also for the arm that others are compared with where none of its
+        contrasts is known; None if the result does not rank the arms.
     """
     kinds = {estimand.kind for estimand in result.estimands}
     arms = env.arms
@@ -148,12 +150,13 @@ def arm_scores(result: Results, env: Environment) -> FloatArray | None:
     if kinds == {"contrast"}:
         return _contrast_scores(result, arms)
     if kinds == {"cate"} and len(arms) == 2 and env.features:
-        groups = [estimand.group for estimand in result.estimands]
-        if set(groups) != set(env.features):
+        if any(estimand.group not in env.features for estimand in result.estimands):
             return None
-        scores = np.zeros((len(env.features), 2))
+        scores = np.full((len(env.features), 2), np.nan)
         for estimand, value in zip(result.estimands, result.estimate, strict=True):
-            scores[env.features.index(estimand.group), arms.index(estimand.treatment)] = value
+            row = scores[env.features.index(estimand.group)]
+            row[arms.index(estimand.treatment)] = value
+            row[arms.index(estimand.control)] = 0.0 if np.isfinite(value) else np.nan
         return scores
     return None
 
@@ -163,37 +166,35 @@ def _contrast_scores(result: Results, arms: tuple[Any, ...]) -> FloatArray | Non
     controls = {estimand.control for estimand in result.estimands}
     treatments = {estimand.treatment for estimand in result.estimands}
     if len(controls) == 1 and treatments | controls == set(arms):
-        sign, other = 1.0, "treatment"
+        sign, other, [common] = 1.0, "treatment", controls
     elif len(treatments) == 1 and treatments | controls == set(arms):
-        sign, other = -1.0, "control"
+        sign, other, [common] = -1.0, "control", treatments
     else:
         return None
     scores = np.zeros((1, len(arms)))
+    # Without a single estimate, the 0 of the arm that the others are compared with says nothing.
+    scores[0, arms.index(common)] = 0.0 if np.isfinite(result.estimate).any() else np.nan
     for estimand, value in zip(result.estimands, result.estimate, strict=True):
         scores[0, arms.index(getattr(estimand, other))] = sign * value
     return scores
 
 
-def shared_choice(scores: FloatArray, common: FloatArray | None = None) -> FloatArray:
+def shared_choice(scores: FloatArray) -> FloatArray:
     """Shares of the arms with the highest score.
 
     Parameters
     ----------
     scores : ndarray of shape (..., arms)
         NaN where an arm has none.
-    common : ndarray of shape (...), optional
-        Whether anything is known; otherwise wherever some score is.
 
     Returns
     -------
     ndarray of the same shape
-        1 over the number of tied arms for those with the highest score; all 0 where nothing is known.
+        1 over the number of tied arms for those with the highest score; all 0 where no arm has one.
     """
     known = ~np.isnan(scores)
     highest = np.where(known, scores, -np.inf).max(axis=-1, keepdims=True)
     top = known & (scores == highest)
-    if common is not None:
-        top &= np.asarray(common, dtype=bool)[..., None]
     return np.asarray(top / np.maximum(top.sum(axis=-1, keepdims=True), 1), dtype=np.float64)
 
 
@@ -219,42 +220,37 @@ class Picker:
         The analysis.
     env : Environment
         Where the logs are from.
-    rule : Selection, optional
-        Where the arm comes from; without it only the last fit is kept.
+    rule : Selection
+        Where the arm comes from.
     select : callable, optional
         Takes a log and what `fit` returned, and returns the label of an arm, or None.
     found : list of ndarray of shape (places, arms)
         Selections of the trials so far.
-    fitted : object
-        What `fit` returned last.
     """
 
     fit: Callable[[AdaptiveLog], Any]
     env: Environment
-    rule: Selection | None = None
+    rule: Selection
     select: Select | None = None
     found: list[FloatArray] = field(default_factory=list)
-    fitted: Any = None
 
     def __call__(self, log: AdaptiveLog) -> Any:
         """Fit, and note the selected arm."""
-        self.fitted = self.fit(log)
-        if self.rule is not None and self.rule.source == "analysis":
-            self.found.append(self._estimated(self.rule))
-        elif self.rule is not None and self.select is not None:
-            self.found.append(self._returned(self.select(log, self.fitted)))
-        return self.fitted
+        fitted = self.fit(log)
+        if self.rule.source == "analysis":
+            self.found.append(self._estimated(fitted))
+        elif self.select is not None:
+            self.found.append(self._returned(self.select(log, fitted)))
+        return fitted
 
-    def _estimated(self, rule: Selection) -> FloatArray:
-        places = self.env.n_features if rule.by_context else 1
-        results = self.fitted if isinstance(self.fitted, Mapping) else {"": self.fitted}
-        result = results.get(rule.name)
-        scores = None if result is None else arm_scores(result, self.env)
-        if scores is None or result is None:
+    def _estimated(self, fitted: Any) -> FloatArray:
+        places = self.env.n_features if self.rule.by_context else 1
+        results = fitted if isinstance(fitted, Mapping) else {"": fitted}
+        result = results.get(self.rule.name)
+        scores = arm_scores(result, self.env) if isinstance(result, Results) else None
+        if scores is None or scores.shape[0] != places:
             return np.zeros((places, self.env.n_arms))
-        # Without a single estimate, the 0 of an arm that the others are compared with says nothing.
-        estimated = np.full(places, bool(np.isfinite(result.estimate).any()))
-        return shared_choice(scores, estimated)
+        return shared_choice(scores)
 
     def _returned(self, label: Any) -> FloatArray:
         chosen = np.zeros((1, self.env.n_arms))

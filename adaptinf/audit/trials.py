@@ -181,23 +181,25 @@ def estimated(
     ------
     tuple of (str, float, float)
         Name, value and standard error: of a mean sd / sqrt(R); of a standard deviation by the delta method
-        from the fourth moment; of quantile p half the distance of the quantiles at p -+ sqrt(p (1-p) / R).
+        from the fourth moment; of quantile p half the distance of the quantiles at p -+ sqrt(p (1-p) / R);
+        NaN for a single trial.
     """
     count, mean = values.size, float(values.mean())
     squares = np.square(values - mean)
     variance = float(squares.mean())
     sd = math.sqrt(variance)
     if "mean" in statistics:
-        yield "mean", mean, sd / math.sqrt(count)
+        yield "mean", mean, sd / math.sqrt(count) if count > 1 else math.nan
     if "sd" in statistics:
         spread = max(float(np.square(squares).mean()) - variance**2, 0.0)
-        yield "sd", sd, math.sqrt(spread / count) / (2.0 * sd) if sd > 0.0 else 0.0
+        error = math.sqrt(spread / count) / (2.0 * sd) if sd > 0.0 else 0.0
+        yield "sd", sd, error if count > 1 else math.nan
     if "quantiles" in statistics:
         ordered = np.sort(values)
         for level in QUANTILES:
             step = math.sqrt(level * (1.0 - level) / count)
             error = 0.5 * (quantile(ordered, level + step) - quantile(ordered, level - step))
-            yield f"q{level:g}", quantile(ordered, level), error
+            yield f"q{level:g}", quantile(ordered, level), error if count > 1 else math.nan
 
 
 def wrong_way_reason(design: Design, env: Environment, best: BoolArray) -> str:

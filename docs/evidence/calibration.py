@@ -36,6 +36,7 @@ from scipy.stats import norm
 
 from adaptinf.audit.calibration import coverage
 from adaptinf.audit.characteristics import operating_characteristics
+from adaptinf.audit.measures import share_text
 from adaptinf.audit.power import TYPE_I, power
 from adaptinf.audit.results import markdown
 from adaptinf.designs import (
@@ -229,25 +230,28 @@ def failures(frame: pd.DataFrame, runs: int) -> tuple[list[str], int, float]:
     return said, checks, z * math.sqrt(ALPHA * (1.0 - ALPHA) / runs)
 
 
+def shares(values: pd.Series, errors: pd.Series, runs: pd.Series) -> list[str]:
+    """Shares of so many runs, with standard errors, or of 0 and 1 the one-sided 95% limit, in brackets."""
+    return [
+        "" if math.isnan(value) else share_text(value, error, count, 4, 4)
+        for value, error, count in zip(values, errors, runs, strict=True)
+    ]
+
+
 def shown(frame: pd.DataFrame) -> str:
-    """The table, with Monte-Carlo standard errors in brackets."""
-
-    def both(name: str) -> pd.Series:
-        return pd.Series(
-            [
-                "" if math.isnan(value) else f"{value:.4f} ({error:.4f})"
-                for value, error in zip(frame[name], frame[f"{name}_se"], strict=True)
-            ]
-        )
-
+    """The table, with what simulation leaves open in brackets."""
     size = frame["kind"] == TYPE_I
-    rejected = both("rejection")
+    trials = frame["runs"] + frame["missing"]
+    rejected = pd.Series(shares(frame["rejection"], frame["rejection_se"], trials))
+    bias = [
+        f"{value:.4f} ({error:.4f})" for value, error in zip(frame["bias"], frame["bias_se"], strict=True)
+    ]
     table = frame[["plan", "horizon", "scenario", "analysis", "claim", "term"]].assign(
-        coverage=both("coverage"),
+        coverage=shares(frame["coverage"], frame["coverage_se"], frame["runs"]),
         **{"type I error": rejected.where(size, ""), "power": rejected.where(~size, "")},
-        bias=both("bias"),
+        bias=bias,
         width=frame["width"],
-        missing=frame["missing"],
+        missing=frame["missing"] - frame["absent"],
     )
     return markdown(table.rename(columns={"horizon": "T"}))
 
@@ -301,7 +305,8 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
     failed, checks, slack = failures(frame, runs)
     tables = protocols(runs, n_jobs)
     numbers, seconds = study(trials, n_jobs)
-    columns = ["analysis", "term", "truth", "runs", "coverage", "coverage_se", "bias", "bias_se", "width"]
+    numbers["coverage"] = shares(numbers["coverage"], numbers["coverage_se"], numbers["runs"])
+    columns = ["analysis", "term", "truth", "runs", "coverage", "bias", "bias_se", "width"]
     spent = time.perf_counter() - began
     lines = [
         "# Calibration of plans",
@@ -309,8 +314,9 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
         "A plan is a design with an analysis. Each is simulated under a null and an alternative; in brackets "
-        "stand Monte-Carlo standard errors. Settings were chosen before anything was measured, so that the "
-        "claims of the methods hold there: exact and anytime methods claim 95% at any number of rounds, "
+        "stand Monte-Carlo standard errors, or after < and > the one-sided 95% limit of a share of 0 or 1 "
+        "(1 - .05^(1/n) for none of n trials). Settings were chosen before anything was measured, so that "
+        "the claims of the methods hold there: exact and anytime methods claim 95% at any number of rounds, "
         "asymptotic ones for many rounds and propensities that are not small. Where asymptotic methods fall "
         "short is on [the page of the inference suite](inference.md), regressions (LinUCB, LinPriv) on "
         "[theirs](regression.md). Rows that are `not valid` are the naive baseline; no check is on them.",
@@ -320,7 +326,9 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         "## Plans",
         "Two arms; means .3 and .3 or .4, for private designs .5 and .5 or .6. The binomial test is of "
         "arm 1's mean against .5. DPConSE has two groups with effects 0 or .1; LDPBandit's bin means are "
-        "tested against .5.",
+        "tested against .5. `missing`: trials whose result has no interval for the term. Trials whose result "
+        "lacks the term, as where LDPBandit kept no mean of an arm in a bin, are not among them, nor in the "
+        "coverage; neither kind rejects.",
         shown(frame),
         "## Operating characteristics",
         "No check is on these tables. 200 participants are few for AIPW: its type I error there is what a "

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 
 from adaptinf.audit.characteristics import operating_characteristics
 from adaptinf.audit.engine import AnalysisError
@@ -10,6 +11,7 @@ from adaptinf.audit.trials import best_arms, quantile, wrong_way_trials
 from adaptinf.designs import LinUCB, PrivateSuccessiveElimination, Thompson, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.cate import CATE
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms
 
@@ -233,3 +235,128 @@ def test_the_table_has_a_column_for_each_scenario(tmp_path):
     assert len(pd.read_csv(tmp_path / "plan.csv")) == len(plan.frame)
     several = operating_characteristics(Uniform(), {"better": BETTER}, [1_000, 60], 64, rng=1).table()
     assert several.columns.tolist() == ["characteristic", "better, n = 1,000", "better, n = 60"]
+
+
+RARE = FiniteContext([0.97, 0.03], [[0.3, 0.6], [0.3, 0.6]])
+
+
+def literal_choices(runs, seed):
+    """Selections by context, of shape (runs, contexts, arms)."""
+    chosen = np.zeros((runs, 2, 2))
+    for run, log in enumerate(Uniform().logs(RARE, 60, runs, seed)):
+        arrays = log.arrays
+        for place in range(2):
+            own = [
+                arrays.reward[(arrays.context["feature"] == place) & (arrays.action == arm)] for arm in (0, 1)
+            ]
+            if min(part.size for part in own) == 0:
+                continue
+            means = [part.mean() for part in own]
+            top = [mean >= max(means) - 1e-12 for mean in means]
+            chosen[run, place] = np.array(top) / sum(top)
+    return chosen
+
+
+@pytest.mark.parametrize("pair", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_contexts_without_an_estimate_select_no_arm(pair, seed):
+    """In trial 0 of seed 0 the rare context does not occur, and in many trials it has rounds of one arm."""
+
+    def fit(log):
+        return CATE(log, by="feature", treatment=pair[0], control=pair[1]).fit("difference-in-means")
+
+    plan = operating_characteristics(
+        Uniform(), RARE, 60, 128, rng=seed, fit=fit, selection=None if seed else "analysis"
+    )
+    assert plan.notes[1] == "Selected: the arm with the highest estimate; tied arms share the trial."
+    expected = literal_choices(128, seed)
+    assert 0.2 < (expected[:, 1].sum(axis=1) == 0).mean() < 0.8
+    shares = rows_of(plan, "selected").set_index(["context", "arm"])["value"]
+    for place in range(2):
+        for arm in range(2):
+            assert shares[str(place), str(arm)] == pytest.approx(expected[:, place, arm].mean(), abs=1e-12)
+    nobody = rows_of(plan, "no selection")["value"].tolist()
+    assert nobody == pytest.approx((expected.sum(axis=2) == 0).mean(axis=0))
+    correct = rows_of(plan, "correct selection")["value"].tolist()
+    assert correct == pytest.approx(expected[:, :, 1].mean(axis=0))
+
+
+def test_the_rule_does_not_depend_on_what_the_first_trial_has():
+    calls = []
+
+    def late(log):
+        calls.append(0)
+        return {} if len(calls) <= 3 else {"a": contrast(log)}
+
+    plan = operating_characteristics(Uniform(), BETTER, 60, 64, rng=0, fit=late)
+    assert plan.notes[1].startswith("Selected: the arm with the highest estimate of 'a'")
+
+
+def test_trials_of_another_kind_of_result_select_no_arm():
+    calls = []
+
+    def fit(log):
+        calls.append(0)
+        cate = CATE(log, by="feature", treatment=1, control=0).fit("difference-in-means")
+        return {"a": cate if len(calls) % 2 else contrast(log)}
+
+    env = FiniteContext([0.5, 0.5], [[0.2, 0.8], [0.8, 0.2]])
+    plan = operating_characteristics(Uniform(), env, 80, 64, rng=0, fit=fit, selection="analysis")
+    assert rows_of(plan, "no selection")["value"].tolist() == [0.5, 0.5]
+
+
+def sometimes(log):
+    """A result in logs with an even sum of rewards."""
+    return {} if log.arrays.reward.sum() % 2 else {"a": contrast(log)}
+
+
+def test_trials_without_a_result_are_without_an_interval():
+    logs = list(Uniform().logs(EQUAL, 50, 128, 0))
+    there = sum(float(log.arrays.reward.sum()) % 2 == 0 for log in logs)
+    assert 40 < there < 90
+    plan = operating_characteristics(Uniform(), EQUAL, 50, 128, rng=0, fit=sometimes)
+    [row] = rows_of(plan, "without interval").to_dict("records")
+    assert row["value"] == (128 - there) / 128
+    assert row["trials"] == 128
+    assert row["note"] == f"in {128 - there} trials there is no such result or term"
+    [covered] = rows_of(plan, "coverage").to_dict("records")
+    assert covered["trials"] == there
+    assert any(f"In up to {128 - there} trials the analysis returned no such result" in n for n in plan.notes)
+    assert "share without interval: 1 - 0, a" in plan.table()["characteristic"].tolist()
+
+
+def test_shares_have_exact_limits():
+    plan = operating_characteristics(Uniform(), {"a": BETTER}, 60, 64, rng=0, fit=contrast)
+    for measure in ("power", "coverage", "wrong way"):
+        row = rows_of(plan, measure).iloc[0]
+        count = round(row["value"] * 64)
+        assert 0 < count < 64
+        assert row["low"] == pytest.approx(beta.ppf(0.025, count, 65 - count))
+        assert row["high"] == pytest.approx(beta.ppf(0.975, count + 1, 64 - count))
+    [nobody] = rows_of(plan, "no selection").to_dict("records")
+    assert (nobody["value"], nobody["mc_error"], nobody["low"]) == (0.0, 0.0, 0.0)
+    assert nobody["high"] == pytest.approx(1 - 0.025 ** (1 / 64))
+    assert rows_of(plan, "rounds")[["low", "high"]].isna().all(axis=None)
+    cells = plan.table().set_index("characteristic")["a"]
+    assert cells["P(none selected)"] == "0.000 (< 0.0458)"  # 1 - .05^(1/64) = 0.04573
+    assert plan.table(errors=False).set_index("characteristic")["a"]["P(none selected)"] == "0.000"
+    assert plan.notes[-1].startswith("A share of 0 or 1 has no standard error")
+
+
+def test_tied_arms_widen_the_limits():
+    plan = operating_characteristics(Uniform(), BernoulliArms([1.0, 1.0, 0.0]), 60, 64, rng=0)
+    chosen = rows_of(plan, "selected")
+    assert chosen["low"].tolist() == [0.0, 0.0, 0.0]
+    assert chosen["high"].tolist() == pytest.approx([1.0, 1.0, 1 - 0.025 ** (1 / 64)])
+    cells = plan.table().set_index("characteristic")["BernoulliArms"]
+    assert cells["P(best arm selected)"] == "1.000 (> 0.9542)"
+
+
+def test_one_trial_has_no_standard_error():
+    plan = operating_characteristics(Uniform(), BETTER, 60, 1, rng=0, fit=contrast)
+    assert plan.frame["mc_error"].isna().all()
+    power = rows_of(plan, "power").iloc[0]
+    assert (power["low"], power["high"]) == pytest.approx(
+        (0.0, 0.975) if power["value"] == 0 else (0.025, 1.0)
+    )
+    assert plan.table().set_index("characteristic")["BernoulliArms"]["rounds: arm 0"].endswith("(n/a)")

@@ -10,7 +10,8 @@ from adaptinf.audit.power import kind_of_test, power
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.simulation.environments import BernoulliArms, NormalArms, UniformArms
+from adaptinf.inference.cate import CATE
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
 NULL, BETTER = BernoulliArms([0.3, 0.3]), BernoulliArms([0.3, 0.6])
 
@@ -152,3 +153,32 @@ def test_it_prints_and_writes(tmp_path):
         plan.to_markdown(["powr"])
     plan.to_csv(tmp_path / "power.csv")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "power.csv"), plan.frame, check_dtype=False)
+
+
+def test_trials_without_the_result_are_missing():
+    def sometimes(log):
+        return {} if log.arrays.reward.sum() % 2 else {"a": contrast(log)}
+
+    there = sum(float(log.arrays.reward.sum()) % 2 == 0 for log in Uniform().logs(NULL, 50, 128, 0))
+    plan = power(Uniform(), NULL, sometimes, 50, 128, rng=0)
+    [row] = plan.frame.to_dict("records")
+    assert (row["runs"], row["missing"], row["absent"]) == (there, 128 - there, 128 - there)
+    assert f"In up to {128 - there} trials the analysis returned no such result or term" in str(plan)
+
+
+def test_one_trial_has_no_standard_error():
+    row = power(Uniform(), BETTER, contrast, 60, 1, rng=0).frame.iloc[0]
+    assert row[["rejection_se", "coverage_se", "bias_se"]].isna().all()
+    assert row["rejection_high"] - row["rejection_low"] == pytest.approx(0.975)
+
+
+def test_a_null_may_name_a_term_that_the_first_trial_lacks():
+    def by_context(log):
+        return CATE(log, by="feature", treatment=1, control=0).fit("difference-in-means")
+
+    env = FiniteContext([0.97, 0.03], [[0.3, 0.6], [0.3, 0.6]])
+    frame = power(Uniform(), env, by_context, 60, 64, rng=0, null={"feature=1": 0.3}).frame
+    kinds = frame.set_index("term")["kind"]
+    assert kinds.to_dict() == {"feature=0": "no test", "feature=1": "type-I error"}
+    assert frame["runs"].add(frame["missing"]).tolist() == [64, 64]
+    assert frame.set_index("term")["absent"]["feature=1"] > 0
