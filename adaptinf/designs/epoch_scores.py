@@ -46,6 +46,7 @@ class EpochMeanScore:
 
     Examples
     --------
+    >>> from adaptinf.designs.neighbours import one_reward_apart
     >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
     >>> score = EpochMeanScore(first, second, row=0)
     >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 0.0, 1.0, -0.3, 0.5]]])
@@ -123,6 +124,7 @@ class MomentScore:
 
     Examples
     --------
+    >>> from adaptinf.designs.neighbours import one_reward_apart
     >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
     >>> score = MomentScore(first, second, np.eye(2))
     >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 1.0, 0.0, -0.3, 0.5]]])
