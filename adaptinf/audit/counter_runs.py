@@ -21,8 +21,12 @@ from adaptinf.typing import FloatArray
 
 __all__ = ["CounterSource", "Node", "counter_nodes", "node_ratio", "stream_problems", "worst_streams"]
 
-_ROUNDS = {"binary": 31, "hybrid": 32, "logarithmic": 32}
-"""The longest streams with at most five nodes to an item."""
+_ROUNDS = 32
+"""Items of a counter without levels, which show all of epsilon; more nodes would each show less."""
+_NUMBERS = 1 << 20
+"""The most numbers in a stream that is made by default."""
+_ADDED = 32
+"""Items that are added one by one; between later ones that matter, those that do not are passed over."""
 
 
 class Node(NamedTuple):
@@ -74,7 +78,7 @@ def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArr
     counter : Counter
         What is to be audited.
     rounds : int, optional
-        Items that are added at most; by default 31 (binary; the horizon if it is shorter) or 32.
+        Items that are added at most; by default the horizon (binary; but about a million numbers) or 32.
 
     Returns
     -------
@@ -89,15 +93,18 @@ def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArr
     >>> first.shape, np.flatnonzero(second != first)
     ((16, 1), array([0]))
     """
-    longest = _ROUNDS[counter.mechanism] if rounds is None else rounds
     if counter.mechanism == "binary":
-        longest = min(longest, counter.horizon or longest)
-    nodes = counter_nodes(counter, longest)
-    held = [[node for node in nodes if node.start < item <= node.end] for item in range(1, longest + 1)]
-    changed = max(
-        range(longest), key=lambda i: (round(sum(1.0 / node.scale for node in held[i]), 9), len(held[i]), i)
-    )
-    first = np.full((held[changed][-1].end, counter.dimension), np.clip(0.0, counter.low, counter.high))
+        # the first item alone lies in a node of every level
+        longest = max(1, _NUMBERS // counter.dimension) if rounds is None else rounds
+        changed, items = 0, 1 << (min(longest, counter.horizon or longest).bit_length() - 1)
+    else:
+        longest = _ROUNDS if rounds is None else rounds
+        nodes = counter_nodes(counter, longest)
+        held = [[node for node in nodes if node.start < item <= node.end] for item in range(1, longest + 1)]
+        losses = [round(sum(1.0 / node.scale for node in held[i]), 9) for i in range(longest)]
+        changed = max(range(longest), key=lambda i: (losses[i], len(held[i]), i))
+        items = held[changed][-1].end
+    first = np.full((items, counter.dimension), np.clip(0.0, counter.low, counter.high))
     first[changed] = counter.low
     second = first.copy()
     second[changed] += _largest_change(counter)
@@ -200,14 +207,29 @@ class CounterSource:
         count = len(self._telling())
         return (
             f"{self.counter!r}: {len(first)} items that differ in item {changed + 1}, "
-            f"which lies in {count} node{'s' if count > 1 else ''}"
+            f"which lies in {count} node{'s' if count > 1 else ''}{self._limit()}"
+        )
+
+    def _limit(self) -> str:
+        """What streams show at most, in words, where it is less than all of epsilon."""
+        if self.counter.noise != "laplace":
+            return ""
+        shift = float(np.abs(self.pair[1] - self.pair[0]).sum())
+        loss = sum(shift / node.scale for node in self._telling())
+        if loss >= self.counter.epsilon * (1.0 - 1e-6):
+            return ""
+        return (
+            f" and shows at most {loss / self.counter.epsilon:.2g} of epsilon: "
+            "neighbouring_inputs(target, rounds=) gives longer streams"
         )
 
     def _telling(self) -> list[Node]:
         """Nodes whose sums differ between the streams."""
         first, second = self.pair
-        nodes = counter_nodes(self.counter, len(first))
-        return [node for node in nodes if (first != second)[node.start : node.end].any()]
+        changed = int(np.flatnonzero((first != second).any(axis=1))[0])
+        if self.counter.mechanism == "binary":
+            return _nodes_of_item(changed, len(first), self.counter.scales[1])
+        return [node for node in counter_nodes(self.counter, len(first)) if node.start <= changed < node.end]
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         """Scores of shape (runs,), or codes of bits, shape (runs, numbers)."""
@@ -232,10 +254,16 @@ class CounterSource:
         nodes = self._telling()
         kept = {count for node in nodes for count in (node.start, node.end)}
         sums = {0: np.zeros((runs, self.counter.dimension))}
-        for item in self.pair[side][: max(kept)]:
-            noisy = counter.add(np.tile(item, runs))
-            if counter.count in kept:
-                sums[counter.count] = np.reshape(noisy, (runs, self.counter.dimension))
+        items = self.pair[side]
+        one_by_one = set(
+            range(1, min(_ADDED if self.counter.mechanism == "binary" else len(items), max(kept)) + 1)
+        )
+        for count in sorted((kept | one_by_one) - {0}):
+            if counter.count < count - 1:
+                counter._pass_over(items[counter.count : count - 1])
+            noisy = counter.add(np.tile(items[count - 1], runs))
+            if count in kept:
+                sums[count] = np.reshape(noisy, (runs, self.counter.dimension))
         return sums
 
     def event(self, found: Found, learned: LearnedScore | None) -> str:
@@ -248,6 +276,17 @@ class CounterSource:
             f"the log-likelihood ratio of {_sums_at(looked_at - {0})} is at "
             f"{'least' if found.upper else 'most'} {found.cut:.9g}"
         )
+
+
+def _nodes_of_item(item: int, rounds: int, scale: float) -> list[Node]:
+    """Nodes of the binary mechanism that hold an item, counted from 0, in the order of their ends."""
+    nodes = []
+    for level in range(rounds.bit_length()):
+        start = item >> level << level
+        # the other half of a node above has no release of its own
+        if not item >> level & 1 and start + (1 << level) <= rounds:
+            nodes.append(Node(start, start + (1 << level), scale))
+    return nodes
 
 
 def _sums_at(counts: set[int]) -> str:

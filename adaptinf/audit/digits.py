@@ -15,6 +15,8 @@ __all__ = ["bit_codes", "digits_event", "lowest_bit"]
 _NO_BIT = 1_024.0
 """For zero: above every exponent of a float."""
 _SHIFT, _STEP, _MISSING = 1_100, 4_096, 0.5
+_INFINITE = 1e9
+"""Above the code of every float."""
 
 
 def lowest_bit(values: Any) -> FloatArray:
@@ -57,7 +59,7 @@ def bit_codes(values: Any) -> FloatArray:
     Parameters
     ----------
     values : array_like of float, shape (runs, ...)
-        NaN is a float that a run did not release.
+        NaN is a float that a run did not release; infinities are kinds of their own.
 
     Returns
     -------
@@ -65,9 +67,10 @@ def bit_codes(values: Any) -> FloatArray:
         Equal for floats that agree in the three.
     """
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-    known = np.where(np.isnan(rows), 0.0, rows)
+    known = np.where(np.isfinite(rows), rows, 0.0)
     _, exponent = np.frexp(known)
     codes = np.sign(known) * ((exponent + _SHIFT) * float(_STEP) + lowest_bit(known) + _SHIFT)
+    codes = np.where(np.isinf(rows), np.copysign(_INFINITE, rows), codes)
     return np.where(np.isnan(rows), _MISSING, codes)
 
 
@@ -84,6 +87,8 @@ def _kind(code: float) -> str:
     """What is known of a float with this code."""
     if code in (0.0, _MISSING):
         return "zero" if code == 0.0 else "missing"
+    if abs(code) == _INFINITE:
+        return "plus infinity" if code > 0.0 else "minus infinity"
     exponent, lowest = divmod(int(abs(code)), _STEP)
     side = "above 0" if code > 0.0 else "below 0"
     return (

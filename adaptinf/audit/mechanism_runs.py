@@ -86,6 +86,9 @@ def pair_problems(mechanism: Mechanism, first: FloatArray, second: FloatArray) -
         return [f"neighbours must be two sequences of one length, got shapes {first.shape}, {second.shape}"]
     if not np.isfinite([first, second]).all():
         return ["neighbours must be finite"]
+    whole = isinstance(mechanism, (DiscreteLaplace, TruncatedLaplace))
+    if whole and np.any(np.concatenate([first, second]) % 1.0):
+        return [f"neighbours must be whole numbers, which {type(mechanism).__name__} is for"]
     moved: float
     change = np.abs(second - first)
     if isinstance(mechanism, Gaussian):

@@ -10,7 +10,7 @@ from adaptinf.designs.base import Design
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.transcripts import Transcripts
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["EpochMeanScore", "MomentScore", "first_epoch"]
 
@@ -35,6 +35,8 @@ class EpochMeanScore:
         That round, counted from 0.
     normal : bool
         Whether the noise is normal instead of Laplace.
+    override : int
+        Status code of rounds that are in no epoch, whatever arm they pulled; -1 where there are none.
 
     Notes
     -----
@@ -44,6 +46,7 @@ class EpochMeanScore:
 
     Examples
     --------
+    >>> from adaptinf.designs.neighbours import one_reward_apart
     >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
     >>> score = EpochMeanScore(first, second, row=0)
     >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 0.0, 1.0, -0.3, 0.5]]])
@@ -55,6 +58,7 @@ class EpochMeanScore:
     second: FloatArray
     row: int
     normal: bool = False
+    override: int = -1
 
     def __call__(self, seen: Transcripts) -> FloatArray:
         """One number a run; large where the second table is the likelier one."""
@@ -62,13 +66,15 @@ class EpochMeanScore:
         arm = seen.actions[:, self.row]
         # comparisons with NaN, where a run made fewer releases, are false
         holds = (ends > self.row) & (seen.releases[:, :, _GROUP] == arm[:, None])
+        counted = _counted(seen, self.override)
+        holds &= counted[:, self.row, None]
         end = np.where(holds, ends, np.inf)
         place = end.argmin(axis=1)
         runs = np.arange(arm.size)
         found = np.isfinite(end[runs, place])
         start = np.where(ends <= self.row, ends, 0.0).max(axis=1)
         stop = np.where(found, end[runs, place], start)
-        count, total = self._epoch(seen.actions, arm, start, stop)
+        count, total = self._epoch(seen.actions, counted, arm, start, stop)
         count = np.where(found, count, 1.0)
         moved = np.clip(self.second[self.row], 0.0, 1.0) - np.clip(self.first[self.row], 0.0, 1.0)
         value, scale = seen.releases[runs, place, _VALUE], seen.releases[runs, place, _SCALE]
@@ -81,11 +87,11 @@ class EpochMeanScore:
         return np.asarray(np.where(found, ratio, 0.0))
 
     def _epoch(
-        self, actions: IntArray, arm: IntArray, start: FloatArray, stop: FloatArray
+        self, actions: IntArray, counted: BoolArray, arm: IntArray, start: FloatArray, stop: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Pulls of each run's arm in the rounds from `start` to `stop`, and the sum of their rewards."""
         low, high = int(start.min()), int(stop.max())
-        inside = actions[:, low:high] == arm[:, None]
+        inside = (actions[:, low:high] == arm[:, None]) & counted[:, low:high]
         if start.max() > low or stop.min() < high:
             step = np.arange(low, high)
             inside &= (step >= start[:, None]) & (step < stop[:, None])
@@ -107,14 +113,18 @@ class MomentScore:
         Potential rewards, which differ in one of the rounds before the first releases.
     features : ndarray of shape (arms, dimension)
         Feature vectors.
+    override : int
+        Status code of rounds that are in no sum, whatever arm they pulled; -1 where there are none.
 
     Notes
     -----
     Only the first releases have the round's reward in them; they are one number for each coordinate. The
-    densities of all later ones cancel.
+    densities of all later ones cancel. A run that released nothing has a ratio of 0. With overrides the
+    first releases may come before the round, and what it adds to later ones is left out.
 
     Examples
     --------
+    >>> from adaptinf.designs.neighbours import one_reward_apart
     >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
     >>> score = MomentScore(first, second, np.eye(2))
     >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 1.0, 0.0, -0.3, 0.5]]])
@@ -125,16 +135,29 @@ class MomentScore:
     first: FloatArray
     second: FloatArray
     features: FloatArray
+    override: int = -1
 
     def __call__(self, seen: Transcripts) -> FloatArray:
         """One number a run; large where the second table is the likelier one."""
-        last, dimension = int(seen.releases[0, 0, _END]), self.features.shape[1]
+        dimension = self.features.shape[1]
+        end = seen.releases[:, 0, _END]
+        released = np.isfinite(end)
+        last = int(end[released].max(initial=0.0))
         actions = seen.actions[:, :last]
+        # comparisons with NaN, where a run released nothing, are false
+        counted = _counted(seen, self.override)[:, :last] & (np.arange(last) < end[:, None])
         rows = self.features[actions]
         value = seen.releases[:, :dimension, _VALUE]
         scale = seen.releases[:, :dimension, _SCALE]
         distance = []
         for table in (self.first, self.second):
-            rewards = np.clip(table, 0.0, 1.0)[np.arange(last), actions]
+            rewards = np.where(counted, np.clip(table, 0.0, 1.0)[np.arange(last), actions], 0.0)
             distance.append(np.abs(value - np.einsum("rt,rtk->rk", rewards, rows)) / scale)
-        return np.asarray((distance[0] - distance[1]).sum(axis=1))
+        return np.where(released, (distance[0] - distance[1]).sum(axis=1), 0.0)
+
+
+def _counted(seen: Transcripts, override: int) -> BoolArray:
+    """Whether each round was not overridden, of shape (runs, rounds)."""
+    if override < 0:
+        return np.ones(seen.actions.shape, dtype=np.bool_)
+    return np.asarray(seen.statuses != override)

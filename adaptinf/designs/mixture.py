@@ -10,6 +10,8 @@ import numpy as np
 
 from adaptinf.designs.base import Design
 from adaptinf.designs.counter_scores import CounterScore
+from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore, first_epoch
+from adaptinf.designs.mixture_neighbours import stretched_neighbours
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import Status
 from adaptinf.guarantee import PrivacyGuarantee
@@ -119,19 +121,27 @@ class Mixture(Design):
         Returns
         -------
         tuple of Neighbours
-            With the design's own scores. They stay exact where the design learns from the arm that was
-            pulled, PrivateUCB and LinPriv; elsewhere they do not know which rounds were skipped, and an
-            audit's bound is as valid, but lower.
+            With the design's own scores, which stay exact where the design learns from the arm that was
+            pulled, PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many
+            more of them that nearly every run makes its releases, while budget and beta stay those of the
+            shorter trial, and the score leaves the overridden rounds out. Other scores take no notice of
+            overrides and say so: an audit's bound is as valid, but lower.
 
         Raises
         ------
         ParameterError
-            As the design has it.
+            As the design has it; and for a design in epochs if nearly all rounds are overridden.
         """
         return tuple(self._with_overrides(pair) for pair in self.design.neighbours(unit))
 
     def _with_overrides(self, pair: Neighbours) -> Neighbours:
         """The pair for this wrapper: what it runs is wrapped too, and an inexact score says so."""
+        if isinstance(pair.score, (EpochMeanScore, MomentScore)):
+            program = self.program(pair.first, pair.horizon, recording=False)
+            opening = first_epoch(self.design, pair.first.n_arms, pair.horizon)
+            longer = stretched_neighbours(pair, opening, self._share, program.n_statuses - 1)
+            planned = _Planned(self.design, self.exploration, self.decay, pair.horizon)
+            return dataclasses.replace(longer, design=planned)
         if pair.design is not None:
             pair = dataclasses.replace(pair, design=dataclasses.replace(self, design=pair.design))
         if isinstance(pair.score, CounterScore):
@@ -172,3 +182,20 @@ class Mixture(Design):
         inner = self.design.record()
         parameters = {"exploration": self.exploration, "decay": self.decay}
         return DesignRecord("Mixture", {**parameters, "design": inner.name, "parameters": inner.parameters})
+
+
+@dataclass(frozen=True, repr=False)
+class _Planned(Mixture):
+    """A mixture whose design plans for fewer rounds than there are, as some are overridden."""
+
+    budget: int = 1
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        program = super().program(environment, self.budget, recording=recording, by_rounds=by_rounds)
+        return dataclasses.replace(program, share=self._share(horizon))
+
+    def __repr__(self) -> str:
+        own = Mixture(self.design, self.exploration, self.decay)
+        return f"{own!r}, its design planning for {self.budget} rounds"

@@ -203,7 +203,7 @@ class TestMechanisms:
 
     def test_rounds_and_changes_of_streams(self) -> None:
         assert len(neighbouring_inputs(MECHANISMS["hybrid"], rounds=20)[0]) == 16
-        assert len(neighbouring_inputs(Counter(epsilon=1.0, mechanism="binary", horizon=200))[0]) == 16
+        assert len(neighbouring_inputs(Counter(epsilon=1.0, mechanism="binary", horizon=200))[0]) == 128
         long = Counter(epsilon=1.0, mechanism="binary", horizon=200)
         assert len(neighbouring_inputs(long, rounds=10_000)[0]) == 128
         first, second = neighbouring_inputs(MECHANISMS["vector"])
@@ -312,6 +312,16 @@ class TestDigits:
             if view == "releases":
                 assert result.epsilon > floor
 
+    def test_infinite_outputs_are_a_kind_of_their_own(self) -> None:
+        assert len(set(bit_codes([[0.0], [math.inf], [-math.inf], [math.nan], [1e308]])[:, 0])) == 5
+
+        def overflowing(side: int, runs: int, rng: np.random.Generator) -> Any:
+            return np.where(rng.random(runs) < 0.5, math.inf if side else -math.inf, 0.0)[:, None]
+
+        found = epsilon_lower_bound(overflowing, view="digits", runs=10_000, rng=0)
+        assert found.epsilon > 3.0
+        assert found.event in ("the output is plus infinity", "the output is minus infinity")
+
     def test_digits_of_a_designs_releases_and_of_a_callable(self) -> None:
         zeros = np.zeros((8, 2))
         one = zeros.copy()
@@ -389,6 +399,14 @@ class TestRefusals:
             ({"neighbours": ([0.0], [0.0])}, "neighbours must differ"),
             ({"neighbours": ([0.0], [0.0, 1.0])}, "two sequences of one length"),
             ({"neighbours": ([0.0], [math.inf])}, "neighbours must be finite"),
+            (
+                {"target": TruncatedLaplace(epsilon=1.0), "neighbours": ([0.0], [0.5])},
+                "whole numbers, which TruncatedLaplace is for",
+            ),
+            (
+                {"target": DiscreteLaplace(epsilon=1.0), "neighbours": ([0.5], [1.5])},
+                "whole numbers, which DiscreteLaplace is for",
+            ),
             ({"target": Uniform(), "neighbours": ([0.0], [1.0])}, "neighbours must be Neighbours"),
             ({"target": BINARY, "neighbours": ([0.0], [2.0])}, "must lie in [0, 1]"),
             ({"target": BINARY, "neighbours": ([0.0, 0.0], [1.0, 1.0])}, "differ in one item, not in 2"),
