@@ -87,12 +87,12 @@ def price(regret: pd.DataFrame, corrected: pd.DataFrame, contrasts: pd.DataFrame
     chosen = contrasts[
         (contrasts["outcome"] == "any visit") & contrasts["design"].str.startswith("private UCB")
     ]
-    for place, name in enumerate(("ALEE", "betting"), start=2):
+    for place, (name, label) in enumerate({"ALEE": "ALEE", "betting": "betting sequence"}.items(), start=2):
         rows, style = chosen[chosen["analysis"] == name], look(place)
         epsilon = rows["design"].str.split(", ").str[-1].astype(float)
         right.plot(
             epsilon, 100.0 * rows["width"] / 2.0, color=style.colour, marker=style.marker,
-            linestyle=style.line, linewidth=1.2, markersize=3.5, label={"ALEE": "ALEE", "betting": "betting sequence"}[name],
+            linestyle=style.line, linewidth=1.2, markersize=3.5, label=label,
         )  # fmt: skip
     effect = 100.0 * float(chosen["truth"].iloc[0])
     right.axhline(effect, color=GREY, linewidth=0.8)
