@@ -1,0 +1,33 @@
+"""Pictures: every function takes what it draws and ``ax=None``, and returns the axes.
+
+They need matplotlib (``pip install 'adaptinf[plots]'``), which is imported when a picture is drawn. Without
+axes a function draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot. Colours are
+those of Okabe and Ito, and series differ in marker and line as well, so that they stay apart in grey.
+"""
+
+from adaptinf.plots.calibration import bias, coverage, privacy
+from adaptinf.plots.collection import allocation, propensities
+from adaptinf.plots.estimates import forest
+from adaptinf.plots.files import save, save_table
+from adaptinf.plots.pvalues import pvalues
+from adaptinf.plots.regions import partition
+from adaptinf.plots.regrets import frontier, regret
+from adaptinf.plots.sequences import confidence_sequence
+from adaptinf.plots.style import figure
+
+__all__ = [
+    "allocation",
+    "bias",
+    "confidence_sequence",
+    "coverage",
+    "figure",
+    "forest",
+    "frontier",
+    "partition",
+    "privacy",
+    "propensities",
+    "pvalues",
+    "regret",
+    "save",
+    "save_table",
+]

@@ -1,0 +1,449 @@
+"""Whether numbers mean what they say: bias by arm, coverage, and measured against promised privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.audit.bias import SimulatedBias, conditional_bias
+from adaptinf.audit.calibration import Coverage
+from adaptinf.audit.privacy_results import EpsilonLowerBound
+from adaptinf.audit.results import Study
+from adaptinf.designs.replications import Replications
+from adaptinf.errors import ParameterError
+from adaptinf.inference.tails import normal_quantile
+from adaptinf.parameters import choice_problem, flag_problem, number_array
+from adaptinf.plots.rows import Series, draw_rows, limits_problem, room, row_axes
+from adaptinf.plots.style import GREY, axes_problem, label_text, legend_of, look, quantity, small
+from adaptinf.plots.terms import alpha_problem
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["bias", "coverage", "privacy"]
+
+_BEYOND = 4.0
+_MEASURES = ("coverage", "rejected")
+
+
+def bias(
+    runs: Any,
+    ax: Axes | None = None,
+    *,
+    bound: Any = None,
+    alpha: float = 0.05,
+    limits: tuple[float, float] | None = None,
+    unit: str | None = None,
+    legend: str = "above",
+) -> Axes:
+    """Mean error of the sample mean of each arm, with Monte-Carlo intervals, beside its bound.
+
+    Parameters
+    ----------
+    runs : Replications or SimulatedBias, or mapping of str to them
+        What ``design.replicate`` or ``audit.simulate_bias`` returned; several by name, with the same rows.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    bound : float, array_like or mapping of row to float, optional
+        Bound of the absolute bias by row, as from `bias_bound`; by default that of a SimulatedBias.
+    alpha : float
+        One minus the level of the Monte-Carlo intervals, between 0 and 0.5.
+    limits : (float, float), optional
+        Ends of the axis. By default all intervals are within, and bounds where that leaves the intervals
+        readable.
+    unit : str, optional
+        Unit of the reward.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    Notes
+    -----
+    Bias is given at least one reward of the arm; rows say in which share of the runs there was none. A bar
+    runs from minus the bound to the bound; where it would leave the axes its size stands in the label of
+    the row instead.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> sims = ai.designs.PrivateUCB(epsilon=0.2).replicate(environment, 500, 200, rng=0)
+    >>> ax = bias(sims, bound=[0.07, 0.09])
+    >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
+    ('bias of the sample mean', ['arm 0 (bound 0.07)', 'arm 1 (bound 0.09)'])
+    """
+    named, problems = _named("runs", runs, (Replications, SimulatedBias))
+    problems += axes_problem("plots.bias", ax, legend) + limits_problem(limits) + alpha_problem(alpha)
+    tables = {name: _bias_table(one) for name, one in named.items()}
+    rows = next(iter(tables.values()))["term"].tolist() if tables else []
+    if any(table["term"].tolist() != rows for table in tables.values()):
+        problems.append("runs that are drawn together must have the same rows")
+    bounds = _bounds(bound, rows, tables, problems)
+    if problems:
+        raise ParameterError("plots.bias", problems)
+    factor = normal_quantile(math.log(0.5 * alpha))
+    series = [
+        _bias_series(name, table, abs(factor), place) for place, (name, table) in enumerate(tables.items())
+    ]
+    extent = np.array([[*one.low, *one.high] for one in series])
+    ends = room([extent, [0.0]], limits, margin=0.12)
+    largest = np.nanmax(bounds) if bounds is not None and not np.isnan(bounds).all() else math.nan
+    if limits is None and largest <= _BEYOND * np.nanmax(np.abs([*ends])):
+        ends = room([extent, [-largest, largest]])
+    if bounds is None:
+        bounds = np.full(len(rows), np.nan)
+    labels = [_with_bound(row, bound, ends[1]) for row, bound in zip(rows, bounds.tolist(), strict=True)]
+    own = row_axes(ax, labels, len(series))
+    own.axvline(0.0, color=GREY, linewidth=0.8, zorder=0.5)
+    handles = draw_rows(own, series, ends) + _draw_bounds(own, bounds, ends)
+    own.set_xlabel(quantity("bias of the sample mean", unit))
+    legend_of(own, handles, legend, grow=ax is None)
+    return own
+
+
+def coverage(
+    results: Study | Coverage,
+    ax: Axes | None = None,
+    *,
+    measure: str = "coverage",
+    alpha: float = 0.05,
+    limits: tuple[float, float] | None = None,
+    legend: str = "above",
+) -> Axes:
+    """Coverage, or share of rejections, of each analysis and term, with its binomial interval.
+
+    Parameters
+    ----------
+    results : Study or Coverage
+        What ``audit.study`` or ``audit.coverage`` returned.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    measure : {"coverage", "rejected"}
+        Share of intervals that hold the truth, against the nominal level; or of those that exclude the null,
+        against the nominal size. Where the null is not the truth the latter is power.
+    alpha : float
+        One minus the level of the binomial intervals (Wilson), between 0 and 0.5.
+    limits : (float, float), optional
+        Ends of the axis.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> fit = lambda log: ai.ArmMeans(log).fit()
+    >>> found = ai.audit.coverage(ai.designs.Uniform(), environment, fit, 100, 64, rng=0)
+    >>> ax = coverage(found)
+    >>> ax.get_xlabel(), len(ax.get_yticklabels())
+    ('coverage', 2)
+    """
+    problems = axes_problem("plots.coverage", ax, legend) + choice_problem("measure", measure, _MEASURES)
+    problems += limits_problem(limits) + alpha_problem(alpha)
+    given: Any = results
+    if not isinstance(given, (Study, Coverage)):
+        problems.insert(
+            0, f"results must be what audit.study or audit.coverage returned, got {results!r:.60}"
+        )
+    elif results.frame.empty:
+        problems.insert(0, "the table has no rows")
+    if problems:
+        raise ParameterError("plots.coverage", problems)
+    frame = results.frame
+    size = results.alpha if isinstance(results, Coverage) else float(results.settings["alpha"])
+    nominal = 1.0 - size if measure == "coverage" else size
+    low, high = _wilson(frame[measure].to_numpy(), frame["runs"].to_numpy(), alpha)
+    one = Series(
+        f"measured, {100.0 * (1.0 - alpha):g}% interval",
+        frame[measure].to_numpy(dtype=np.float64),
+        low,
+        high,
+        np.ones(len(frame), dtype=bool),
+        place=0,
+        remarks=tuple(_missing(row, measure) for row in frame.to_dict("records")),
+    )
+    own = row_axes(ax, _cell_labels(frame), 1)
+    handles = draw_rows(own, [one], room([one.low, one.high, [nominal]], limits))
+    line: dict[str, Any] = {"color": "black", "linewidth": 0.9, "linestyle": (0, (3, 1.5)), "zorder": 0.6}
+    handles.append(own.axvline(nominal, label=f"nominal {nominal:g}", **line))
+    own.set_xlabel("coverage" if measure == "coverage" else "share of rejections")
+    legend_of(own, handles, legend, grow=ax is None)
+    return own
+
+
+def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, legend: str = "above") -> Axes:
+    """Measured lower bounds of epsilon against what was promised.
+
+    Parameters
+    ----------
+    bounds : EpsilonLowerBound, iterable of them, or mapping of str to them
+        What ``audit.epsilon_lower_bound`` returned; a row each, by name or by target.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    log_scale : bool
+        Whether the axis is logarithmic. A bound of 0 is then an arrow at its left end.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    Notes
+    -----
+    A dot is the bound: with its confidence the true epsilon lies there or to the right. A bar is the promise.
+    A dot to the right of its bar refutes the promise, and is drawn as a square in another colour. The line
+    between them is what the audit leaves open.
+
+    Examples
+    --------
+    >>> from adaptinf import PrivacyGuarantee
+    >>> found = EpsilonLowerBound(
+    ...     epsilon=0.8,
+    ...     confidence=0.95,
+    ...     delta=0.0,
+    ...     runs=2000,
+    ...     tested=1000,
+    ...     hits=(300, 120),
+    ...     event="output above 1",
+    ...     target="Laplace",
+    ...     promised=PrivacyGuarantee(epsilon=1.0),
+    ... )
+    >>> ax = privacy({"laplace": found})
+    >>> ax.get_xlabel()
+    'epsilon (nats)'
+    """
+    named, problems = _bounds_named(bounds)
+    problems += axes_problem("plots.privacy", ax, legend) + flag_problem("log_scale", log_scale)
+    if problems:
+        raise ParameterError("plots.privacy", problems)
+    found = list(named.values())
+    measured = np.array([one.epsilon for one in found])
+    promised = np.array([math.nan if one.promised is None else one.promised.epsilon for one in found])
+    refuted = np.array([one.refuted for one in found])
+    own = row_axes(ax, list(named), 1)
+    ends = _epsilon_ends(measured, promised, log_scale)
+    if log_scale:
+        own.set_xscale("log")
+    own.set_xlim(*ends)
+    shown = np.maximum(measured, ends[0])
+    rows = np.arange(len(found), dtype=np.float64)
+    between = ~np.isnan(promised)
+    own.hlines(
+        rows[between], shown[between], np.minimum(promised, ends[1])[between], colors=GREY, linewidths=0.9
+    )
+    handles = []
+    confidences = {one.confidence for one in found}
+    level = f", {100.0 * confidences.pop():g}% confidence" if len(confidences) == 1 else ""
+    groups = ((~refuted, 0, f"measured: at least{level}"), (refuted, 1, "measured: promise refuted"))
+    for chosen, place, label in groups:
+        if chosen.any():
+            handles += _dots(own, shown[chosen], rows[chosen], place, label)
+    low = measured < ends[0]
+    own.plot(shown[low], rows[low], linestyle="none", marker="<", color=look(0).colour, clip_on=False)
+    finite = between & np.isfinite(promised)
+    handles += own.plot(
+        promised[finite],
+        rows[finite],
+        linestyle="none",
+        marker="|",
+        markersize=11.0,
+        markeredgewidth=1.8,
+        color="black",
+        label="promised",
+    )
+    _tell_no_promise(own, promised, rows, ends)
+    own.set_xlabel("epsilon (nats)")
+    legend_of(own, handles, legend, grow=ax is None)
+    return own
+
+
+def _named(name: str, given: Any, kinds: tuple[type, ...]) -> tuple[dict[str, Any], list[str]]:
+    """What is to be drawn by name, and what is wrong with it."""
+    if isinstance(given, kinds):
+        return {"": given}, []
+    known = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Mapping) or not given:
+        return {}, [f"{name} must be {known}, or a dict of them by name, got {given!r:.60}"]
+    problems = [
+        f"{name}[{key!r}] must be {known}, got {value!r:.60}"
+        for key, value in given.items()
+        if not isinstance(value, kinds)
+    ]
+    return {str(key): value for key, value in given.items() if isinstance(value, kinds)}, problems
+
+
+def _bias_table(runs: Replications | SimulatedBias) -> pd.DataFrame:
+    """Columns term, bias, bias_se, pulled and bound."""
+    if isinstance(runs, SimulatedBias):
+        return runs.frame
+    features, arms = runs.truth.shape
+    terms = [f"arm {arm}" for arm in range(arms)]
+    if runs.contextual:
+        terms = [f"context {feature}, {term}" for feature in range(features) for term in terms]
+    means = runs.means.reshape(runs.regret.size, -1)
+    error, spread, share = conditional_bias(means, runs.truth.ravel())
+    columns = {"term": terms, "bias": error, "bias_se": spread, "pulled": share, "bound": np.nan}
+    return pd.DataFrame(columns)
+
+
+def _bias_series(name: str, table: pd.DataFrame, factor: float, place: int) -> Series:
+    error, spread = table["bias"].to_numpy(), table["bias_se"].to_numpy()
+    remarks = tuple(
+        "never pulled in any run" if share == 0.0 else "one run: no interval" if np.isnan(size) else ""
+        for share, size in zip(table["pulled"], spread, strict=True)
+    )
+    missed = table["pulled"].min()
+    label = name or "mean error, with Monte-Carlo interval"
+    if missed < 1.0:
+        label = f"{label} (some arm unpulled in {1.0 - missed:.1%} of runs)"
+    return Series(
+        label,
+        error,
+        error - factor * spread,
+        error + factor * spread,
+        np.ones(len(table), dtype=bool),
+        place,
+        remarks=remarks,
+    )
+
+
+def _bounds(
+    bound: Any, rows: list[str], tables: Mapping[str, pd.DataFrame], problems: list[str]
+) -> FloatArray | None:
+    """Bounds by row; None where there are none."""
+    if bound is None:
+        if len(tables) != 1:
+            return None
+        own = next(iter(tables.values()))["bound"].to_numpy(dtype=np.float64)
+        return None if np.isnan(own).all() else own
+    if isinstance(bound, Mapping):
+        unknown = [key for key in bound if key not in rows]
+        problems += [
+            f"bound is given for {key!r}, which is no row; there are: {', '.join(rows[:8])}"
+            for key in unknown
+        ]
+        bound = [bound.get(row, math.nan) for row in rows]
+    values = number_array(bound)
+    if values is not None and values.ndim == 0:
+        values = np.full(len(rows), float(values))
+    if values is None or values.shape != (len(rows),) or (values < 0.0).any():
+        problems.append(f"bound must be at least 0, one number or one for each of {len(rows)} rows")
+        return None
+    return values
+
+
+def _draw_bounds(ax: Axes, bounds: FloatArray, ends: tuple[float, float]) -> list[Any]:
+    """Bars behind the rows, and their entry of the legend."""
+    from matplotlib.patches import Patch
+
+    rows = np.flatnonzero(bounds <= ends[1])
+    if rows.size == 0:
+        return []
+    left = np.maximum(-bounds[rows], ends[0])
+    ax.barh(rows, bounds[rows] - left, left=left, height=0.7, color="0.85", zorder=0.3)
+    return [Patch(facecolor="0.85", label="bound of the absolute bias")]
+
+
+def _with_bound(row: str, bound: float, end: float) -> str:
+    """A row's label, with the bound where that leaves the axes."""
+    return f"{row} (bound {bound:.3g})" if bound > end else row
+
+
+def _wilson(share: FloatArray, runs: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of a binomial share; NaN where there are no runs."""
+    square = float(normal_quantile(math.log(0.5 * alpha))) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(runs > 0, runs, np.nan).astype(np.float64)
+        middle = (share + 0.5 * square / size) / (1.0 + square / size)
+        half = np.sqrt(square * (share * (1.0 - share) / size + 0.25 * square / size**2))
+        half = half / (1.0 + square / size)
+    return middle - half, middle + half
+
+
+def _missing(row: Mapping[Any, Any], measure: str) -> str:
+    if row["runs"] == 0:
+        return row["note"] or "no run has an interval"
+    if math.isnan(row[measure]):
+        return "nothing is tested"
+    return f"{row['missing_share']:.1%} of runs have no interval" if row["missing"] > 0 else ""
+
+
+def _cell_labels(frame: pd.DataFrame) -> list[str]:
+    """Analysis and term, and whatever of the cell differs between rows."""
+    columns = [name for name in ("design", "environment", "horizon") if name in frame]
+    columns = [name for name in columns if frame[name].nunique() > 1] + ["analysis", "term"]
+    return [", ".join(str(value) for value in row if value != "") for row in frame[columns].to_numpy()]
+
+
+def _bounds_named(bounds: Any) -> tuple[dict[str, EpsilonLowerBound], list[str]]:
+    if isinstance(bounds, Iterable) and not isinstance(bounds, (Mapping, str, bytes)):
+        listed = list(bounds)
+        targets = [getattr(one, "target", "") for one in listed]
+        keys = [
+            target if targets.count(target) == 1 else f"{place}: {target}"
+            for place, target in enumerate(targets, 1)
+        ]
+        bounds = dict(zip(keys, listed, strict=True))
+    elif isinstance(bounds, EpsilonLowerBound):
+        bounds = {bounds.target: bounds}
+    return _named("bounds", bounds, (EpsilonLowerBound,))
+
+
+def _epsilon_ends(measured: FloatArray, promised: FloatArray, log_scale: bool) -> tuple[float, float]:
+    known = np.concatenate([measured, promised])
+    known = known[np.isfinite(known)]
+    largest = float(known.max(initial=0.0)) or 1.0
+    if not log_scale:
+        return 0.0, 1.1 * largest
+    positive = known[known > 0.0]
+    return float(positive.min(initial=largest)) / 2.0, 1.5 * largest
+
+
+def _dots(ax: Axes, x: FloatArray, y: FloatArray, place: int, label: str) -> list[Any]:
+    shown = look(place)
+    return ax.plot(
+        x, y, linestyle="none", marker=shown.marker, markersize=5.0, color=shown.colour, label=label, zorder=3
+    )
+
+
+def _tell_no_promise(ax: Axes, promised: FloatArray, rows: FloatArray, ends: tuple[float, float]) -> None:
+    for row, value in zip(rows, promised, strict=True):
+        if not math.isfinite(value):
+            text = "nothing promised" if math.isnan(value) else "promised: infinite"
+            ax.text(
+                ends[1], row, label_text(text), ha="right", va="bottom", fontsize=0.95 * small(ax), color=GREY
+            )

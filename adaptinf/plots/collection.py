@@ -1,0 +1,350 @@
+"""How the data were gathered: shares of the arms over time, and propensities with their decay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import count_problem, flag_problem, number_array, number_problem
+from adaptinf.plots.style import (
+    arm_label,
+    axes_problem,
+    label_text,
+    legend_of,
+    log_axis,
+    look,
+    prepared,
+    round_axis,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["allocation", "propensities", "propensity_ranges", "pull_shares"]
+
+_POINTS, _STRETCHES = 400, 120
+
+
+def allocation(
+    logs: AdaptiveLog | Iterable[AdaptiveLog],
+    ax: Axes | None = None,
+    *,
+    window: int | None = None,
+    arms: Sequence[Any] | None = None,
+    band: float = 0.9,
+    legend: str = "above",
+) -> Axes:
+    """Share of the pulls that each arm has had, over the rounds.
+
+    Parameters
+    ----------
+    logs : AdaptiveLog, or iterable of them
+        One trial, or several of the same arms and rounds: their mean share, with the range of the central
+        ones as a band.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    window : int, optional
+        Share among the last so many rounds; by default among all rounds so far.
+    arms : sequence of labels, optional
+        Which arms; by default all.
+    band : float
+        Share of the trials that the band holds in each round, between 0 and 1.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.Thompson().run(environment, horizon=300, rng=1)
+    >>> ax = allocation(log)
+    >>> ax.get_ylabel(), ax.get_lines()[1].get_label()
+    ('share of pulls so far', 'arm 1')
+    """
+    given = _listed(logs)
+    problems = axes_problem("plots.allocation", ax, legend) + _log_problems(given)
+    problems += number_problem("band", band, 0.0, 1.0, open_low=True)
+    last = 1 if problems else given[0].n_rounds
+    if window is not None:
+        found = count_problem("window", window)
+        problems += found or (
+            [] if window <= last else [f"window must be at most {last:,}, the rounds, got {window}"]
+        )
+    if problems:
+        raise ParameterError("plots.allocation", problems)
+    shown = _arms("plots.allocation", arms, given[0])
+    first = 1 if window is None else int(window)
+    rounds = np.unique(np.round(np.linspace(first, last, min(last - first + 1, _POINTS))).astype(np.int64))
+    own = prepared(ax)
+    handles = []
+    for place, arm in enumerate(shown):
+        shares = np.stack([pull_shares(log, arm, rounds, window) for log in given])
+        handles.append(_draw_shares(own, rounds, shares, arm, place, band))
+    own.set_ylim(-0.02, 1.02)
+    own.set_ylabel("share of pulls so far" if window is None else f"share of the last {window:,} pulls")
+    round_axis(own, float(last))
+    legend_of(own, handles, legend, grow=ax is None)
+    return own
+
+
+def pull_shares(log: AdaptiveLog, arm: Any, rounds: IntArray, window: int | None = None) -> FloatArray:
+    """Share of an arm among the rounds up to each of some rounds, or among the last `window` of them.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The trial.
+    arm : label
+        One of its arms.
+    rounds : ndarray of int64
+        From 1, or from `window`, to the number of rounds.
+    window : int, optional
+        Length of the stretch.
+
+    Returns
+    -------
+    ndarray of the shape of `rounds`
+    """
+    pulled = np.flatnonzero(log.arrays.action == log.arms.index(arm))
+    counts = np.searchsorted(pulled, rounds)
+    if window is None:
+        return np.asarray(counts / rounds, dtype=np.float64)
+    return np.asarray((counts - np.searchsorted(pulled, rounds - window)) / window, dtype=np.float64)
+
+
+def propensities(
+    log: AdaptiveLog,
+    ax: Axes | None = None,
+    *,
+    floor: float | Callable[[FloatArray], ArrayLike] | ArrayLike | None = None,
+    arms: Sequence[Any] | None = None,
+    log_scale: bool = True,
+    legend: str = "above",
+) -> Axes:
+    """Probability with which each arm was chosen, over the rounds.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        With propensities, of every arm or of the chosen one alone.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    floor : float, callable or array_like of shape (rounds,), optional
+        Lower bound of the propensities that the design keeps; a callable takes an array of round numbers.
+    arms : sequence of labels, optional
+        Which arms; by default all.
+    log_scale : bool
+        Whether both axes are logarithmic: a decay like a power of the round is then a straight line.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+    InvalidForLog
+        If the log has no propensities.
+
+    Notes
+    -----
+    Lines are means over stretches of rounds, at most 120 of them; bands run from the smallest to the largest
+    propensity of a stretch. A propensity of 0 has no place on a log scale; the legend says how many there
+    are. With the chosen arm's propensity alone each arm's are those of the rounds that chose it, which are
+    larger than all of them.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(environment, horizon=300, rng=1)
+    >>> ax = propensities(log, floor=0.1)
+    >>> ax.get_yscale(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('log', ['arm 0', 'arm 1', 'floor'])
+    """
+    problems = axes_problem("plots.propensities", ax, legend) + flag_problem("log_scale", log_scale)
+    given: Any = log
+    if not isinstance(given, AdaptiveLog):
+        problems.insert(0, f"log must be an AdaptiveLog, got {log!r:.60}")
+        raise ParameterError("plots.propensities", problems)
+    bound = _floor(floor, log.n_rounds, problems)
+    if problems:
+        raise ParameterError("plots.propensities", problems)
+    shown = _arms("plots.propensities", arms, log)
+    if log.arrays.propensities is None and log.arrays.propensity is None:
+        raise InvalidForLog("plots.propensities", "it has no propensities", ["plots.allocation"])
+    whole = log.arrays.propensities is not None
+    own = prepared(ax)
+    handles, smallest = [], [1.0]
+    for place, arm in enumerate(shown):
+        table, zeros = propensity_ranges(log, arm, log_scale)
+        handles.append(_draw_range(own, table, _with_zeros(arm, zeros, log_scale), place))
+        smallest += table[:, 1:][table[:, 1:] > 0.0].tolist()
+    if bound is not None:
+        rounds = _grid(log.n_rounds, log_scale)
+        values = bound[rounds - 1]
+        smallest += values[values > 0.0].tolist()
+        line: dict[str, Any] = {"color": "black", "linewidth": 1.1, "linestyle": (0, (1, 1)), "zorder": 4}
+        handles += own.plot(rounds, values, label="floor", **line)
+    round_axis(own, float(log.n_rounds), log_scale)
+    if log_scale:
+        own.set_ylim(min(smallest) / 1.5, 1.3)
+        log_axis(own, "y")
+    else:
+        own.set_ylim(-0.02, 1.02)
+    own.set_ylabel("propensity" if whole else "propensity of the chosen arm")
+    legend_of(own, handles, legend, grow=ax is None)
+    return own
+
+
+def propensity_ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, float]:
+    """Propensities of an arm in stretches of rounds.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        With propensities.
+    arm : label
+        One of its arms.
+    log_scale : bool
+        Whether stretches have one length on a log scale, or on a linear one.
+
+    Returns
+    -------
+    ndarray of shape (stretches, 4)
+        Middle round, mean, smallest and largest propensity.
+    float
+        Share of the rounds with propensity 0.
+    """
+    code = log.arms.index(arm)
+    if log.arrays.propensities is not None:
+        rounds, values = np.arange(1, log.n_rounds + 1), log.arrays.propensities[:, code]
+    else:
+        rows = np.flatnonzero(log.arrays.action == code)
+        rounds, values = rows + 1, np.asarray(log.arrays.propensity)[rows]
+    if rounds.size == 0:
+        return np.empty((0, 4)), 0.0
+    starts = np.unique(np.searchsorted(rounds, _grid(log.n_rounds, log_scale)))
+    starts = starts[starts < rounds.size]
+    if starts[0] > 0:
+        starts = np.append(0, starts)
+    counts = np.diff(np.append(starts, rounds.size))
+    edges = rounds[starts], rounds[starts + counts - 1]
+    middle = np.sqrt(edges[0] * edges[1]) if log_scale else 0.5 * (edges[0] + edges[1])
+    mean = np.add.reduceat(values, starts) / counts
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    # an average may leave its range by rounding
+    table = np.column_stack([middle, np.clip(mean, low, high), low, high])
+    return table, float((values == 0.0).mean())
+
+
+def _grid(last: int, log_scale: bool) -> IntArray:
+    space = np.geomspace if log_scale else np.linspace
+    return np.unique(np.round(space(1.0, float(last), min(last, _STRETCHES))).astype(np.int64))
+
+
+def _draw_shares(ax: Axes, rounds: IntArray, shares: FloatArray, arm: Any, place: int, band: float) -> Any:
+    shown = look(place)
+    if shares.shape[0] > 1:
+        low, high = np.quantile(shares, [0.5 - 0.5 * band, 0.5 + 0.5 * band], axis=0)
+        ax.fill_between(rounds, low, high, color=shown.colour, alpha=0.2, linewidth=0.0)
+    return _line(ax, rounds, shares.mean(axis=0), arm_label(arm), place)
+
+
+def _draw_range(ax: Axes, table: FloatArray, label: str, place: int) -> Any:
+    rounds, mean, low, high = table.T
+    if (high > low).any():
+        ax.fill_between(rounds, low, high, color=look(place).colour, alpha=0.2, linewidth=0.0)
+    return _line(ax, rounds, mean, label, place)
+
+
+def _line(ax: Axes, x: Any, y: Any, label: str, place: int) -> Any:
+    shown = look(place)
+    [line] = ax.plot(
+        x,
+        y,
+        color=shown.colour,
+        linewidth=1.3,
+        linestyle=shown.line,
+        marker=shown.marker,
+        markersize=3.5,
+        markevery=(place % 5 * max(1, len(x) // 40), max(1, len(x) // 8)),
+        label=label_text(label),
+    )
+    return line
+
+
+def _with_zeros(arm: Any, zeros: float, log_scale: bool) -> str:
+    if zeros == 0.0 or not log_scale:
+        return arm_label(arm)
+    return f"{arm_label(arm)} (0 in {zeros:.1%} of rounds)"
+
+
+def _listed(logs: Any) -> list[Any]:
+    if isinstance(logs, AdaptiveLog) or not isinstance(logs, Iterable) or isinstance(logs, (str, bytes)):
+        return [logs]
+    return list(logs)
+
+
+def _log_problems(logs: list[Any]) -> list[str]:
+    if not logs:
+        return ["there are no logs"]
+    wrong = [log for log in logs if not isinstance(log, AdaptiveLog)]
+    if wrong:
+        return [f"logs must be an AdaptiveLog, or several, got {wrong[0]!r:.60}"]
+    problems = []
+    if len({log.arms for log in logs}) > 1:
+        problems.append("the logs must have the same arms in the same order")
+    if len({log.n_rounds for log in logs}) > 1:
+        sizes = sorted({log.n_rounds for log in logs})
+        problems.append(f"the logs must have as many rounds, they have {sizes[0]:,} to {sizes[-1]:,}")
+    return problems
+
+
+def _arms(subject: str, arms: Any, log: AdaptiveLog) -> list[Any]:
+    """Arms that were asked for."""
+    if arms is None:
+        return list(log.arms)
+    if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:
+        raise ParameterError(subject, [f"arms must be a list of arms, got {arms!r:.60}"])
+    unknown = [arm for arm in arms if arm not in log.arms]
+    if unknown:
+        known = ", ".join(map(repr, log.arms[:8]))
+        raise ParameterError(subject, [f"there is no arm {arm!r}; the log has {known}" for arm in unknown])
+    return list(arms)
+
+
+def _floor(floor: Any, n_rounds: int, problems: list[str]) -> FloatArray | None:
+    """The floor in each round."""
+    if floor is None:
+        return None
+    given = floor(np.arange(1.0, n_rounds + 1.0)) if callable(floor) else floor
+    values = number_array(given)
+    if values is not None and values.ndim == 0:
+        values = np.full(n_rounds, float(values))
+    if values is None or values.shape != (n_rounds,) or not ((values >= 0.0) & (values <= 1.0)).all():
+        problems.append(f"floor must be between 0 and 1, one number or one for each of {n_rounds:,} rounds")
+        return None
+    return values
