@@ -56,11 +56,11 @@ def run(settings: Settings) -> Outcome:
     by_health = {name: Replay(frame, "arm", column, "group", arms=ARMS) for name, column in outcomes.items()}
     tables = {
         "full_data": full_data(frame, outcomes),
-        "contrasts": contrasts(pooled, settings.runs(1_000, 80), settings.n_jobs),
-        "corrected": corrected(pooled["any visit"], settings.runs(120, 12), settings.n_jobs),
-        "groups": groups(by_health, settings.runs(300, 20), settings.n_jobs),
+        "contrasts": contrasts(pooled, settings.runs(600, 64), settings.n_jobs),
+        "corrected": corrected(pooled["any visit"], settings.runs(80, 12), settings.n_jobs),
+        "groups": groups(by_health, settings.runs(240, 16), settings.n_jobs),
         "regret": regret(
-            pooled["any visit"], by_health["any visit"], settings.runs(1_000, 64), settings.n_jobs
+            pooled["any visit"], by_health["any visit"], settings.runs(600, 64), settings.n_jobs
         ),
     }
     drawn = {
