@@ -221,8 +221,8 @@ def neighbouring_inputs(
     target : Mechanism or Counter
         Of `adaptinf.privacy`.
     rounds : int, optional
-        For a counter, the most items that are added: by default 31 (binary; or the horizon) or 32, where no
-        item lies in more than five nodes.
+        For a counter, the most items that are added: by default the horizon (binary; no more than about a
+        million numbers), or 32.
 
     Returns
     -------
