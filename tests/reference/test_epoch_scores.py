@@ -56,6 +56,11 @@ def literal_means(law: Any, seen: Transcripts, first: np.ndarray, second: np.nda
     ]
 
 
+def named(value: Any) -> str:
+    """The name of a law, and whatever else as it prints: the same in every process."""
+    return str(getattr(value, "name", repr(value)))
+
+
 @pytest.mark.parametrize(
     ("design", "law"),
     [
@@ -66,7 +71,7 @@ def literal_means(law: Any, seen: Transcripts, first: np.ndarray, second: np.nda
         (DPBAIGauss(epsilon=1.0, delta=0.05, features=PLANE), stats.norm),
         (DPBAIGauss(epsilon=4.0, delta=0.1, features=AXES, calibration="published"), stats.norm),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_score_of_noisy_means(design: Design, law: Any) -> None:
     (pair,) = design.neighbours()
@@ -87,7 +92,7 @@ def test_score_of_noisy_means(design: Design, law: Any) -> None:
         (DPBAI(epsilon=1.0, features=MANY), stats.laplace, 60, 20),
         (DPBAIGauss(epsilon=1.0, delta=0.05, features=MANY, max_det=False), stats.norm, 200, 100),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_score_where_the_reward_falls_into_a_later_epoch(
     design: Design, law: Any, horizon: int, row: int
