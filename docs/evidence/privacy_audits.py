@@ -261,7 +261,9 @@ def leak_rows(runs: int) -> list[list[str]]:
             }
             exact: dict[str, Any] = {"target": make(epsilon), "backend": "release"}
             if name != "Laplace":
-                exact = {"target": Counter(epsilon, mechanism="binary", horizon=31, backend="release")}
+                exact = {
+                    "target": Counter(epsilon=epsilon, mechanism="binary", horizon=31, backend="release")
+                }
             few = RELEASE_RUNS[name]
             passed = epsilon_lower_bound(**exact, view="digits", runs=few).epsilon
             rows.append(
