@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
 from adaptinf.plots import figure
 from adaptinf.plots.style import GREY, look
 
