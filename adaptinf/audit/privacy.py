@@ -268,7 +268,7 @@ def _source(target: Any, neighbours: Any, settings: Settings) -> tuple[Source, P
         trials = _worst(target, settings.view) if neighbours is None else neighbours
         promise = _promise(target, trials)
         run = target if trials.design is None else trials.design
-        if type(run) is not type(target) or _promise(run, trials) != promise:
+        if not isinstance(run, type(target)) or _promise(run, trials) != promise:
             raise ParameterError(
                 "epsilon_lower_bound",
                 [f"neighbours are those of another design: they run {run!r:.200}; take target.neighbours()"],

@@ -97,7 +97,8 @@ def test_everything_that_is_refused() -> None:
     (pair,) = dataclasses.replace(rule, epsilon=4.0).neighbours()
     unscored = dataclasses.replace(pair, score=None)
     contextual = dataclasses.replace(pair, first=BernoulliArms([0.5]))
-    wide = dataclasses.replace(pair, first=Tableau(np.zeros((9, 2))), second=Tableau(np.ones((9, 2))))
+    table = np.zeros((pair.horizon, 2))
+    wide = dataclasses.replace(pair, first=Tableau(table), second=Tableau(table))
     cases: list[tuple[Any, str, str]] = [
         (unscored, "releases", "neighbours must have a score where view is 'releases'"),
         (contextual, "releases", "neighbours must be tables of one arm"),
