@@ -110,14 +110,10 @@ def argument_problems(
     ["estimator must be one of difference-in-means, aipw, released, got 'ols'"]
     """
     from adaptinf.inference.choice import ESTIMATORS, WEIGHTS
-    from adaptinf.inference.results import check_alpha
+    from adaptinf.inference.results import alpha_problems
     from adaptinf.parameters import choice_problem
 
-    problems: list[str] = []
-    try:
-        check_alpha("analyze", alpha)
-    except ParameterError as error:
-        problems += error.problems
+    problems = alpha_problems(alpha)
     if epsilon is not None:
         try:
             PrivacyGuarantee(epsilon=epsilon, unit="reward")

@@ -19,6 +19,7 @@ __all__ = [
     "choice_problem",
     "count_problem",
     "flag_problem",
+    "jobs_problem",
     "number_array",
     "number_problem",
     "plain_fields",
@@ -86,6 +87,11 @@ def flag_problem(name: str, value: Any) -> list[str]:
     if value is None or isinstance(value, bool):
         return []
     return [f"{name} must be True, False or None, got {value!r:.60}"]
+
+
+def jobs_problem(n_jobs: Any) -> list[str]:
+    """Say what is wrong with a number of worker processes, or -1 for all cores."""
+    return [] if n_jobs == -1 else count_problem("n_jobs, where it is not -1,", n_jobs)
 
 
 def seed_problem(rng: Any) -> list[str]:

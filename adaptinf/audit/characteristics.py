@@ -200,9 +200,7 @@ def operating_characteristics(
     >>> round(float(row["value"]), 3), round(float(row["mc_error"]), 3)
     (0.102, 0.019)
     """
-    scenarios, horizons, problems = plan_problems(
-        "operating_characteristics", design, env, horizon, replications, rng, alpha, n_jobs
-    )
+    scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
     problems += _own_problems(fit, selection, wrong_way, null)
     if problems:
         raise ParameterError("operating_characteristics", problems)

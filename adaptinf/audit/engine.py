@@ -38,6 +38,7 @@ __all__ = [
     "gathered",
     "spans",
     "total_sums",
+    "whole",
 ]
 
 Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
@@ -175,7 +176,7 @@ def gathered(cells: Sequence[Simulated], replications: int, n_jobs: int = 1) -> 
         shares = _TASKS * effective_n_jobs(n_jobs)
         size = min(_CHUNK, BLOCK * math.ceil(len(cells) * replications / (shares * BLOCK)))
     tasks = [(index, *span) for index in range(len(cells)) for span in spans(replications, size)]
-    found = {(index, start): chunk for index, start, chunk in each(cells, tasks, _whole, n_jobs=n_jobs)}
+    found = {(index, start): chunk for index, start, chunk in each(cells, tasks, whole, n_jobs=n_jobs)}
     chunks: list[list[Chunk]] = [[] for _ in cells]
     for index, start, _ in tasks:
         chunks[index].append(found[index, start])
@@ -191,7 +192,8 @@ def total_sums(chunks: Sequence[Chunk]) -> BlockSums:
     return total
 
 
-def _whole(index: int, chunk: Chunk) -> Chunk:
+def whole(index: int, chunk: Chunk) -> Chunk:
+    """Hand a chunk over as it is."""
     return chunk
 
 

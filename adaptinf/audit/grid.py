@@ -10,7 +10,7 @@ from typing import Any
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import check_alpha
+from adaptinf.inference.results import alpha_problems
 from adaptinf.parameters import count_problem, seed_problem
 from adaptinf.simulation.environments import Environment
 
@@ -58,11 +58,7 @@ def horizon_problems(horizons: Any) -> Iterator[str]:
 
 
 def _settings_problems(given: Mapping[str, Any]) -> list[str]:
-    problems: list[str] = []
-    try:
-        check_alpha("study", given["alpha"])
-    except ParameterError as error:
-        problems += error.problems
+    problems = alpha_problems(given["alpha"])
     path, n_jobs, keep = given["path"], given["n_jobs"], given["keep"]
     if not (path is None or isinstance(path, (str, Path))):
         problems.append(f"path must be the name of a folder, or None, got {path!r:.60}")

@@ -12,9 +12,8 @@ import pandas as pd
 from adaptinf.audit.grid import cell_problems, horizon_problems
 from adaptinf.audit.results import markdown
 from adaptinf.designs.base import Design
-from adaptinf.errors import ParameterError
-from adaptinf.inference.results import check_alpha
-from adaptinf.parameters import count_problem, number_problem, seed_problem
+from adaptinf.inference.results import alpha_problems
+from adaptinf.parameters import count_problem, jobs_problem, number_problem, seed_problem
 from adaptinf.simulation.environments import Environment
 
 __all__ = ["PlanTable", "named_scenarios", "null_problems", "plan_problems", "scenario_list"]
@@ -94,7 +93,6 @@ def named_scenarios(env: Any) -> tuple[dict[str, Environment], list[str]]:
 
 
 def plan_problems(
-    subject: str,
     design: Any,
     env: Any,
     horizon: Any,
@@ -114,12 +112,7 @@ def plan_problems(
     if not isinstance(design, Design):
         problems.append(f"design must be a design, such as Uniform(), got {design!r:.60}")
     problems += count_problem("replications", replications) + seed_problem(rng)
-    if n_jobs != -1:
-        problems += count_problem("n_jobs, where it is not -1,", n_jobs)
-    try:
-        check_alpha(subject, alpha)
-    except ParameterError as error:
-        problems += error.problems
+    problems += jobs_problem(n_jobs) + alpha_problems(alpha)
     if not problems:
         given = {"designs": {type(design).__name__: design}, "environments": scenarios}
         problems += list(cell_problems({**given, "horizons": horizons, "replications": replications}))

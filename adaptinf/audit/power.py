@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.audit.engine import Fit, LogCell, gathered, total_sums
 from adaptinf.audit.measures import BlockSums, binomial_error, binomial_limits, rejections, table_rows
 from adaptinf.audit.plans import PlanTable, null_problems, plan_problems
+from adaptinf.audit.results import check_columns
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment
@@ -89,9 +90,7 @@ class Power(PlanTable):
         ParameterError
             If there is no such column.
         """
-        unknown = [name for name in columns if name not in self.frame.columns]
-        if unknown:
-            raise ParameterError("to_markdown", [f"the table has no column {name!r}" for name in unknown])
+        check_columns(self.frame, columns)
         return self._as_markdown(self.frame[list(columns)], digits)
 
     def __str__(self) -> str:
@@ -175,9 +174,7 @@ def power(
     >>> plan.frame[["scenario", "kind", "rejection"]].round(2).to_dict("list")
     {'scenario': ['equal', 'better'], 'kind': ['type-I error', 'power'], 'rejection': [0.06, 0.87]}
     """
-    scenarios, horizons, problems = plan_problems(
-        "power", design, env, horizon, replications, rng, alpha, n_jobs
-    )
+    scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
     analysis: Any = fit
     if not callable(analysis):
         problems.append(f"fit must be a function of a log that returns a result, got {fit!r:.60}")

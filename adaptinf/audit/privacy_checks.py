@@ -14,7 +14,14 @@ from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import choice_problem, count_problem, number_array, number_problem, seed_problem
+from adaptinf.parameters import (
+    choice_problem,
+    count_problem,
+    jobs_problem,
+    number_array,
+    number_problem,
+    seed_problem,
+)
 from adaptinf.privacy.base import BACKENDS, Mechanism
 from adaptinf.privacy.counter import Counter
 from adaptinf.typing import FloatArray
@@ -42,8 +49,7 @@ class Settings:
         problems += choice_problem("view", self.view, _VIEWS)
         if self.decimals is not None:
             problems += count_problem("decimals, where it is not None,", self.decimals, low=0)
-        if self.n_jobs != -1:
-            problems += count_problem("n_jobs, where it is not -1,", self.n_jobs)
+        problems += jobs_problem(self.n_jobs)
         return problems + self._backend_problems(target) + _target_problems(target, neighbours, self.view)
 
     def _backend_problems(self, target: Any) -> list[str]:

@@ -23,7 +23,7 @@ from adaptinf.audit.randomization_statistics import PathStatistic
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import count_problem, jobs_problem
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 __all__ = ["RandomizationTest", "Ranking", "randomization_test", "rank", "replication_problems"]
@@ -204,8 +204,7 @@ def randomization_test(
 
 def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
     """What is wrong with the number of re-runs and of processes."""
-    problems = count_problem("replications", replications)
-    return problems + ([] if n_jobs == -1 else count_problem("n_jobs, where it is not -1,", n_jobs))
+    return count_problem("replications", replications) + jobs_problem(n_jobs)
 
 
 def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int | None = None) -> Ranking:

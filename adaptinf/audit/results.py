@@ -22,7 +22,7 @@ from adaptinf.audit.measures import SHOWN
 from adaptinf.audit.shards import Damaged
 from adaptinf.errors import ParameterError
 
-__all__ = ["Study", "cell_table", "markdown", "open_folder"]
+__all__ = ["Study", "cell_table", "check_columns", "markdown", "open_folder"]
 
 _WHOLE = ("horizon", "runs", "missing", "invalid")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -209,9 +209,7 @@ class Study:
         ParameterError
             If there is no such column.
         """
-        unknown = [name for name in columns if name not in self.frame.columns]
-        if unknown:
-            raise ParameterError("to_markdown", [f"the table has no column {name!r}" for name in unknown])
+        check_columns(self.frame, columns)
         rows, notes = self._shown(columns)
         return "\n\n".join([markdown(rows, digits), *notes])
 
@@ -238,6 +236,13 @@ class Study:
         rows, notes = self._shown(SHOWN)
         table = rows.to_html(index=False, float_format=lambda value: f"{value:.4f}")
         return f"<p>{html.escape(self._head)}</p>{table}" + "".join(f"<p>{html.escape(n)}</p>" for n in notes)
+
+
+def check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Refuse columns that a table does not have."""
+    unknown = [name for name in columns if name not in frame.columns]
+    if unknown:
+        raise ParameterError("to_markdown", [f"the table has no column {name!r}" for name in unknown])
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from tqdm import tqdm
 
-from adaptinf.audit.engine import Chunk, Fit, LogCell, Truth, each, spans
+from adaptinf.audit.engine import Chunk, Fit, LogCell, Truth, each, spans, total_sums, whole
 from adaptinf.audit.folder import Folder
 from adaptinf.audit.grid import grid_problems
 from adaptinf.audit.manifest import described, root_of, seed_of, settle, versions
@@ -180,24 +180,23 @@ def _in_memory(cells: Sequence[LogCell], manifest: dict[str, Any], n_jobs: int, 
     tasks = [(index, start, stop) for index in range(len(cells)) for start, stop in chunks]
     found: dict[tuple[int, int], Chunk] = {}
     with _bar(len(cells) * manifest["replications"], 0, progress) as bar:
-        for index, start, chunk in each(cells, tasks, _whole, n_jobs=n_jobs):
+        for index, start, chunk in each(cells, tasks, whole, n_jobs=n_jobs):
             found[index, start] = chunk
             bar.update(chunk.stop - chunk.start)
     tables, seconds = [], []
     for index in range(len(cells)):
-        total, spent = BlockSums(), dict[str, float]()
-        for start, _ in chunks:
-            for block in found[index, start].blocks:
-                total.merge(block)
-            for name, value in found[index, start].seconds.items():
-                spent[name] = spent.get(name, 0.0) + value
-        tables.append(_tabulate(cells)(index, total))
-        seconds.append(spent)
+        parts = [found[index, start] for start, _ in chunks]
+        tables.append(_tabulate(cells)(index, total_sums(parts)))
+        seconds.append(_total_seconds(parts))
     return Study.of_tables(tables, seconds, manifest)
 
 
-def _whole(index: int, chunk: Chunk) -> Chunk:
-    return chunk
+def _total_seconds(chunks: Sequence[Chunk]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for chunk in chunks:
+        for name, value in chunk.seconds.items():
+            total[name] = total.get(name, 0.0) + value
+    return total
 
 
 def _on_disk(

@@ -14,7 +14,7 @@ from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
-from adaptinf.parameters import count_problem, flag_problem, plain_fields, seed_problem
+from adaptinf.parameters import count_problem, flag_problem, jobs_problem, plain_fields, seed_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
@@ -312,8 +312,7 @@ class Design(ABC):
         problems += seed_problem(rng) + flag_problem("by_rounds", by_rounds)
         if not problems and (start % BLOCK or start >= replications):
             problems.append(f"start must be a multiple of {BLOCK} below replications, got {start}")
-        if n_jobs != -1:
-            problems += count_problem("n_jobs, where it is not -1,", n_jobs)
+        problems += jobs_problem(n_jobs)
         if not isinstance(env, Environment):
             problems.append(f"env must be an environment, such as BernoulliArms([0.3, 0.5]), got {env!r:.60}")
         elif not count_problem("horizon", horizon):

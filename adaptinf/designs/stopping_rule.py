@@ -24,6 +24,7 @@ from adaptinf.parameters import (
     choice_problem,
     count_problem,
     flag_problem,
+    jobs_problem,
     number_problem,
     plain_fields,
     seed_problem,
@@ -138,7 +139,7 @@ class StoppingRule(ABC):
             Listing everything that does not fit, before anything is drawn.
         """
         problems = count_problem("replications", replications)
-        problems += [] if n_jobs == -1 else count_problem("n_jobs, where it is not -1,", n_jobs)
+        problems += jobs_problem(n_jobs)
         problems += seed_problem(rng) + flag_problem("by_rounds", by_rounds)
         self._refuse(problems + self._environment_problems(env, max_rounds))
         values = _two_values(env) if self.steps == "exponential" else None

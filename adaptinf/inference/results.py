@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Estimand", "LogFacts", "Results", "check_alpha"]
+__all__ = ["Estimand", "LogFacts", "Results", "alpha_problems", "check_alpha"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,9 +411,16 @@ def check_alpha(subject: str, alpha: object) -> None:
     ParameterError
         If it is out of range.
     """
+    problems = alpha_problems(alpha)
+    if problems:
+        raise ParameterError(subject, problems)
+
+
+def alpha_problems(alpha: object) -> list[str]:
+    """Say what is wrong with an alpha, which must lie between 0 and 0.5."""
     if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 0.5:
-        problem = f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"
-        raise ParameterError(subject, [problem])
+        return [f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"]
+    return []
 
 
 def _read_only(values: FloatArray) -> FloatArray:

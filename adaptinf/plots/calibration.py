@@ -14,11 +14,12 @@ from adaptinf.audit.calibration import Coverage
 from adaptinf.audit.results import Study
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
+from adaptinf.inference.results import alpha_problems
 from adaptinf.inference.tails import normal_quantile
 from adaptinf.parameters import choice_problem, number_array
 from adaptinf.plots.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.style import GREY, axes_problem, legend_of, quantity
-from adaptinf.plots.terms import alpha_problem, by_name
+from adaptinf.plots.terms import by_name
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def bias(
     ('bias of the sample mean', ['arm 0 (bound 0.07)', 'arm 1 (bound 0.09)'])
     """
     named, problems = by_name("runs", runs, (Replications, SimulatedBias))
-    problems += axes_problem("plots.bias", ax, legend) + limits_problem(limits) + alpha_problem(alpha)
+    problems += axes_problem("plots.bias", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
     tables = {name: _bias_table(one) for name, one in named.items()}
     rows = next(iter(tables.values()))["term"].tolist() if tables else []
     if any(table["term"].tolist() != rows for table in tables.values()):
@@ -164,7 +165,7 @@ def coverage(
     ('coverage', 2)
     """
     problems = axes_problem("plots.coverage", ax, legend) + choice_problem("measure", measure, _MEASURES)
-    problems += limits_problem(limits) + alpha_problem(alpha)
+    problems += limits_problem(limits) + alpha_problems(alpha)
     given: Any = results
     if not isinstance(given, (Study, Coverage)):
         problems.insert(

@@ -11,10 +11,10 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.compare import label_of
-from adaptinf.inference.results import Results
+from adaptinf.inference.results import Results, alpha_problems
 from adaptinf.plots.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.style import GREY, axes_problem, legend_of, quantity
-from adaptinf.plots.terms import ESTIMANDS, MEANS, alpha_problem, chosen_terms, term_label, true_values
+from adaptinf.plots.terms import ESTIMANDS, MEANS, by_name, chosen_terms, term_label, true_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,8 +86,8 @@ def forest(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('mean reward', ['arm 0', 'arm 1'])
     """
-    named, problems = _named(results)
-    problems += axes_problem("plots.forest", ax, legend) + limits_problem(limits) + alpha_problem(alpha)
+    named, problems = by_name("results", results, (Results,), "what fit() returned")
+    problems += axes_problem("plots.forest", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
     known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
     rows = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, rows, known, problems)
@@ -122,21 +122,6 @@ def forest(
     own.set_xlabel(quantity(names.pop() if len(names) == 1 else "estimate", unit))
     legend_of(own, handles, legend, grow=ax is None)
     return own
-
-
-def _named(results: Any) -> tuple[dict[str, Results], list[str]]:
-    """Results by name, and what is wrong with them."""
-    if isinstance(results, Results):
-        return {"": results}, []
-    if not isinstance(results, Mapping) or not results:
-        problem = f"results must be what fit() returned, or a dict of them by name, got {results!r:.60}"
-        return {}, [problem]
-    wrong = [
-        f"results[{name!r}] must be what fit() returned, got {value!r:.60}"
-        for name, value in results.items()
-        if not isinstance(value, Results)
-    ]
-    return {str(name): value for name, value in results.items() if isinstance(value, Results)}, wrong
 
 
 def _all_series(

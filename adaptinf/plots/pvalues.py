@@ -9,9 +9,9 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.results import alpha_problems
 from adaptinf.parameters import count_problem, number_array
 from adaptinf.plots.style import GREY, axes_problem, label_text, legend_of, look, prepared, small
-from adaptinf.plots.terms import alpha_problem
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def pvalues(
     """
     named, problems = _named(values)
     problems += axes_problem("plots.pvalues", ax, legend) + count_problem("bins", bins, 2)
-    problems += alpha_problem(alpha)
+    problems += alpha_problems(alpha)
     if problems:
         raise ParameterError("plots.pvalues", problems)
     from matplotlib.lines import Line2D

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.results import alpha_problems
 from adaptinf.inference.sequence_results import SequenceResults
 from adaptinf.parameters import flag_problem
 from adaptinf.plots.rows import limits_problem, room
 from adaptinf.plots.style import axes_problem, label_text, legend_of, look, prepared, quantity, round_axis
-from adaptinf.plots.terms import ESTIMANDS, alpha_problem, chosen_terms, term_label, true_values
+from adaptinf.plots.terms import ESTIMANDS, chosen_terms, term_label, true_values
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def confidence_sequence(
     if not isinstance(given, SequenceResults):
         problem = f"sequence must be what ConfidenceSequence(log).fit() returned, got {sequence!r:.60}"
         raise ParameterError("plots.confidence_sequence", [problem, *problems])
-    problems += limits_problem(limits) + alpha_problem(alpha) + flag_problem("log", log)
+    problems += limits_problem(limits) + alpha_problems(alpha) + flag_problem("log", log)
     known = list(sequence.terms)
     shown = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, shown, known, problems)

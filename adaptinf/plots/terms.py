@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import ParameterError
-from adaptinf.inference.results import Results, check_alpha
+from adaptinf.inference.results import Results
 from adaptinf.parameters import number_array
 from adaptinf.plots.style import arm_label
 from adaptinf.typing import FloatArray
 
-__all__ = ["ESTIMANDS", "MEANS", "alpha_problem", "by_name", "chosen_terms", "term_label", "true_values"]
+__all__ = ["ESTIMANDS", "MEANS", "by_name", "chosen_terms", "term_label", "true_values"]
 
 ESTIMANDS = {
     "arm-mean": "mean reward",
@@ -30,20 +29,14 @@ ESTIMANDS = {
 MEANS = {"arm-mean", "bin-mean", "policy-value"}
 
 
-def alpha_problem(alpha: Any) -> list[str]:
-    """Say what is wrong with an alpha."""
-    try:
-        check_alpha("alpha", alpha)
-    except ParameterError as error:
-        return list(error.problems)
-    return []
-
-
-def by_name(name: str, given: Any, kinds: tuple[type, ...]) -> tuple[dict[str, Any], list[str]]:
-    """What is to be drawn by name, and what is wrong with it."""
+def by_name(
+    name: str, given: Any, kinds: tuple[type, ...], known: str | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """What is to be drawn by name, and what is wrong with it; `known` says what the kinds are."""
     if isinstance(given, kinds):
         return {"": given}, []
-    known = " or ".join(kind.__name__ for kind in kinds)
+    if known is None:
+        known = " or ".join(kind.__name__ for kind in kinds)
     if not isinstance(given, Mapping) or not given:
         return {}, [f"{name} must be {known}, or a dict of them by name, got {given!r:.60}"]
     problems = [

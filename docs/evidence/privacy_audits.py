@@ -3,14 +3,15 @@
 Chosen before measuring: confidence 99.9%, the designs of `DESIGNS` with two arms where they have a choice,
 on the neighbouring trials that they supply themselves, the faults of `planted_faults`; 1,000,000 runs on each
 side, 300,000 or more for a fault, 10,000,000 for the published LinPriv at epsilon = .1. With --quick 40,000
-runs and no faults: the tests plant them. Every audit of a full run is kept in a folder as soon as it is
-done: a run that was stopped goes on. Ends with 1 where a bound exceeds what is promised, is less tight than
+runs, and the faults as in a full run. Every audit of a full run is kept in a folder as soon as it is done: a
+run that was stopped goes on. Ends with 1 where a bound exceeds what is promised, is less tight than
 `LEAST_TIGHT` asks (full runs), or a planted fault goes unnoticed.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import shutil
 import sys
@@ -148,9 +149,8 @@ def _has_actions(pair: Any) -> bool:
 
 def measure(audit: Audit | Fault, number: int, runs: int, folder: Path) -> None:
     """Audit, and keep what was found, unless that has been done."""
+    path = path_of(audit, number, runs, folder)
     runs = runs_of(audit, runs)
-    key = audit.key if isinstance(audit, Audit) else f"fault_{number}"
-    path = folder / f"{key}_{runs}.json"
     if path.exists():
         return
     start = time.perf_counter()
@@ -164,7 +164,13 @@ def measure(audit: Audit | Fault, number: int, runs: int, folder: Path) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(found))
     part.rename(path)
-    print(f"{key}: {found['seconds']:.0f} s", flush=True)
+    print(f"{path.stem}: {found['seconds']:.0f} s", flush=True)
+
+
+def path_of(audit: Audit | Fault, number: int, runs: int, folder: Path) -> Path:
+    """Where an audit is kept."""
+    key = audit.key if isinstance(audit, Audit) else f"fault_{number}"
+    return folder / f"{key}_{runs_of(audit, runs)}.json"
 
 
 def runs_of(audit: Audit | Fault, runs: int) -> int:
@@ -192,9 +198,7 @@ def _kept(bound: EpsilonLowerBound) -> dict[str, Any]:
 
 def read(audit: Audit | Fault, number: int, runs: int, folder: Path) -> dict[str, Any]:
     """What was kept of an audit."""
-    runs = runs_of(audit, runs)
-    key = audit.key if isinstance(audit, Audit) else f"fault_{number}"
-    found: dict[str, Any] = json.loads((folder / f"{key}_{runs}.json").read_text())
+    found: dict[str, Any] = json.loads(path_of(audit, number, runs, folder).read_text())
     return found
 
 
@@ -339,7 +343,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="40,000 runs a side and no faults; printed")
+    parser.add_argument("--quick", action="store_true", help="40,000 runs a side; printed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("build/privacy_audits"))
     parser.add_argument("--output", type=Path, default=None)
@@ -349,7 +353,7 @@ def main() -> int:
     if options.quick and folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tasks: list[Audit | Fault] = [*audits(), *faults()]
+    tasks = all_tasks()
     Parallel(n_jobs=options.jobs)(delayed(measure_task)(number, runs, folder) for number in range(len(tasks)))
     kept = [read(task, number, runs, folder) for number, task in enumerate(tasks)]
     found = {task: one for task, one in zip(tasks, kept, strict=True) if isinstance(task, Audit)}
@@ -389,7 +393,13 @@ def main() -> int:
 
 def measure_task(number: int, runs: int, folder: Path) -> None:
     """One audit, by its number: the audits themselves cannot be sent to another process."""
-    measure([*audits(), *faults()][number], number, runs, folder)
+    measure(all_tasks()[number], number, runs, folder)
+
+
+@functools.cache
+def all_tasks() -> list[Audit | Fault]:
+    """Every audit and every fault, built once in each process."""
+    return [*audits(), *faults()]
 
 
 if __name__ == "__main__":
