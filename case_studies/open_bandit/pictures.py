@@ -73,7 +73,7 @@ def values(table: pd.DataFrame) -> Figure:
 
 def weights(found: Mapping[str, np.ndarray]) -> Figure:
     """Share of the whole weight that the heaviest rounds carry."""
-    page, panel = figure(height=2.3)
+    page, panel = figure(height=2.8)
     for place, (name, weight) in enumerate(found.items()):
         ordered = np.sort(weight)[::-1]
         size = ordered.sum() ** 2 / np.sum(ordered**2)
@@ -87,7 +87,7 @@ def weights(found: Mapping[str, np.ndarray]) -> Figure:
     panel.set_ylim(0, 102)
     panel.set_xlabel("heaviest rounds, number")
     panel.set_ylabel("share of all weight (percent)")
-    panel.legend(frameon=False, fontsize=6.5, loc=(0.02, 0.42))
+    page.legend(frameon=False, fontsize=6.5, loc="outside upper left")
     return page
 
 
