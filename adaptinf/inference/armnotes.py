@@ -9,11 +9,11 @@ import numpy as np
 
 from adaptinf.inference.arm_rules import context_may_move, context_names
 from adaptinf.inference.armfit import FEW_REWARDS, TINY_PROPENSITY, ArmFit
-from adaptinf.inference.choice import is_adaptive
+from adaptinf.inference.choice import is_adaptive, is_binary
 from adaptinf.inference.log_traits import varying_propensities
 from adaptinf.inference.maxinfo import Correction, why_not
 from adaptinf.inference.mean_rules import SHORT_RUNS
-from adaptinf.inference.small_samples import FEW_EVENTS
+from adaptinf.inference.small_samples import FEW_EVENTS, effective_events
 from adaptinf.inference.snapshots import is_context_free
 from adaptinf.inference.stable_designs import stability_of
 
@@ -142,6 +142,8 @@ def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
         )
     if choice.weights == "two-point":
         notes.append(f"Two-point weights: propensity floor of decay {choice.decay:g}.")
+    if is_binary(log.arrays.reward):
+        notes += _few_events(fit)
     few = (fit.pulls > 1) & (fit.ess < FEW_REWARDS)
     if np.any(few):
         arms = ", ".join(label for label, flag in zip(fit.labels, few, strict=True) if flag)
@@ -155,6 +157,23 @@ def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
             f"(effective sample size {np.min(fit.ess[tiny]):.1f}); normal intervals may be far too short."
         )
     return notes
+
+
+def _few_events(fit: ArmFit) -> list[str]:
+    chosen = fit.pulls > 0
+    rate = fit.successes / np.where(chosen, fit.pulls, 1.0)
+    events = effective_events(fit.ess, rate)
+    arms = [
+        f"{label} ({number:.1f})"
+        for label, number, flag in zip(fit.labels, events, chosen & (events < FEW_EVENTS), strict=True)
+        if flag
+    ]
+    if not arms:
+        return []
+    return [
+        f"{', '.join(arms)}: the effective sample size is worth fewer than {FEW_EVENTS} successes or "
+        "failures: normal intervals may be far too short."
+    ]
 
 
 def _gaps(fit: ArmFit, test: str) -> list[str]:

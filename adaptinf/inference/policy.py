@@ -16,7 +16,7 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arguments import require_log
 from adaptinf.inference.policy_inputs import Policy, check_support, read_policies
-from adaptinf.inference.policy_notes import policy_notes, warn_of_small_propensities
+from adaptinf.inference.policy_notes import policy_notes, warn_of_few_rewards
 from adaptinf.inference.policyfit import fit_policies, policy_options
 from adaptinf.inference.reference import NormalReference
 from adaptinf.inference.results import Estimand, LogFacts, Results
@@ -166,7 +166,8 @@ class PolicyValue:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.0001.
+            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
+            that is worth fewer than 10 successes or failures.
         """
         chosen = _Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
@@ -267,7 +268,8 @@ class PolicyContrast:
         Warns
         -----
         AdaptinfWarning
-            If a policy takes arms of propensity below 0.0001.
+            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
+            that is worth fewer than 10 successes or failures.
         """
         chosen = _Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
@@ -293,7 +295,7 @@ def _results(
         estimands = tuple(
             Estimand("policy-contrast", treatment=policy.name, control=baseline.name) for policy in policies
         )
-    warn_of_small_propensities(fit)
+    warn_of_few_rewards(log, fit)
     std_error = np.sqrt(np.diag(fit.covariance))
     return Results(
         model=model,

@@ -10,14 +10,15 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.armfit import TINY_PROPENSITY
-from adaptinf.inference.choice import is_adaptive
+from adaptinf.inference.choice import is_adaptive, is_binary
 from adaptinf.inference.policy_inputs import Policy
 from adaptinf.inference.policyfit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
+from adaptinf.inference.small_samples import FEW_EVENTS, effective_events
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["policy_notes", "warn_of_small_propensities"]
+__all__ = ["policy_notes", "warn_of_few_rewards"]
 
 
 def policy_notes(
@@ -62,29 +63,42 @@ def policy_notes(
             "policy takes is assumed."
         )
     notes += _weight_notes(log, fit, options)
-    if np.any(fit.min_propensity < TINY_PROPENSITY):
-        notes.append(_small(fit))
+    notes += _few_rewards(log, fit)
     return (*notes, *_gaps(log, policies, terms, fit))
 
 
-def warn_of_small_propensities(fit: PolicyFit) -> None:
-    """Warn where the estimates divide by very small propensities.
+def warn_of_few_rewards(log: AdaptiveLog, fit: PolicyFit) -> None:
+    """Warn where very small propensities, or few events, carry the estimates.
 
     Parameters
     ----------
+    log : AdaptiveLog
+        The data.
     fit : PolicyFit
         The fit.
     """
+    for message in _few_rewards(log, fit):
+        warnings.warn(message, AdaptinfWarning, stacklevel=4)
+
+
+def _few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
+    messages = []
     if np.any(fit.min_propensity < TINY_PROPENSITY):
-        warnings.warn(_small(fit), AdaptinfWarning, stacklevel=4)
-
-
-def _small(fit: PolicyFit) -> str:
-    return (
-        f"The smallest propensity of an arm that a policy takes is {fit.min_propensity.min():.2g}, the "
-        f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and its "
-        "normal interval may be far too short."
-    )
+        messages.append(
+            f"The smallest propensity of an arm that a policy takes is {fit.min_propensity.min():.2g}, the "
+            f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and "
+            "its normal interval may be far too short."
+        )
+    reward = log.arrays.reward
+    rate, sizes = float(reward.mean()), fit.ess[fit.ess > 0.0]
+    if is_binary(reward) and 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
+        messages.append(
+            f"An effective sample size of {sizes.min():.1f} at a success rate of {rate:.2g} is worth "
+            f"{effective_events(sizes.min(), rate):.1f} {'successes' if rate <= 0.5 else 'failures'}, fewer "
+            f"than {FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are "
+            "too small together, and the normal interval may be far too short."
+        )
+    return messages
 
 
 def _weight_notes(log: AdaptiveLog, fit: PolicyFit, options: PolicyOptions) -> list[str]:

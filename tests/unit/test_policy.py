@@ -352,6 +352,26 @@ class TestNumericalCare:
         assert stable.ess.iloc[0] > 50
         PolicyValue(rare, "b").fit()
 
+    def test_an_effective_sample_that_holds_few_events_warns(self) -> None:
+        rng = np.random.default_rng(11)
+        rounds, share = 4_000, 0.02
+        action = (rng.random(rounds) < share).astype(np.int64)
+        arrays = LogArrays(
+            action=action,
+            reward=(rng.random(rounds) < 0.05).astype(float),
+            propensity=np.where(action == 1, share, 1.0 - share),
+            propensities=np.tile([1.0 - share, share], (rounds, 1)),
+        )
+        log = AdaptiveLog.from_arrays(arrays, arms=("common", "rare"))
+        size, rate = action.sum(), arrays.reward.mean()
+        with pytest.warns(AdaptinfWarning, match=f"worth {size * rate:.1f} successes, fewer than 10"):
+            result = PolicyValue(log, "rare").fit(weights="uniform")
+        assert result.ess.iloc[0] == pytest.approx(size)
+        assert f"sample size of {size:.1f} at a success rate of {rate:.2g} is worth" in notes(result)
+        assert "rare (" in notes(ArmMeans(log).fit("aipw", "uniform"))
+        assert "common (" not in notes(ArmMeans(log).fit("aipw", "uniform"))
+        PolicyValue(log, "common").fit(weights="uniform")
+
     def test_an_arm_that_was_never_chosen(self) -> None:
         log = make_log()
         keep = log.arrays.action != 2
