@@ -11,7 +11,6 @@ run that was stopped goes on. Ends with 1 where a bound exceeds what is promised
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import shutil
 import sys
@@ -396,9 +395,8 @@ def measure_task(number: int, runs: int, folder: Path) -> None:
     measure(all_tasks()[number], number, runs, folder)
 
 
-@functools.cache
 def all_tasks() -> list[Audit | Fault]:
-    """Every audit and every fault, built once in each process."""
+    """Every audit and every fault."""
     return [*audits(), *faults()]
 
 
