@@ -28,7 +28,7 @@ RATIOS = {
     regret.EXACT_AT_END: "exact quantile at 1/T",
     regret.HYBRID: "the same at 1/t, hybrid counter",
 }
-AXES = {"log T": "log T", "K - 1": "suboptimal arms K - 1", "1/epsilon": r"$1/\varepsilon$"}
+AXES = {"log T": r"$\log T$", "K - 1": r"suboptimal arms $K-1$", "1/epsilon": r"$1/\varepsilon$"}
 
 
 def figure_1(table: pd.DataFrame) -> Figure:
@@ -56,9 +56,9 @@ def figure_1(table: pd.DataFrame) -> Figure:
 def ratios(table: pd.DataFrame) -> Figure:
     """Regret of private UCB over that of private elimination, by its width."""
     page, ax = plots.figure(width=3.4, height=3.4)
-    for height, words in ((5.0, "claimed: above"), (1.0, "equal")):
+    for height in (1.0, 5.0):
         ax.axhline(height, color=GREY, linewidth=0.7)
-        ax.annotate(words, (1.13, 1.04 * height), fontsize=6, color=GREY, ha="right", va="bottom")
+    ax.annotate("claimed: above", (1.08, 5.2), fontsize=6, color=GREY, ha="right", va="bottom")
     for place, (name, label) in enumerate(RATIOS.items()):
         rows, style = table[table["design"] == name], look(place)
         ax.errorbar(
@@ -88,7 +88,7 @@ def growth(table: pd.DataFrame) -> Figure:
         for place, instance in enumerate((scaling.EQUAL, scaling.SPACED)):
             rows = table[(table["varied"] == varied) & (table["instance"] == instance)]
             style = look(place)
-            handles += ax.errorbar(
+            shown = ax.errorbar(
                 rows["value"],
                 rows["mean regret"],
                 1.96 * rows["standard error"],
@@ -97,10 +97,10 @@ def growth(table: pd.DataFrame) -> Figure:
                 linestyle="none",
                 markersize=4.0,
                 label=instance,
-            )[:1]
+            )
             (line,) = ax.plot(rows["value"], rows["bound"], color=style.colour, linestyle=style.line)
             line.set_label(f"bound, {instance}")
-            handles.append(line)
+            handles += [shown, line]
         ax.set_xlabel(AXES[varied])
         if varied == "log T":
             ax.set_ylim(bottom=0.0)
@@ -108,7 +108,7 @@ def growth(table: pd.DataFrame) -> Figure:
         else:
             ax.set(xscale="log", yscale="log")
             ax.set_xticks(rows["value"], [f"{value:g}" for value in rows["value"]], fontsize=6)
-            ax.tick_params(axis="x", which="minor", bottom=False)
+            ax.xaxis.minorticks_off()
     panels[0].set_ylabel("regret (reward)")
     page.legend(handles=handles[:4], loc="outside upper center", ncols=2, fontsize=7, frameon=False)
     return page
@@ -133,7 +133,7 @@ def stopping(table: pd.DataFrame) -> Figure:
             rows["epsilon"], needed[1], color=look(2).colour, linestyle="-.", label="every rule, on average"
         )
         ax.plot(rows["epsilon"], needed[0], color=look(3).colour, linestyle=":", label="every private rule")
-        ax.set(xscale="log", yscale="log", ylim=(2.0, 2e9))
+        ax.set(xscale="log", yscale="log", ylim=(2.0, 5e9))
         ax.set_title(rf"$\mu$ = {mean:g}, $\alpha$ = {alpha:g}", fontsize=8)
     for ax in panels[1]:
         ax.set_xlabel(r"$\varepsilon$")

@@ -65,7 +65,7 @@ def table(runs: int) -> pd.DataFrame:
                         "K": arms,
                         "epsilon": epsilon,
                         "mean regret": float(regret.mean()),
-                        "standard error": float(regret.std(ddof=1) / np.sqrt(runs)),
+                        "standard error": float((regret - regret[0]).std(ddof=1) / np.sqrt(runs)),
                         "bound": float(private_elimination_regret(means, horizon, epsilon)),
                     }
                 )
