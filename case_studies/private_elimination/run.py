@@ -1,7 +1,7 @@
 """Sajed and Sheffet (2019): Figure 1, growth in T, K and 1/epsilon, and the stopping rule's sample sizes.
 
 The paper does not say what its DP-UCB allows for the noise, nor which counter it has. Read here, with all of
-epsilon on each arm: the width of Mishra and Thakurta, from whom it has the algorithm; what the noise exceeds
+epsilon on each arm: the width of Mishra and Thakurta, whom it cites for the algorithm; what the noise exceeds
 with a probability of 1/t or, as the paper has beta = 1/T, of 1/T, by the tail bound of Chan, Shi and Song or
 exactly. Counters are binary trees, but for the library's own hybrid one in the last reading. For the
 growth, gaps of .3, or means spaced as the paper's, at epsilon = .001, where the private terms dominate.
