@@ -71,7 +71,7 @@ def private_intervals(design: DPConSE, sims: Replications) -> FloatArray:
 
 
 def coverage(limits: FloatArray, effects: FloatArray) -> dict[str, float]:
-    """Share of intervals that hold the effect, its standard error over runs, mean length, and missing ones."""
+    """Share of intervals that hold the effect, its standard error, mean length, share of missing ones."""
     known = ~np.isnan(limits).any(axis=-1)
     inside = known & (limits[..., 0] <= effects) & (effects <= limits[..., 1])
     share = inside.sum() / max(known.sum(), 1)

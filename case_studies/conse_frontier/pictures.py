@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FLOOR = CONTEXTS * GAP * VARIANCE
+PRODUCT = f"error times regret = {FLOOR:.4g}"
 DESIGNS = {
     "ConSE": "ConSE",
-    "DP-ConSE, epsilon 1": r"DP-ConSE, $\varepsilon=1$",
-    "DP-ConSE, epsilon .1": r"DP-ConSE, $\varepsilon=.1$",
+    "DP-ConSE, epsilon 1": "DP-ConSE, ε = 1",
+    "DP-ConSE, epsilon .1": "DP-ConSE, ε = .1",
 }
 
 
@@ -44,7 +45,8 @@ def budgets(errors: pd.DataFrame, cost: pd.DataFrame) -> Figure:
                 rows.groupby("Reg is read as", sort=False), ("-", ":"), strict=True
             ):
                 _spread(ax, found, colour, line, f"{estimator}, {reading}", 1.0 + 0.03 * (place - 0.5))
-        ax.set(xscale="log", yscale="log", xlabel="Reg", title=f"experiment {number}")
+        ax.set(xscale="log", yscale="log", xlabel="Reg")
+        ax.set_title(f"experiment {number}", fontsize=8)
         ax.set_xticks([200, 400, 800], ["200", "400", "800"])
         ax.set_xticks([], minor=True)
         ax.set_xlim(170.0, 950.0)
@@ -95,6 +97,11 @@ def _name_ends(ax: Axes, curve: pd.DataFrame, colour: str) -> None:
         )
 
 
+def _ticks(ax: Axes, at: tuple[int, ...]) -> None:
+    ax.set_xticks(at, [f"{regret:,}" for regret in at])
+    ax.set_xticks([], minor=True)
+
+
 def by_horizon(points: pd.DataFrame) -> Figure:
     """Figure 1: ConSE's curve at three horizons."""
     page, ax = figure(height=3.0)
@@ -111,7 +118,13 @@ def by_epsilon(points: pd.DataFrame, horizon: int = 10**6) -> Figure:
     page, ax = figure(height=3.0)
     names = {label: _curve(points, design, "n/10", horizon) for design, label in DESIGNS.items()}
     plots.frontier(names, ax, product=round(FLOOR, 3), legend="none")
-    _name_ends(ax, names["ConSE"], look(0).colour)
+    ax.annotate(
+        r"$\alpha=0$",
+        (names["ConSE"]["regret"].iloc[0], names["ConSE"]["error"].iloc[0]),
+        xytext=(12, 9),
+        textcoords="offset points",
+        fontsize=6,
+    )
     page.legend(fontsize=6.5, frameon=False, loc="outside upper left", ncols=2)
     return page
 
@@ -127,14 +140,19 @@ def by_regime(points: pd.DataFrame, horizon: int = 10**6) -> Figure:
     for ax, (regime, title) in zip(panels, titles.items(), strict=True):
         found = {label: _curve(points, design, regime, horizon) for design, label in DESIGNS.items()}
         names = {label: curve for label, curve in found.items() if not curve.empty}
-        plots.frontier(names, ax, product=round(FLOOR, 3), legend="none")
-        ax.set(title=title, xlim=(1.5e3, 1.5e5), ylim=(1.0e-5, 0.3))
+        plots.frontier(names, ax, legend="none")
+        ends = np.array([2e3, 1e5])
+        ax.plot(ends, FLOOR / ends, color=GREY, linestyle=(0, (4, 2)), linewidth=1.0, label=PRODUCT)
+        ax.set_title(title, fontsize=8)
+        ax.set(xlim=(1.5e3, 1.5e5), ylim=(1.0e-5, 0.3))
+        _ticks(ax, (2_000, 10_000, 50_000))
+        ax.set_yticks([1e-5, 1e-4, 1e-3, 1e-2, 1e-1], [rf"$10^{{-{power}}}$" for power in (5, 4, 3, 2, 1)])
         if ax is not panels[0]:
             ax.set_ylabel("")
         if len(names) < len(found):
             ax.annotate(
-                "DP-ConSE: no estimate\nfor the rarest context",
-                (0.05, 0.1),
+                "DP-ConSE: no estimate\nfor the rarest context\nin most runs",
+                (0.35, 0.6),
                 xycoords="axes fraction",
                 fontsize=6.5,
             )
@@ -178,10 +196,10 @@ def calibrations(table: pd.DataFrame) -> Figure:
     page, ax = figure(height=3.0)
     names: dict[str, Any] = {}
     for (calibration, epsilon), rows in table.groupby(["calibration", "epsilon"], sort=False):
-        label = rf"{calibration}, $\varepsilon={epsilon:g}$"
+        label = f"{calibration}, ε = {epsilon:g}"
         names[label] = pd.DataFrame(
             {
-                "alpha": rows["alpha"],
+                "place": rows["alpha"],
                 "regret": rows["regret"],
                 "error": rows["mean squared error"],
                 "regret_se": rows["regret se"],
@@ -189,6 +207,21 @@ def calibrations(table: pd.DataFrame) -> Figure:
             }
         )
     plots.frontier(names, ax, legend="none")
+    _ticks(ax, (4_000, 6_000, 10_000, 15_000))
+    ax.set(xlim=(2.6e3, 1.7e4), ylim=(7e-5, 30.0))
+    for place, calibration in enumerate(names.values()):
+        for row in calibration.itertuples(index=False):
+            crowded = place == 1 and row.place == 0.0
+            if not crowded and (row.place != 0.4 or calibration["error"].max() > 2.0 * row.error):
+                ax.annotate(
+                    rf"$\alpha={row.place:g}$",
+                    (row.regret, row.error),
+                    xytext=(0, -10) if row.place == 0.0 else (-4, 4),
+                    textcoords="offset points",
+                    fontsize=6,
+                    ha="center" if row.place == 0.0 else "right",
+                    color=look(place).colour,
+                )
     page.legend(fontsize=6.5, frameon=False, loc="outside upper left", ncols=2)
     return page
 
@@ -199,7 +232,7 @@ def seasons(table: pd.DataFrame) -> Figure:
     part = table[table["seasons"] == "the first falls"]
     kinds = {
         "ConSE": ("ConSE: no estimate by the pseudo-code", "ConSE: trial over T_min"),
-        r"DP-ConSE, $\varepsilon=1$": ("DP-ConSE: no estimate", "DP-ConSE: trial over T_min"),
+        "DP-ConSE, ε = 1": ("DP-ConSE: no estimate", "DP-ConSE: trial over T_min"),
     }
     for design, (name, columns) in enumerate(kinds.items()):
         for alpha, line in ((0.0, "-"), (0.2, "--"), (0.4, ":")):
@@ -210,7 +243,8 @@ def seasons(table: pd.DataFrame) -> Figure:
                     rows[column],
                     color=style.colour,
                     marker=style.marker,
-                    markersize=3.0,
+                    markersize=3.0 if design == 0 else 5.0,
+                    markerfacecolor=style.colour if design == 0 else "none",
                     linewidth=1.0,
                     linestyle=line,
                     label=rf"{name}, $\alpha={alpha:g}$",

@@ -1,11 +1,11 @@
-"""The frontier between estimation and regret, and what privacy adds: Li, Shi and Simchi-Levi (2024), Section 5.
+"""Estimation against regret, with and without privacy: Li, Shi and Simchi-Levi (2024), Section 5.
 
-What the paper leaves open was chosen before anything was measured. Tables 2 and 3: normal rewards with variance
-1 and fair coins; "Reg" is read as the number of randomised arrivals and as the pulls of each arm; "error" is
-the mean squared error; "DML" regresses doubly robust rewards on the arms' features with ridge 1, predicted by
-ridge regressions in 5 folds, and in two other readings is cross-fitted AIPW and partialling out. Figures 1 to 3
-come without numbers: ten contexts, 0/1 rewards with means .35 and .65, the rarest context's f_min(n) being n/10,
-log^3 n or 4 log n. Seasons: two contexts, and 100,000 rounds.
+What the paper leaves open was chosen before anything was measured. Tables 2 and 3: normal rewards with
+variance 1 and fair coins; "Reg" is read as the number of randomised arrivals and as the pulls of each arm;
+"error" is the mean squared error; "DML" regresses doubly robust rewards on the arms' features with ridge 1,
+predicted by ridge regressions in 5 folds, and in two other readings is cross-fitted AIPW and partialling out.
+Figures 1 to 3 have no numbers: ten contexts, 0/1 rewards with means .35 and .65, the rarest context's f_min(n)
+being n/10, log^3 n or 4 log n. Seasons: two contexts and 100,000 rounds.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _budget_figures(errors: pd.DataFrame, cost: pd.DataFrame) -> Iterator[tuple[
     readings = dict(zip(budgets.READINGS, ("arrivals", "pulls"), strict=True))
     for row in errors.itertuples(index=False):
         experiment, reading, budget, _, estimator, error = row[:6]
-        if estimator in ("MD", "DML") or (experiment == 2 and budget == 800 and reading == "randomised arrivals"):
+        if estimator in ("MD", "DML") or (
+            experiment == 2 and budget == 800 and reading == "randomised arrivals"
+        ):
             yield f"exp_{experiment}_{estimator.lower()}_{budget}_{readings[reading]}", error
     yield "fixed_cost_md", cost["cost"].iloc[0]
     yield "fixed_cost_dml", cost["cost"].iloc[1]

@@ -17,7 +17,7 @@ from case_studies.conse_frontier.curves import VARIANCE, estimates_of, filled
 
 HORIZON = 100_000
 MEANS = [[0.35, 0.65], [0.65, 0.35]]
-RATIOS = (1.0, 0.7, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1)
+RATIOS = (1.0, 0.9, 0.7, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1)
 SEASON_ALPHAS = (0.0, 0.1, 0.2, 0.4)
 SHORT = 1_000
 
