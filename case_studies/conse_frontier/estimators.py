@@ -58,7 +58,7 @@ def pseudo_rewards(
         predicted = ridge_means(counts - own_counts, sums - own_sums, features, ridge)
         rounds = own_counts.sum(axis=1, keepdims=True)
         total += rounds * predicted + (own_sums - own_counts * predicted) / COIN
-    return total / action.shape[1]
+    return np.asarray(total / action.shape[1])
 
 
 def dr_ridge(

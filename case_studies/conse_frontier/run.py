@@ -4,8 +4,8 @@ What the paper leaves open was chosen before anything was measured. Tables 2 and
 variance 1 and fair coins; "Reg" is read as the number of randomised arrivals and as the pulls of each arm;
 "error" is the mean squared error; "DML" regresses doubly robust rewards on the arms' features with ridge 1,
 predicted by ridge regressions in 5 folds, and in two other readings is cross-fitted AIPW and partialling out.
-Figures 1 to 3 have no numbers: ten contexts, 0/1 rewards with means .35 and .65, the rarest context's f_min(n)
-being n/10, log^3 n or 4 log n. Seasons: two contexts and 100,000 rounds.
+Figures 1 to 3 have no numbers: ten contexts, 0/1 rewards with means .35 and .65, and f_min(n), the rarest
+context's arrivals, n/10, log^3 n or 4 log n. Seasons: two contexts and 100,000 rounds.
 """
 
 from __future__ import annotations
