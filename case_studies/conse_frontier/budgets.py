@@ -133,7 +133,7 @@ def fixed_cost() -> pd.DataFrame:
 def first_epoch_regret() -> float:
     """What ConSE's first epoch alone costs in experiment 2: half of its arrivals get the worse arm."""
     first = math.ceil(epoch_sequences(LENGTH)[0][1])
-    return 0.5 * abs(EXPERIMENTS[1].effect) * first
+    return float(0.5 * abs(EXPERIMENTS[1].effect) * first)
 
 
 def running_times(root: np.random.SeedSequence, repeats: int) -> pd.DataFrame:
