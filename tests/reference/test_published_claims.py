@@ -224,3 +224,29 @@ def test_variance_of_a_trial_with_two_halves() -> None:
     limit = 2 * (0.7 * 0.3 + 0.4 * 0.6)
     # relative sd of a variance from 20,000 draws is .01, and 1/N exceeds its limit by about 1/200
     assert 200 * difference.var() / limit == pytest.approx(1.005, abs=0.045)
+
+
+def missing_estimate(alpha: float, ratio: float, horizon: int = 100_000) -> float:
+    """Two equally likely features; the first falls to `ratio`: probability that its trial is not filled."""
+    half = horizon // 2
+    first = np.arange(half + 1)
+    needed = np.ceil(np.maximum(math.log(horizon), np.minimum(first, half - first) ** (1.0 - alpha)))
+    weights = stats.binom.pmf(first, half, 0.5)
+    return float(weights @ stats.binom.cdf(needed - 1, half, 0.5 * ratio))
+
+
+def test_the_second_half_may_not_fill_the_trial() -> None:
+    assert missing_estimate(0.0, 1.0) == pytest.approx(0.249, abs=5e-4)
+    assert missing_estimate(0.0, 1.0, 10**6) == pytest.approx(0.25, abs=5e-4)
+    assert missing_estimate(0.0, 0.9) > 0.9999
+    assert missing_estimate(0.2, 0.1) > 0.9999
+    assert missing_estimate(0.4, 0.1) < 1e-9
+    assert [round(25_000 ** (1.0 - alpha)) for alpha in (0.2, 0.4)] == [3_299, 435]
+
+
+@pytest.mark.parametrize(("multiple", "missing"), [(1, 0.985), (2, 0.518), (4, 0.004)])
+def test_a_rare_feature_does_not_fill_the_shortest_trial(multiple: int, missing: float) -> None:
+    horizon = 100_000
+    needed = math.ceil(math.log(horizon))
+    arrivals = stats.binom(horizon // 2, multiple * math.log(horizon) / horizon)
+    assert arrivals.cdf(needed - 1) == pytest.approx(missing, abs=5e-4)
