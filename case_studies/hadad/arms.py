@@ -32,7 +32,7 @@ __all__ = [
 ALPHA = 0.1
 DECAY = 0.7
 SETTINGS = {"no signal": (1.0, 1.0, 1.0), "low signal": (0.9, 1.0, 1.1), "high signal": (0.5, 1.0, 1.5)}
-ESTIMATORS = ("sample mean", "uniform", "sqrt", "two-point", "ALEE")
+ESTIMATORS = ("sample mean", "uniform", "sqrt", "two-point", "ALEE", "ALEE, self-normalised")
 PLACES = ("worst arm", "best arm", "middle arm", "best - middle", "best - worst")
 _ARMS = [0, 2, 1]
 _PAIRS = {3: (2, 1), 4: (2, 0)}
@@ -73,7 +73,8 @@ def one_share(
         for weights in ("uniform", "sqrt", "two-point"):
             means_ = streamed_means(*rounds, weights=weights, decay=DECAY)
             fits[weights] = (means_.estimate, means_.covariance)
-        fits["ALEE"] = (equations.estimate, np.diag(equations.std_error() ** 2))
+        for name, kind in (("ALEE", "conservative"), ("ALEE, self-normalised", "self-normalised")):
+            fits[name] = (equations.estimate, np.diag(equations.std_error(kind) ** 2))
         for column, name in enumerate(ESTIMATORS):
             estimate, covariance = fits[name]
             found[row, column, :3, 0] = estimate[_ARMS]
