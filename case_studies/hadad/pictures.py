@@ -96,15 +96,17 @@ def errors(kept: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
             )  # fmt: skip
             panel.plot(grid, stats.norm.pdf(grid), color="black", linewidth=0.8)
             panel.axvline(0.0, color=GREY, linewidth=0.5)
-            panel.set_ylim(0, 0.85)
             panel.set_xticks([-4, 0, 4])
             panel.set_yticks([])
             if place == 0:
-                panel.set_ylabel(signal)
+                panel.set_ylabel(f"{signal}: density")
             if row == 0:
                 panel.set_title(name, fontsize=8)
             if row == len(kept) - 1:
                 panel.set_xlabel("error / standard error")
+        top = max(panel.get_ylim()[1] for panel in across)
+        for panel in across:
+            panel.set_ylim(0, top)
     return page
 
 
@@ -130,7 +132,7 @@ def contextual(table: pd.DataFrame) -> Figure:
         panels[0, column].axvline(90.0, color=GREY, linewidth=0.8)
         panels[1, column].axvline(0.0, color=GREY, linewidth=0.8)
         panels[0, column].set_xlim(68, 100)
-        panels[1, column].set_xlim(-1.05, 1.05)
+        panels[1, column].set_xlim(-0.8, 0.8)
         panels[0, column].set_title(term, fontsize=8)
         panels[0, column].set_xlabel("coverage (percent)")
         panels[1, column].set_xlabel("bias / standard deviation")

@@ -54,7 +54,7 @@ CONTRASTS = ("best - middle", "best - worst")
 
 
 def run(settings: Settings) -> Outcome:
-    sizes = {1_000: settings.runs(6_000, 640), 10_000: settings.runs(6_000, 256)}
+    sizes = {1_000: settings.runs(6_000, 640), 10_000: settings.runs(6_000, 192)}
     kept, rows = {}, []
     for horizon, noise in itertools.product(sizes, READINGS):
         if horizon > 1_000 and noise != MAIN:
@@ -66,7 +66,7 @@ def run(settings: Settings) -> Outcome:
                 kept[name] = (found, targets(means))
     by_context = []
     for name, means in SETTINGS.items():
-        found = contextual_replications(name, settings.runs(2_000, 96), SEED, settings.n_jobs)
+        found = contextual_replications(name, settings.runs(2_000, 64), SEED, settings.n_jobs)
         by_context += context_rows(found, contextual_targets(means), name)
     tables = {"arms": pd.DataFrame(rows), "contextual": pd.DataFrame(by_context)}
     tables["readings"] = readings(tables["arms"])
