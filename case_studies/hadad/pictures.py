@@ -30,7 +30,7 @@ def coverage(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Fi
         for place, (horizon, lengths) in enumerate(part.groupby("T", sort=False)):
             cells, style = lengths.set_index("estimator").loc[list(ESTIMATORS)], look(place)
             panel.errorbar(
-                100.0 * cells["coverage"], heights + 0.13 - 0.26 * place, xerr=196.0 * cells["coverage_se"],
+                100.0 * cells["coverage"], heights + 0.15 - 0.3 * place, xerr=196.0 * cells["coverage_se"],
                 color=style.colour, marker=style.marker, markersize=3.5, linewidth=1.0, linestyle="none",
                 label=f"T = {horizon:,}",
             )  # fmt: skip
@@ -38,7 +38,13 @@ def coverage(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Fi
         if shown:
             values, at = np.array(shown).T
             panel.plot(
-                100.0 * values, at + 0.13, "|", color="black", markersize=9, label="the paper, T = 1,000"
+                100.0 * values,
+                at + 0.15,
+                "|",
+                color="black",
+                markersize=10,
+                zorder=4,
+                label="the paper, T = 1,000",
             )
         panel.set_yticks(heights, ESTIMATORS if panel is panels[0] else [""] * len(ESTIMATORS))
         panel.set_xlim(75, 101)
@@ -72,6 +78,7 @@ def readings(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Fi
         panel.set_yticks(
             heights, [f"{signal}, {name}" if panel is panels[0] else "" for signal, name, _ in cells]
         )
+        panel.set_xlim(-4, 9)
         panel.set_title(contrast, fontsize=8)
         panel.set_xlabel("coverage: ours minus the paper's (points)")
     handles, labels = panels[0].get_legend_handles_labels()

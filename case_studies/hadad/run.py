@@ -155,8 +155,6 @@ def figures(tables: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     for noise, contrast in fit.index:
         label = f"{short(noise)}_{short(contrast)}"
         found[f"distance_{label}"] = fit.loc[(noise, contrast), "root mean square"]
-    for contrast in CONTRASTS:
-        found[f"agree_{short(contrast)}"] = fit.loc[(MAIN, contrast), "figures that agree, of 8"]
     found |= policy_figures(tables["contextual"].set_index(["signal", "estimator", "of"]))
     return {name: float(value) for name, value in found.items()}
 
