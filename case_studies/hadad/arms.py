@@ -25,6 +25,7 @@ __all__ = [
     "SETTINGS",
     "Belief",
     "covered",
+    "estimates",
     "replications",
     "targets",
 ]
@@ -62,28 +63,31 @@ def one_share(
         draws=belief.draws,
     )
     environment = UniformArms([m - 1.0 for m in means], [m + 1.0 for m in means])
-    codes = np.arange(3)
-    found = np.zeros((stop - start, len(ESTIMATORS), len(PLACES), 2))
-    for row, run in enumerate(iterate_runs(design, environment, horizon, start, stop, seed)):
-        action = np.asarray(run.record.action, dtype=np.int64)
-        rounds = (action, run.record.reward, run.record.propensity, run.record.propensities, codes)
-        sample = sample_means(action, run.record.reward, 3)
-        equations = alee_means(action, run.record.reward, codes)
-        fits = {"sample mean": (sample.mean, np.diag(sample.std_error**2))}
-        for weights in ("uniform", "sqrt", "two-point"):
-            means_ = streamed_means(*rounds, weights=weights, decay=DECAY)
-            fits[weights] = (means_.estimate, means_.covariance)
-        for name, kind in (("ALEE", "conservative"), ("ALEE, self-normalised", "self-normalised")):
-            fits[name] = (equations.estimate, np.diag(equations.std_error(kind) ** 2))
-        for column, name in enumerate(ESTIMATORS):
-            estimate, covariance = fits[name]
-            found[row, column, :3, 0] = estimate[_ARMS]
-            found[row, column, :3, 1] = np.sqrt(np.diag(covariance))[_ARMS]
-            for place, (first, other) in _PAIRS.items():
-                variance = (
-                    covariance[first, first] + covariance[other, other] - 2.0 * covariance[first, other]
-                )
-                found[row, column, place] = estimate[first] - estimate[other], math.sqrt(variance)
+    runs = iterate_runs(design, environment, horizon, start, stop, seed)
+    return np.stack(
+        [estimates(np.asarray(r.record.action), r.record.reward, r.record.propensities) for r in runs]
+    )
+
+
+def estimates(action: np.ndarray, reward: np.ndarray, propensities: np.ndarray) -> np.ndarray:
+    """Estimates and standard errors of one log, shape (estimators, places, 2)."""
+    action, codes = action.astype(np.int64), np.arange(3)
+    own = propensities[np.arange(action.size), action]
+    sample, equations = sample_means(action, reward, 3), alee_means(action, reward, codes)
+    fits = {"sample mean": (sample.mean, np.diag(sample.std_error**2))}
+    for weights in ("uniform", "sqrt", "two-point"):
+        means = streamed_means(action, reward, own, propensities, codes, weights=weights, decay=DECAY)
+        fits[weights] = (means.estimate, means.covariance)
+    for name, kind in (("ALEE", "conservative"), ("ALEE, self-normalised", "self-normalised")):
+        fits[name] = (equations.estimate, np.diag(equations.std_error(kind) ** 2))
+    found = np.zeros((len(ESTIMATORS), len(PLACES), 2))
+    for row, name in enumerate(ESTIMATORS):
+        estimate, covariance = fits[name]
+        found[row, :3, 0] = estimate[_ARMS]
+        found[row, :3, 1] = np.sqrt(np.diag(covariance))[_ARMS]
+        for place, (first, other) in _PAIRS.items():
+            variance = covariance[first, first] + covariance[other, other] - 2.0 * covariance[first, other]
+            found[row, place] = estimate[first] - estimate[other], math.sqrt(variance)
     return found
 
 

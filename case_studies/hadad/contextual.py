@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from adaptinf import AdaptiveLog, PolicyContrast, PolicySnapshots, PolicyValue
 from adaptinf.log import LogArrays
 from case_studies.hadad.arms import DECAY, SETTINGS
+from case_studies.hadad.dealt import best_chances
 
 __all__ = ["FITS", "TERMS", "contextual_replications", "contextual_targets", "trial"]
 
@@ -33,18 +34,6 @@ def by_side(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:
     return lambda frame: rows[(frame["x"].to_numpy() > 0.0).astype(int)]
 
 
-def posterior_chances(
-    counts: np.ndarray, sums: np.ndarray, floor: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Probability of being best under normal posteriors, by cell, none below the floor."""
-    precision = 1.0 + counts / NOISE
-    draws = (sums / NOISE) / precision + rng.standard_normal((DRAWS, *counts.shape)) / np.sqrt(precision)
-    chances = np.eye(counts.shape[1])[draws.argmax(axis=2)].mean(axis=0)
-    above = np.maximum(chances - floor, 0.0)
-    room = 1.0 - counts.shape[1] * floor
-    return floor + room * above / above.sum(axis=1, keepdims=True)
-
-
 def trial(means: tuple[float, ...], rng: np.random.Generator) -> tuple[AdaptiveLog, PolicySnapshots]:
     """One trial, and its policy in each batch: on the left of 0 the arms change places."""
     horizon = BATCH * BATCHES
@@ -58,7 +47,7 @@ def trial(means: tuple[float, ...], rng: np.random.Generator) -> tuple[AdaptiveL
         now = slice(start, start + BATCH)
         rows = np.full((2, 3), 1.0 / 3.0)
         if start:
-            rows = posterior_chances(counts, sums, (start + 1.0) ** -DECAY / 3.0, rng)
+            rows = best_chances(counts, sums, NOISE, (start + 1.0) ** -DECAY / 3.0, DRAWS, rng)
         policies.append(by_side(rows))
         propensities[now] = rows[side[now]]
         passed = rng.random(BATCH)[:, None] > np.cumsum(propensities[now], axis=1)[:, :-1]

@@ -13,6 +13,7 @@ from adaptinf.plots import figure
 from adaptinf.plots.style import GREY, look
 from case_studies.hadad.arms import ESTIMATORS, PLACES, READINGS
 from case_studies.hadad.contextual import FITS, TERMS
+from case_studies.hadad.dealt import DEALT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,20 +58,20 @@ def coverage(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Fi
 
 
 def readings(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Distance from the paper's figures by noise variance, one panel a contrast."""
-    page, panels = figure(1, 2, width=7.0, height=2.6)
+    """Distance from the paper's figures by reading, one panel a contrast."""
+    page, panels = figure(1, 2, width=7.0, height=3.4)
     cells = [(signal, name, value) for signal, values in paper.items() for name, value in values.items()]
     heights = np.arange(len(cells))[::-1]
     table = arms[arms["T"] == 1_000].set_index(["noise", "of", "signal", "estimator"])
     for panel, contrast in zip(panels, ("best - middle", "best - worst"), strict=True):
         panel.axvline(0.0, color=GREY, linewidth=0.8)
         panel.axvspan(-0.3, 0.3, color=GREY, alpha=0.25, linewidth=0, label="reading of the plot")
-        for place, noise in enumerate(READINGS):
+        for place, noise in enumerate((*READINGS, DEALT)):
             rows = [table.loc[(noise, contrast, signal, name)] for signal, name, _ in cells]
             gap = [row["coverage"] - value for row, (_, _, value) in zip(rows, cells, strict=True)]
             style = look(place)
             panel.errorbar(
-                100.0 * np.array(gap), heights + 0.22 - 0.22 * place,
+                100.0 * np.array(gap), heights + 0.27 - 0.18 * place,
                 xerr=196.0 * np.array([row["coverage_se"] for row in rows]),
                 color=style.colour, marker=style.marker, markersize=3.2, linewidth=0.9, linestyle="none",
                 label=f"noise variance {noise}",
@@ -82,7 +83,7 @@ def readings(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Fi
         panel.set_title(contrast, fontsize=8)
         panel.set_xlabel("coverage: ours minus the paper's (points)")
     handles, labels = panels[0].get_legend_handles_labels()
-    page.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=7)
+    page.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=7)
     return page
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 from adaptinf.designs import Thompson
 from adaptinf.simulation.environments import UniformArms
 from adaptinf.simulation.replicate import iterate_runs
-from case_studies.hadad import arms, contextual
+from case_studies.hadad import arms, contextual, dealt
 from case_studies.hadad import run as study
 
 MEANS = (0.5, 1.0, 1.5)
@@ -92,7 +92,7 @@ def paper_table(shift: float) -> pd.DataFrame:
     """A table that has the paper's figures everywhere, but for one that is shifted."""
     rows = [
         {"noise": noise, "of": of, "T": 1_000, "signal": signal, "estimator": name, "coverage": paper}
-        for noise, of in itertools.product(study.READINGS, study.CONTRASTS)
+        for noise, of in itertools.product((*study.READINGS, dealt.DEALT), study.CONTRASTS)
         for signal, values in study.PAPER.items()
         for name, paper in values.items()
     ]
@@ -110,14 +110,14 @@ def test_readings_are_compared_with_every_figure_of_the_paper(shift: float, agre
     assert shifted["largest distance"] == pytest.approx(shift)
     assert shifted["root mean square"] == pytest.approx(-shift / math.sqrt(8))
     others = found.drop(("1", "best - worst"))
-    assert len(others) == 5
+    assert len(others) == 7
     assert (others["figures that agree, of 8"] == 8).all()
     assert (others["root mean square"] == 0.0).all()
 
 
 def test_chances_are_those_of_the_posterior_and_above_the_floor() -> None:
     counts, sums = np.array([[4.0, 9.0], [0.0, 50.0]]), np.array([[4.0, 3.0], [0.0, 60.0]])
-    found = contextual.posterior_chances(counts, sums, 0.1, np.random.default_rng(0))
+    found = dealt.best_chances(counts, sums, 1 / 3, 0.1, 1_000, np.random.default_rng(0))
     precision = 1.0 + 3.0 * counts
     gap = (3.0 * sums / precision) @ np.array([-1.0, 1.0])
     chance = stats.norm.cdf(gap / np.sqrt((1.0 / precision).sum(axis=1)))
@@ -127,6 +127,40 @@ def test_chances_are_those_of_the_posterior_and_above_the_floor() -> None:
     assert found.min() >= 0.1
     assert found == pytest.approx(expected, abs=0.05)
     assert found[0, 0] > found[0, 1]
+
+
+def test_arms_are_dealt_in_turn_before_they_are_drawn() -> None:
+    logs = dealt.dealt_logs(MEANS, 200, 50, np.random.default_rng(1))
+    assert np.array_equal(logs.action[:, :15], np.tile(np.arange(15) % 3, (50, 1)))
+    assert logs.propensities[:, :15] == pytest.approx(1.0 / 3.0)
+    assert logs.propensities.sum(axis=2) == pytest.approx(1.0)
+    floor = np.arange(16, 201) ** -0.7 / 3.0
+    assert np.all(logs.propensities[:, 15:].min(axis=(0, 2)) >= floor - 1e-12)
+    assert np.abs(logs.reward - np.array(MEANS)[logs.action]).max() <= 1.0
+    # drawn with the logged probabilities
+    chosen = np.eye(3)[logs.action[:, 15:]]
+    drift = (chosen - logs.propensities[:, 15:]).sum(axis=(0, 1))
+    spread = (logs.propensities * (1.0 - logs.propensities))[:, 15:].sum(axis=(0, 1))
+    assert np.abs(drift / np.sqrt(spread)).max() < 4.0
+    assert (logs.action[:, 100:] == 2).mean() > 0.9
+
+
+def test_dealt_trials_believe_in_the_noise_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def chances(counts, sums, noise, floor, draws, rng):
+        seen.append((counts.copy(), sums.copy(), noise, floor, draws))
+        return np.full(counts.shape, 1.0 / 3.0)
+
+    monkeypatch.setattr(dealt, "best_chances", chances)
+    logs = dealt.dealt_logs(MEANS, 17, 4, np.random.default_rng(1))
+    counts, sums, noise, floor, draws = seen[-1]
+    for run in range(4):
+        rewards = [logs.reward[run, :16][logs.action[run, :16] == arm] for arm in range(3)]
+        assert counts[run].tolist() == [part.size for part in rewards]
+        assert sums[run] == pytest.approx([part.sum() for part in rewards])
+        assert noise[run] == pytest.approx([part.var() for part in rewards])
+    assert (floor, draws) == (pytest.approx(17.0**-0.7 / 3.0), 20)
 
 
 def test_a_trial_logs_what_its_snapshots_say() -> None:
