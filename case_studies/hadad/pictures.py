@@ -79,7 +79,7 @@ def readings(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Fi
         panel.set_yticks(
             heights, [f"{signal}, {name}" if panel is panels[0] else "" for signal, name, _ in cells]
         )
-        panel.set_xlim(-4, 9)
+        panel.set_xlim(-4.5, 9)
         panel.set_xticks([-4, -2, 0, 2, 4, 6, 8])
         panel.set_title(contrast, fontsize=8)
         panel.set_xlabel("coverage: ours minus the paper's (points)")
