@@ -1,4 +1,4 @@
-"""Labelled data as trials: sets that ship with scikit-learn, and loaders for the paper's own from a local path.
+"""Labelled data as trials: sets that ship with scikit-learn, and the paper's own from a local path.
 
 Contexts are the first principal components of the standardised features, brought into the cube. Means,
 standard deviations, components and bounds all come from rows that are set aside as public and take no part in
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +24,9 @@ DIMENSION = 3
 PUBLIC, TARGET = -1, 0
 SHIPPED = ("breast cancer", "wine", "digits")
 ADULT_COLUMNS = (
-    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
-    "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "label",
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
+    "label",
 )  # fmt: skip
 
 
@@ -108,7 +110,7 @@ def adult(folder: Path) -> Rows:
     parts = []
     for path in files:
         if path.is_file():
-            parts.append(pd.read_csv(path, header=None, skipinitialspace=True, comment="|", na_values="?"))
+            parts.append(_read("Adult", path, header=None, skipinitialspace=True, comment="|", na_values="?"))
             if parts[-1].shape[1] != len(ADULT_COLUMNS):
                 told = f"{len(ADULT_COLUMNS)} columns, this has {parts[-1].shape[1]}"
                 raise ParameterError("Adult", [f"{path} must have {told}"])
@@ -131,7 +133,7 @@ def prepared(name: str, path: Path) -> Rows:
     """
     if not Path(path).is_file():
         raise ParameterError(name, [f"{path} is not a file"])
-    frame = pd.read_csv(path).dropna(ignore_index=True)
+    frame = _read(name, path).dropna(ignore_index=True)
     missing = [column for column in ("label", "source") if column not in frame.columns]
     if missing:
         raise ParameterError(name, [f"{path} has no column {' and no column '.join(missing)}"])
@@ -140,6 +142,14 @@ def prepared(name: str, path: Path) -> Rows:
         raise ParameterError(name, ["column source must hold whole numbers from 0"])
     labels = frame.pop("label")
     return _rows(name, frame, labels, codes.astype(np.int64))
+
+
+def _read(name: str, path: Path, **options: Any) -> pd.DataFrame:
+    """A table of comma-separated values, or one error that says which file is none."""
+    try:
+        return pd.read_csv(path, **options)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ParameterError(name, [f"{path} is no table of comma-separated values: {error}"]) from error
 
 
 def _rows(name: str, frame: pd.DataFrame, labels: pd.Series, source: np.ndarray) -> Rows:

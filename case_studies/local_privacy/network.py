@@ -1,4 +1,4 @@
-"""The comparator with a one-layer network an arm: `LDPLinear` with another model and another norm of noise."""
+"""The comparator with a one-layer network an arm: `LDPLinear` with another model and another noise."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class LDPNetwork(LocallyPrivate):
     the Euclidean length: a Gamma variable of shape p and scale 2 / epsilon times a uniform direction. In
     the warm-up the report is on the arm whose turn it is, alone.
 
-    *Privacy.* Given the earlier reports, and with them all parameters, another record moves one arm's gradient
-    from g to g', by at most |g| + |g'| = 2, or takes it from one arm, by |g| <= 1, to another, by |g'| <= 1.
-    Lengths add up to at most 2 over the arms, and so the density of the report changes by a factor of at
-    most exp(epsilon 2 / 2): it is epsilon-private. Clipped gradients of a reward of 0 and of 1 may be
+    *Privacy.* Given the earlier reports, and with them all parameters, another record moves one arm's
+    gradient from g to g', by at most |g| + |g'| <= 2, or takes it from one arm, by |g| <= 1, to another, by
+    |g'| <= 1. Lengths add up to at most 2 over the arms, and so the density of the report changes by a factor
+    of at most exp(2 epsilon / 2): it is epsilon-private. Clipped gradients of a reward of 0 and of 1 may be
     opposite, so that rewards have epsilon, not epsilon / 2. The arm itself is no output, as in `LDPLinear`.
     """
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNIFORM_RATE = 0.4372
-KINDS = {"corrected": "noise in every bin (private)", "visited bin only": "noise in the visited bin (not private)"}
+KINDS = {
+    "corrected": "noise in every bin (private)",
+    "visited bin only": "noise in the visited bin (not private)",
+}
 LABELS = {"LDPBandit": "LDPBandit", "LDPLinear": "LDPLinear", "network": "network"}
 
 
@@ -26,6 +29,10 @@ def thousands(ax: Axes, *names: str) -> None:
     for name in names:
         axis = ax.xaxis if name == "x" else ax.yaxis
         axis.set_major_formatter(lambda value, _: f"{value / 1_000:g}k" if value else "0")
+
+
+def titled(ax: Axes, text: str) -> None:
+    ax.set_title(text, fontsize=8)
 
 
 def epsilon_label(value: float, sub: str = "") -> str:
@@ -54,16 +61,21 @@ def setting() -> Figure:
     for arm in range(3):
         style = look(arm)
         axes[0].plot(first, rewards[:, arm], color=style.colour, linestyle=style.line)
-        axes[0].annotate(f"$f_{arm + 1}$", (0.02 + first[rewards[:, arm].argmax()] - 0.1, 0.9), color=style.colour)
+        axes[0].annotate(
+            f"$f_{arm + 1}$", ((0.1, 0.43, 0.87)[arm], (0.85, 0.85, 0.4)[arm]), color=style.colour, fontsize=7
+        )
     axes[0].set(xlabel="$x^1$", ylabel="expected reward", xlim=(0, 1), ylim=(0, 1.05))
     grid = (np.arange(200) + 0.5) / 200
     away = np.maximum.outer(np.abs(grid - 0.5), np.abs(grid - 0.5))
     for ax, gamma in zip(axes[1:], (0.2, 1.0, 2.0), strict=True):
         density = density_constant(gamma) * away**gamma
         image = ax.imshow(density, origin="lower", extent=(0, 1, 0, 1), cmap="cividis", vmin=0.0, vmax=2.0)
-        ax.set(title=rf"$\gamma={gamma:g}$", xlabel="$x^1$", xticks=[0, 1], yticks=[0, 1])
+        titled(ax, rf"$\gamma={gamma:g}$")
+        ax.set(xlabel="$x^1$", xticks=[0, 1], yticks=[0, 1])
     axes[1].set_ylabel("$x^2$")
-    page.colorbar(image, ax=axes[1:].tolist(), label="density", shrink=0.8)
+    bar = page.colorbar(image, ax=axes[1:].tolist(), shrink=0.8)
+    bar.set_label("density", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
     return page
 
 
@@ -84,14 +96,21 @@ def learning(table: pd.DataFrame) -> Figure:
             share = rows[f"arm {arm}"].to_numpy()
             style = look(arm - 1)
             column[2].fill_between(
-                rows["round"], below, below + share, color=style.colour, alpha=0.75, linewidth=0, label=f"arm {arm}"
+                rows["round"],
+                below,
+                below + share,
+                color=style.colour,
+                alpha=0.75,
+                linewidth=0,
+                label=f"arm {arm}",
             )
             below = below + share
         left = rows[[f"arm {arm} left" for arm in (1, 2, 3)]].to_numpy().sum(axis=1)
         for at in rows["round"].to_numpy()[1:][np.diff(left) < 0]:
             for ax in column:
                 ax.axvline(at, color="black", linestyle="--", linewidth=0.7)
-        column[0].set(title=title, ylim=(0, 0.6))
+        titled(column[0], title)
+        column[0].set_ylim(0, 0.6)
         column[1].set_ylim(0, 0.7)
         column[2].set(ylim=(0, 1), xlabel="participant")
         for ax in column:
@@ -100,6 +119,28 @@ def learning(table: pd.DataFrame) -> Figure:
     for ax, text in zip(axes[:, 0], ("average regret", "at (1/3, 1/3)", "share of arms"), strict=True):
         ax.set_ylabel(text)
     legend(page, axes[2, 0], 3)
+    return page
+
+
+def dropped(table: pd.DataFrame) -> Figure:
+    """Which arms are gone at the point at the end of trials of the paper's size, under its radius."""
+    page, ax = figure(height=2.4)
+    rows = cells(table, design="published")
+    for arm in (1, 2, 3):
+        style, share = look(arm - 1), rows[f"arm {arm} dropped"].to_numpy()
+        ax.errorbar(
+            np.arange(len(rows)) + 0.15 * (arm - 2),
+            share,
+            yerr=1.96 * np.sqrt(share * (1.0 - share) / rows["runs"].to_numpy()),
+            linestyle="none",
+            color=style.colour,
+            marker=style.marker,
+            markersize=4.0,
+            label=f"arm {arm}" + (" (the best)" if arm == 1 else ""),
+        )
+    ax.set_xticks(range(len(rows)), rows["auxiliary data"].tolist())
+    ax.set(xlabel="auxiliary data", ylabel="share of trials that drop it", ylim=(0, 1), xlim=(-0.4, 2.4))
+    legend(page, ax, 3)
     return page
 
 
@@ -117,7 +158,8 @@ def rounds(table: pd.DataFrame) -> Figure:
             for place, epsilon in enumerate(EPSILONS):
                 curve(ax, cells(part, epsilon=epsilon), "n_P", place, epsilon_label(epsilon))
             told = "no auxiliary data" if panel == "7a" else r"5,000 people with $\varepsilon_1=8$"
-            ax.set(title=f"{title}\n{told}", xlabel="$n_P$ (participants)", xlim=(0, None), ylim=(0, 72_000))
+            titled(ax, f"{title}\n{told}")
+            ax.set(xlabel="$n_P$ (participants)", xlim=(0, None), ylim=(0, 72_000))
             thousands(ax, "x", "y")
         row[0].set_ylabel("mean regret (rewards)")
     legend(page, axes[0, 0], 6)
@@ -141,7 +183,7 @@ def auxiliary(table: pd.DataFrame) -> Figure:
             if len(own):
                 start = cells(table, figure="7a", design="visited bin only", epsilon=epsilon, n_P=80_000)
                 curve(ax, pd.concat([start, own]), "n_Q", 6, r"$\varepsilon_m=8$, not private")
-            ax.set_title(rf"$\gamma={gamma:g}$, $\varepsilon={epsilon:g}$")
+            titled(ax, rf"$\gamma={gamma:g}$, $\varepsilon={epsilon:g}$")
             ax.set(ylim=(0, 38_000), xlim=(0, 100_000))
             thousands(ax, "x", "y")
         row[0].set_ylabel("mean regret (rewards)")
@@ -158,7 +200,7 @@ def quality(table: pd.DataFrame) -> Figure:
         for column, (panel, name, low) in enumerate((("9a", "kappa", "1"), ("9b", "gamma", "2"))):
             ax, epsilon_m = axes[row, column], (low, "8")[row]
             curve(ax, cells(table, figure=panel, epsilon_m=epsilon_m), name, 0, "")
-            ax.set_title(rf"({panel[1]}) $\varepsilon_m={epsilon_m}$")
+            titled(ax, rf"({panel[1]}) $\varepsilon_m={epsilon_m}$")
             ax.set(xlabel=rf"$\{name}$", ylim=(0, 19_000))
         ax, n = axes[row, 2], (10_000, 80_000)[row]
         part = cells(table, figure="9c", design="corrected", n_P=n)
@@ -167,7 +209,7 @@ def quality(table: pd.DataFrame) -> Figure:
         ):
             label = rf"$\varepsilon={epsilon:g}$, $\varepsilon_m={order.replace(' then ', '$ then $')}$"
             curve(ax, cells(part, epsilon=epsilon, epsilon_m=order), "n_Q", place, label)
-        ax.set_title(f"(c) $n_P$ = {n:,}")
+        titled(ax, f"(c) $n_P$ = {n:,}")
         ax.set(xlabel="$n_Q$ (people in each log)", ylim=(0, None), xlim=(0, None))
         thousands(ax, "x")
         axes[row, 0].set_ylabel("mean regret (rewards)")
@@ -198,7 +240,7 @@ def ratios(table: pd.DataFrame) -> Figure:
                         markerfacecolor=style.colour if kind == "w" else "white",
                         label=f"{LABELS[method]}, {'with' if kind == 'w' else 'without'}",
                     )
-            ax.set_title(f"{data}, {told}")
+            titled(ax, f"{data}, {told}")
             ax.set_xticks(range(len(PAIRS)), [f"{first:g}, {second:g}" for first, second in PAIRS])
         row[0].set_ylabel("reward over ABSE's")
     for ax in axes[1]:

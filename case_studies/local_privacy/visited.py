@@ -30,7 +30,7 @@ from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, simulate_block
 
 # `starts` and `ends` are written over by the kernels; the sizes of the sources stay.
-VisitedTables = namedtuple("VisitedTables", (*LDPTables._fields, "sizes"))  # noqa: PYI024
+VisitedTables = namedtuple("VisitedTables", (*LDPTables._fields, "sizes"))
 
 
 @kernel
