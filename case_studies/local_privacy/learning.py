@@ -20,6 +20,8 @@ COLUMNS: dict[str, tuple[float, float] | None] = {
     "weak": (0.5, 5.0),
 }
 """Auxiliary data of each column of the figure: epsilon_1 and gamma_1."""
+LOUDER = 8.0
+"""Multiple of every epsilon in the picture: at those of the paper nothing is to be seen."""
 
 
 def arms_at(log: AdaptiveLog, point: np.ndarray, n_arms: int, horizon: int) -> np.ndarray:
@@ -47,16 +49,18 @@ def arms_at(log: AdaptiveLog, point: np.ndarray, n_arms: int, horizon: int) -> n
     return active
 
 
-def trial(kind: str, column: str, sizes: tuple[int, int], run: int, root: int) -> AdaptiveLog:
+def trial(
+    kind: str, column: str, sizes: tuple[int, int], run: int, root: int, louder: float = 1.0
+) -> AdaptiveLog:
     """One trial of a column; sizes are the trial's and the auxiliary log's."""
     about = COLUMNS[column]
-    name = f"figure 6, {kind}, {column}, {sizes}, {run}"
+    name = f"figure 6, {kind}, {column}, {sizes}, {run}, {louder:g}"
     logs = ()
     if about is not None:
         source = Source(sizes[1], about[1], logs=1)
         rng = seed_of(root, f"{name}, people")
-        logs = (ARMS.auxiliary(source.size, source.gamma, epsilon=about[0], rng=rng),)
-    return build(kind, EPSILON, logs).run(ARMS, sizes[0], rng=seed_of(root, name))
+        logs = (ARMS.auxiliary(source.size, source.gamma, epsilon=louder * about[0], rng=rng),)
+    return build(kind, louder * EPSILON, logs).run(ARMS, sizes[0], rng=seed_of(root, name))
 
 
 def curves(log: AdaptiveLog, horizon: int, points: int = 400) -> pd.DataFrame:
@@ -82,10 +86,10 @@ def curves(log: AdaptiveLog, horizon: int, points: int = 400) -> pd.DataFrame:
 
 
 def showcase(kind: str, sizes: tuple[int, int], root: int) -> pd.DataFrame:
-    """One trial a column, as in the figure."""
+    """One trial a column, as in the figure, with louder reports."""
     parts = []
     for column in COLUMNS:
-        table = curves(trial(kind, column, sizes, 0, root), sizes[0])
+        table = curves(trial(kind, column, sizes, 0, root, LOUDER), sizes[0])
         table.insert(0, "auxiliary data", column)
         parts.append(table)
     return pd.concat(parts, ignore_index=True)

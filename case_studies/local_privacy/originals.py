@@ -5,7 +5,7 @@
 FOLDER holds UCI's adult.data and adult.test. Jobs and Taxi are CSV files with a column `label`, a column
 `source` (0 for the people of the trial, 1, 2, .. for auxiliary data) and features. A twentieth of the trial's
 rows becomes public, for the scales, and takes no part; all others come once, in an order of their own.
-"""  # noqa: D400
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def setting() -> Figure:
         style = look(arm)
         axes[0].plot(first, rewards[:, arm], color=style.colour, linestyle=style.line)
         axes[0].annotate(
-            f"$f_{arm + 1}$", ((0.1, 0.43, 0.87)[arm], (0.85, 0.85, 0.4)[arm]), color=style.colour, fontsize=7
+            f"$f_{arm + 1}$", ((0.08, 0.5, 0.88)[arm], (0.85, 0.85, 0.9)[arm]), color=style.colour, fontsize=7
         )
     axes[0].set(xlabel="$x^1$", ylabel="expected reward", xlim=(0, 1), ylim=(0, 1.05))
     grid = (np.arange(200) + 0.5) / 200
@@ -84,8 +84,8 @@ def learning(table: pd.DataFrame) -> Figure:
     page, axes = figure(3, 3, width=7.0, height=4.6)
     titles = {
         "none": "no auxiliary data",
-        "effective": r"effective: $\varepsilon_1=8$, $\gamma_1=0$",
-        "weak": r"weak: $\varepsilon_1=.5$, $\gamma_1=5$",
+        "effective": r"effective: $\varepsilon_1=64$, $\gamma_1=0$",
+        "weak": r"weak: $\varepsilon_1=4$, $\gamma_1=5$",
     }
     for column, (name, title) in zip(axes.T, titles.items(), strict=True):
         rows = cells(table, **{"auxiliary data": name})
@@ -116,7 +116,7 @@ def learning(table: pd.DataFrame) -> Figure:
         for ax in column:
             ax.set_xlim(0, rows["round"].max())
             thousands(ax, "x")
-    for ax, text in zip(axes[:, 0], ("average regret", "at (1/3, 1/3)", "share of arms"), strict=True):
+    for ax, text in zip(axes[:, 0], ("average regret", "regret at (1/3, 1/3)", "share of arms"), strict=True):
         ax.set_ylabel(text)
     legend(page, axes[2, 0], 3)
     return page
