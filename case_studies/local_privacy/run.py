@@ -36,7 +36,7 @@ def measure(settings: Settings) -> tuple[claims.Claims, dict[str, pd.DataFrame]]
     """Figures with their standard errors, and tables."""
     jobs = settings.n_jobs
     trials = tasks()
-    found = table_2.measure(trials, settings.runs(100, 4), SEED, simulations.CHECK_EVERY, jobs)
+    found = table_2.measure(trials, settings.runs(100, 6), SEED, simulations.CHECK_EVERY, jobs)
     sizes = simulations.QUICK if settings.quick else simulations.FULL
     regrets = simulations.measure(sizes, SEED, jobs)
     summary = simulations.summary(regrets)
