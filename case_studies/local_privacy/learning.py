@@ -63,7 +63,7 @@ def trial(
     return build(kind, louder * EPSILON, logs).run(ARMS, sizes[0], rng=seed_of(root, name))
 
 
-def curves(log: AdaptiveLog, horizon: int, points: int = 400) -> pd.DataFrame:
+def curves(log: AdaptiveLog, horizon: int, points: int = 150) -> pd.DataFrame:
     """Average regret so far, overall and at the point, and the share of each arm at the point so far.
 
     At the point both are expectations over the arm that would be drawn from those that are left.

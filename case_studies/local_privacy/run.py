@@ -36,13 +36,13 @@ def measure(settings: Settings) -> tuple[claims.Claims, dict[str, pd.DataFrame]]
     """Figures with their standard errors, and tables."""
     jobs = settings.n_jobs
     trials = tasks()
-    found = table_2.measure(trials, settings.runs(100, 6), SEED, simulations.CHECK_EVERY, jobs)
+    found = table_2.measure(trials, settings.runs(100, 5), SEED, simulations.CHECK_EVERY, jobs)
     sizes = simulations.QUICK if settings.quick else simulations.FULL
     regrets = simulations.measure(sizes, SEED, jobs)
     summary = simulations.summary(regrets)
     ends = [
         learning.endings(kind, PAPER_SIZES, settings.runs(most, fewest), SEED, jobs)
-        for kind, most, fewest in (("published", 1_000, 100), ("corrected", 100, 25))
+        for kind, most, fewest in (("published", 1_000, 60), ("corrected", 100, 10))
     ]
     ratios = table_2.summary(found)
     ranks = table_2.rank_sums(ratios)

@@ -129,8 +129,8 @@ FULL = Sizes(
     more_gammas=tuple(float(step) for step in np.round(np.arange(11) / 5, 1)),
 )
 QUICK = Sizes(
-    plain=10,
-    jumped=10,
+    plain=8,
+    jumped=6,
     rounds=(20_000, 80_000),
     auxiliary=(10_000, 20_000, 50_000, 100_000),
     epsilons=(8.0,),
