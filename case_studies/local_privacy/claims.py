@@ -48,6 +48,15 @@ def figure_6(endings: pd.DataFrame) -> Claims:
     return {**found, "point_corrected_dropped": (float(dropped.max()), 0.0)}
 
 
+def orders(table: pd.DataFrame) -> Claims:
+    found: Claims = {}
+    for _, row in table.iterrows():
+        name = row["epsilon_m"].replace(" ", "_")
+        for column, short in (("best arm lost", "lost"), ("undecided", "undecided")):
+            found[f"{short}_{name}"] = float(row[column]), float(row[f"{column}: standard error"])
+    return found
+
+
 def figure_7(table: pd.DataFrame) -> Claims:
     found: Claims = {}
     for kind in KINDS:

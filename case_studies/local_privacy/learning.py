@@ -1,4 +1,4 @@
-"""Figure 6: how a single trial learns, overall and at one point."""
+"""Figure 6: how a single trial learns, overall and at one point; and what auxiliary logs leave to a trial."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from adaptinf.log import AdaptiveLog
+from adaptinf.simulation.auxiliary import AuxiliaryLog
 from case_studies.local_privacy.simulations import ARMS, Source, build
 from case_studies.local_privacy.table_2 import seed_of
 
@@ -126,3 +127,46 @@ def endings(kind: str, sizes: tuple[int, int], runs: int, root: int, n_jobs: int
     table.insert(1, "standard error", by["local regret"].std() / np.sqrt(runs))
     table["runs"] = runs
     return table.reset_index()
+
+
+def at_the_start(log: AdaptiveLog, points: int = 600) -> tuple[float, float]:
+    """Share of the square where the best arm was dropped before the trial, and where two or more are left."""
+    told = log.releases
+    assert told is not None
+    table = pd.DataFrame({name: np.asarray(told[name]) for name in ("round", "name", "group", "value")})
+    wide = table.pivot_table(index="group", columns="name", values="value", aggfunc="last")
+    first = table[table["name"] == f"low_{log.context[0]}"].set_index("group")["round"]
+    left = wide.reindex(columns=[f"participants_{arm}" for arm in range(ARMS.n_arms)]).notna().to_numpy()
+    # Bins that were halved before the trial have no participants in it.
+    there = (first.loc[wide.index] == 0).to_numpy() & left.any(axis=1)
+    low, high = (
+        wide.loc[there, [f"{end}_{name}" for name in log.context]].to_numpy() for end in ("low", "high")
+    )
+    left, volume = left[there], (high - low).prod(axis=1)
+    inside = low[:, :1] + (high - low)[:, :1] * (np.arange(points) + 0.5) / points
+    best = ARMS.expected(inside.reshape(-1, 1)).argmax(axis=1).reshape(inside.shape)
+    lost = ~np.take_along_axis(left, best, axis=1)
+    return float(volume @ lost.mean(axis=1)), float(volume @ (left.sum(axis=1) > 1))
+
+
+def order(size: int, horizon: int, run: int, root: int) -> list[dict[str, Any]]:
+    """What two logs leave to a trial at epsilon = 1, in either order."""
+    people = [ARMS.auxiliary(size, rng=seed_of(root, f"order, {number}, {run}")).log for number in (0, 1)]
+    rows = []
+    for epsilons in ((2.0, 8.0), (8.0, 2.0)):
+        logs = tuple(AuxiliaryLog(log, epsilon=each) for log, each in zip(people, epsilons, strict=True))
+        name = f"order, {size}, {epsilons}, {run}"
+        log = build("corrected", EPSILON, logs).run(ARMS, horizon, rng=seed_of(root, name))
+        lost, undecided = at_the_start(log)
+        told = "{:g} then {:g}".format(*epsilons)
+        rows.append({"epsilon_m": told, "run": run, "best arm lost": lost, "undecided": undecided})
+    return rows
+
+
+def orders(size: int, horizon: int, runs: int, root: int, n_jobs: int) -> pd.DataFrame:
+    """Means over runs, with standard errors."""
+    parts = Parallel(n_jobs=n_jobs)(delayed(order)(size, horizon, run, root) for run in range(runs))
+    frame = pd.DataFrame([row for rows in parts for row in rows])
+    by = frame.groupby("epsilon_m", sort=False)[["best arm lost", "undecided"]]
+    errors = (by.std() / np.sqrt(runs)).add_suffix(": standard error")
+    return pd.concat([by.mean(), errors], axis=1).assign(runs=runs).reset_index()

@@ -49,13 +49,15 @@ def measure(settings: Settings) -> tuple[claims.Claims, dict[str, pd.DataFrame]]
     tables = {
         "figure_6": learning.showcase("corrected", SHOWN_SIZES, SEED),
         "figure_6_many": pd.concat(ends, ignore_index=True),
+        "orders": learning.orders(50_000, 80_000, settings.runs(100, 8), SEED, jobs),
         "regret": summary,
         "table_2": ratios,
         "table_2_ranks": ranks,
         "table_2_baselines": table_2.baselines(trials, found),
     }
     figures = claims.in_print() | claims.figure_6(tables["figure_6_many"])
-    figures |= claims.figure_7(summary) | claims.spread(regrets) | claims.figures_8_and_9(summary)
+    figures |= claims.figure_7(summary) | claims.orders(tables["orders"])
+    figures |= claims.spread(regrets) | claims.figures_8_and_9(summary)
     figures |= claims.table_2(found, ratios, ranks)
     return figures, tables
 

@@ -168,6 +168,19 @@ def test_curves_are_running_averages() -> None:
     assert last[["arm 1", "arm 2", "arm 3"]].sum() == pytest.approx(1.0)
 
 
+def test_what_is_decided_before_a_trial_is_what_its_first_round_shows() -> None:
+    logs = tuple(ARMS.auxiliary(15_000, epsilon=16.0, rng=number) for number in (1, 2))
+    log = LDPBandit(epsilon=1.0, auxiliary=logs, check_every=100).run(ARMS, 400, rng=3)
+    lost, undecided = learning.at_the_start(log)
+    middles = (np.arange(8) + 0.5) / 8
+    points = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
+    left = np.stack([learning.arms_at(log, point, 3, 400)[0] for point in points])
+    assert undecided == pytest.approx((left.sum(axis=1) > 1).mean())
+    assert 0.0 < undecided < 1.0
+    best = ARMS.expected(points).argmax(axis=1)
+    assert lost == pytest.approx(1.0 - left[np.arange(64), best].mean(), abs=0.1)
+
+
 # --- data ---------------------------------------------------------------------------------------------------
 
 
