@@ -61,10 +61,9 @@ def setting() -> Figure:
     for arm in range(3):
         style = look(arm)
         axes[0].plot(first, rewards[:, arm], color=style.colour, linestyle=style.line)
-        axes[0].annotate(
-            f"$f_{arm + 1}$", ((0.08, 0.5, 0.88)[arm], (0.85, 0.85, 0.9)[arm]), color=style.colour, fontsize=7
-        )
-    axes[0].set(xlabel="$x^1$", ylabel="expected reward", xlim=(0, 1), ylim=(0, 1.05))
+        at = (1 / 3, 2 / 3, 0.95)[arm]
+        axes[0].annotate(f"$f_{arm + 1}$", (at, 1.03), color=style.colour, fontsize=7, ha="center")
+    axes[0].set(xlabel="$x^1$", ylabel="expected reward", xlim=(0, 1), ylim=(0, 1.15))
     grid = (np.arange(200) + 0.5) / 200
     away = np.maximum.outer(np.abs(grid - 0.5), np.abs(grid - 0.5))
     for ax, gamma in zip(axes[1:], (0.2, 1.0, 2.0), strict=True):

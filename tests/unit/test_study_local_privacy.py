@@ -13,7 +13,9 @@ from scipy import stats
 
 from adaptinf.designs import LDPBandit
 from adaptinf.errors import ParameterError
+from adaptinf.privacy.noise import generator
 from adaptinf.simulation.replicate import iterate_runs
+from adaptinf.simulation.run import Results, empty_record
 from adaptinf.simulation.smooth import SmoothArms
 from case_studies.local_privacy import claims, data, learning, originals, printed, table_2
 from case_studies.local_privacy.network import LDPNetwork
@@ -89,19 +91,33 @@ def test_a_network_follows_the_literal_rule() -> None:
     assert len(set(run.record.action[warm_up:])) > 1
 
 
-def test_a_networks_noise_has_the_stated_size() -> None:
-    """With rewards that teach nothing yet, parameters of arms that nobody pulls move by noise alone."""
-    design = LDPNetwork(epsilon=2.0, units=3)
-    tables = design.tables(2, 2, 10_000)
-    p = 3 * 3 + 3 + 1
-    assert tables.n_parameters == p
-    assert tables.scales[-1] == 1.0
-    assert tables.squares[-1] == pytest.approx(1.0 + p * (p + 1))
-    lengths = np.random.default_rng(1).gamma(p, tables.scales[-1], 200_000) ** 2
-    assert lengths.mean() == pytest.approx(tables.squares[-1] - 1.0, rel=0.01)
-    promise = design.guarantee(100, 2)
-    assert promise.epsilon == 2.0
-    assert design.reward_guarantee(100, 2).epsilon == 2.0
+def test_a_networks_noise_has_the_stated_law() -> None:
+    """One report on one arm, again and again: its length is a Gamma variable, its direction uniform."""
+    design = LDPNetwork(epsilon=0.5, units=1, radius=1e9)
+    program = design.program(ARMS, 1, recording=False)
+    tables = program.tables
+    p, scale = 2 + 1 + 1 + 1, 2.0 / 0.5
+    assert (tables.n_parameters, tables.warm_up) == (p, 1)
+    world, state = program.world(ARMS, 1), np.zeros(program.state_shape)
+    record = empty_record(0, 3, with_propensities=False, dimension=2)
+    stream = generator(np.random.SeedSequence(1))
+    moves = np.empty((20_000, p))
+    for move in moves:
+        results = Results(np.zeros((1, 2, 1, 3, 3)), np.zeros((1, 2)), np.zeros(1), record)
+        program.entry(tables, world, stream, state, results)
+        move[:] = state[1, 2 : 2 + p] - tables.initial[0]
+    # a first step is radius over rho times the report
+    reports = moves / (1e9 / math.sqrt(tables.squares[-1]))
+    lengths = np.linalg.norm(reports, axis=1)
+    # the gradient has a length of at most 1, the noise one of about 20
+    assert lengths.mean() == pytest.approx(p * scale, rel=0.02)
+    assert (lengths**2).mean() == pytest.approx(p * (p + 1) * scale**2, rel=0.05)
+    assert tables.squares[-1] == 1.0 + p * (p + 1) * scale**2
+    directions = reports / lengths[:, None]
+    assert directions.mean(axis=0) == pytest.approx(0.0, abs=0.04)
+    assert (directions**2).mean(axis=0) == pytest.approx(1.0 / p, rel=0.05)
+    assert design.guarantee(100, 2).epsilon == 0.5
+    assert design.reward_guarantee(100, 2).epsilon == 0.5
 
 
 def test_a_network_can_learn_what_lines_cannot() -> None:
