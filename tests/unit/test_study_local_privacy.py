@@ -93,7 +93,7 @@ def test_a_network_follows_the_literal_rule() -> None:
 
 def test_a_networks_noise_has_the_stated_law() -> None:
     """One report on one arm, again and again: its length is a Gamma variable, its direction uniform."""
-    design = LDPNetwork(epsilon=0.5, units=1, radius=1e9)
+    design = LDPNetwork(epsilon=0.5, units=1, step=0.01, radius=1e9)  # nothing is projected
     program = design.program(ARMS, 1, recording=False)
     tables = program.tables
     p, scale = 2 + 1 + 1 + 1, 2.0 / 0.5
@@ -106,8 +106,8 @@ def test_a_networks_noise_has_the_stated_law() -> None:
         results = Results(np.zeros((1, 2, 1, 3, 3)), np.zeros((1, 2)), np.zeros(1), record)
         program.entry(tables, world, stream, state, results)
         move[:] = state[1, 2 : 2 + p] - tables.initial[0]
-    # a first step is radius over rho times the report
-    reports = moves / (1e9 / math.sqrt(tables.squares[-1]))
+    # a first step is step times radius over rho times the report
+    reports = moves / (1e7 / math.sqrt(tables.squares[-1]))
     lengths = np.linalg.norm(reports, axis=1)
     # the gradient has a length of at most 1, the noise one of about 20
     assert lengths.mean() == pytest.approx(p * scale, rel=0.02)
