@@ -6,7 +6,6 @@ Cells are independent of each other: each has a seed of its own, made from its n
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 import time
 import zlib
@@ -16,25 +15,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
-from adaptinf.compilation import kernel
 from adaptinf.designs import Uniform
 from adaptinf.designs.base import Design
 from adaptinf.designs.ldp_linear import LDPLinear
 from adaptinf.designs.nonparametric import LDPBandit
 from adaptinf.designs.nonparametric_abse import ABSE
-from adaptinf.designs.nonparametric_kernel import _check, _choose, _finish, _report
-from adaptinf.designs.nonparametric_tree import BEGUN, LEAF, LEAVES, VISITED, arm_block, columns
-from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, simulate_block
 from adaptinf.simulation.smooth import SmoothArms
+from case_studies.local_privacy.visited import VisitedBinOnly
 
 HERE = Path(__file__).resolve().parent
 SEED = 2025
 EPSILONS = (1.0, 2.0, 4.0, 8.0, 1024.0)
-_BLOCKS = 5
 AUXILIARY = (0, 10_000, 20_000, 50_000, 100_000)
 PAGE = """\
 # The locally private bandit
@@ -89,44 +82,6 @@ Processor time of a run, n = {horizon:,}, one core, compiled beforehand.
 
 def seed_of(name: str) -> np.random.SeedSequence:
     return np.random.SeedSequence([SEED, zlib.crc32(name.encode())])
-
-
-# --- noise in the visited bin only: not private, for comparison ---------------------------------------------
-
-
-@kernel
-def _update_visited(
-    tables: Any, state: np.ndarray, context: np.ndarray, arm: int, reward: float, source: Any
-) -> None:
-    """Report in the bin of the context alone; its last column counts who came."""
-    state[SCALARS, ROUND] += 1.0
-    row = int(state[SCALARS, VISITED])
-    visits = state.shape[1] - 1
-    state[row, visits] += 1.0
-    state[row, BEGUN] = state[SCALARS, ROUND] - state[row, visits]
-    state[row, arm_block(tables, 1) + arm] += 1.0
-    state[row, arm_block(tables, 2) + arm] += reward
-    _report(tables, state, row, 0, 1, source)
-    for place in range(int(state[SCALARS, LEAVES])):
-        if int(state[1 + place, LEAF]) == row:
-            _check(tables, state, place, source)
-            return
-
-
-@numba.njit(error_model="numpy", nogil=True, _nrt=False)
-def _run_visited(tables: Any, world: Any, rng: Any, state: Any, results: Any) -> None:
-    simulate_block(_choose, _update_visited, _finish, tables, world, rng, state, results)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class VisitedBinOnly(LDPBandit):
-    """LDPBandit without its privacy."""
-
-    def program(self, environment: Any, horizon: int, *, recording: bool, by_rounds: bool = True) -> Program:
-        program = super().program(environment, horizon, recording=recording)
-        width = columns(environment.n_arms, environment.dimension, _BLOCKS) + 1
-        shape = (program.state_shape[0], max(width, program.state_shape[1] + 1))
-        return dataclasses.replace(program, entry=_run_visited, state_shape=shape)
 
 
 def rows_of(epsilon: float) -> dict[str, Design]:
