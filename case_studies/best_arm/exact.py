@@ -77,8 +77,8 @@ def ahead(
 ) -> float:
     """Probability that the first of two noisy sums of uniform rewards is larger, and above 0 if asked.
 
-    Sums of `pulls` rewards that are uniform on [0, upper], with independent noise of these scales (0 is none).
-    Densities are inverted from their characteristic functions by a fast Fourier transform.
+    Sums of `pulls` rewards that are uniform on [0, upper], with independent noise of these scales (0 is
+    none). Densities are inverted from their characteristic functions by a fast Fourier transform.
     """
     spread = max(40.0 * max(scales), 4.0)
     low, high = -spread, pulls * max(upper) + spread

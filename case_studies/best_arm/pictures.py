@@ -108,15 +108,16 @@ def _map(ax: Axes, grid: pd.DataFrame, across: str) -> None:
         return grid.pivot(index=across, columns="T", values=column).sort_index()
 
     laplace, normal = field("log error, DP-BAI"), field("log error, DP-BAI-Gauss")
-    x, y, row = laplace.columns.to_numpy(), laplace.index.to_numpy(), field("row")
+    x, y = laplace.columns.to_numpy(), laplace.index.to_numpy()
     ax.contourf(
         x, y, normal - laplace, levels=[-1e9, 0.0, 1e9], colors=[look(4).colour, look(5).colour], alpha=0.4
     )
     ax.contour(
         x, y, field("log error, analytic") - laplace, levels=[0.0], colors=look(1).colour, linewidths=1.1
     )
-    ax.contour(x, y, row, levels=[2.5], colors="black", linestyles="--", linewidths=1.1)
-    ax.contour(x, y, row, levels=[1.5], colors="black", linestyles=":", linewidths=1.1)
+    for column, line in (("over all", "--"), ("over BAI", ":")):
+        border = np.log(field(column))
+        ax.contour(x, y, border, levels=[0.0], colors="black", linestyles=line, linewidths=1.1)
     levels = np.log([1e-12, 1e-3, 0.1])
     ax.contour(x, y, laplace, levels=levels, colors=GREY, linewidths=0.6, linestyles="-")
     ax.set(xscale="log", yscale="log")

@@ -67,6 +67,7 @@ def map_of(panel: str, size: int) -> pd.DataFrame:
             hard = hardness(np.eye(2), [0.55, 0.45], epsilon)
             found = {"T": horizon, "epsilon": epsilon, "delta": delta}
             found["row"] = table_row(hard.bai, hard.privacy, 2, horizon, delta)
+            found["over all"], found["over BAI"] = statistic(hard.bai, hard.privacy, 2, horizon, delta)
             found |= {f"log error, {name}": e for name, e in two_arms(horizon, epsilon, delta).items()}
             rows.append(found)
     return pd.DataFrame(rows)

@@ -63,10 +63,10 @@ def designs(epsilon: float) -> dict[str, Design]:
     }
 
 
-def share(name: str, design: Design, env: Environment, horizon: int, runs: int, n_jobs: int) -> float:
+def share(name: str, design: Design, env: Environment, horizon: int, runs: int) -> float:
     """Share of runs that name the first arm, NaN where the budget is too small."""
     try:
-        found = design.replicate(env, horizon, runs, rng=seed_of(name), n_jobs=n_jobs).recommended
+        found = design.replicate(env, horizon, runs, rng=seed_of(name)).recommended
     except ParameterError:
         return math.nan
     return float((found == 0).mean())
@@ -95,14 +95,14 @@ def exact_share(name: str, horizon: int, epsilon: float) -> float:
     return exact.ahead(pulls, (1.0, 0.9), scales[name], law=law, positive=True)
 
 
-def section_5(runs: int, n_jobs: int) -> pd.DataFrame:
+def section_5(runs: int) -> pd.DataFrame:
     """Success by budget at epsilon = .1, and by epsilon at T = 200."""
     env, rows = environment(), []
     cells = [("T", horizon, 0.1) for horizon in BUDGETS] + [("epsilon", 200, epsilon) for epsilon in EPSILONS]
     for panel, horizon, epsilon in cells:
         for name, design in designs(epsilon).items():
             label = f"{name}, T = {horizon}" if panel == "T" else f"{name}, epsilon = {epsilon:g}"
-            found = share(label, design, env, horizon, runs, n_jobs)
+            found = share(label, design, env, horizon, runs)
             rows.append(
                 {
                     "against": panel,
@@ -118,11 +118,11 @@ def section_5(runs: int, n_jobs: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def appendix_e(runs: int, n_jobs: int) -> pd.DataFrame:
+def appendix_e(runs: int) -> pd.DataFrame:
     """Two arms, success by the ratio of their norms.
 
-    Rewards as printed reach 1.1: they are divided by 1.1, with the nominal epsilon ("unit rewards"), or noise is
-    that of the nominal epsilon for rewards up to 1.1 ("as printed"), which is 1.1 epsilon in unit rewards.
+    Rewards as printed reach 1.1. They are divided by 1.1, with the nominal epsilon ("unit rewards"); or noise
+    is what the text asks for ("as printed"), which is that of 1.1 epsilon in unit rewards.
     """
     env, rows = UniformArms([0.0, 0.0], [1.0, 1.0 / 1.1]), []
     for horizon, epsilon in PAIRS:
@@ -131,7 +131,7 @@ def appendix_e(runs: int, n_jobs: int) -> pd.DataFrame:
             for kind, factor in ((DPBAI, 1.0), (DPOD, 1.0), (DPBAI, 1.1), (DPOD, 1.1)):
                 spent = factor * epsilon
                 label = f"{horizon}, {epsilon}, {ratio}, {factor}, {kind.__name__}"
-                found = share(label, kind(epsilon=spent, features=arms), env, horizon, runs, n_jobs)
+                found = share(label, kind(epsilon=spent, features=arms), env, horizon, runs)
                 larger = ratio if kind is DPOD else 1
                 scales = (larger / spent, 1.0 / spent)
                 rows.append(
