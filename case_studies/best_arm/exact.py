@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy import fft, special, stats
@@ -67,6 +67,7 @@ def limit(gap: float, normal_scale: float, scale: float, reach: int = 4_000) -> 
     return float(math.exp(sums[0] - sums[1]))
 
 
+@cache
 def ahead(
     pulls: int,
     upper: tuple[float, float],
@@ -82,7 +83,7 @@ def ahead(
     """
     spread = max(40.0 * max(scales), 4.0)
     low, high = -spread, pulls * max(upper) + spread
-    size = 1 << math.ceil(math.log2((high - low) / 0.02))
+    size = 1 << math.ceil(math.log2((high - low) / 0.05))
     step = (high - low) / size
     frequency = 2.0 * math.pi * fft.fftfreq(size, d=step)
     density = []
