@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,11 +81,12 @@ def agreement(grid: pd.DataFrame) -> pd.DataFrame:
     analytic = grid["log error, analytic"] < grid["log error, DP-BAI"]
     spent = grid["log error, DP-BAI-Gauss"] < grid["log error, DP-BAI with delta"]
     rows = []
-    for row, part in grid.groupby("row"):
+    for row in (1, 2, 3):
+        part = grid[grid["row"] == row]
         ticked = row != 3
         rows.append(
             {
-                "row": int(row),
+                "row": row,
                 "ticked": "DP-BAI-Gauss" if ticked else "DP-BAI",
                 "points": len(part),
                 "ticked is better": float((normal[part.index] == ticked).mean()),
@@ -135,40 +138,33 @@ def instances() -> tuple[Instance, ...]:
 
 def simulated(runs: int, n_jobs: int) -> pd.DataFrame:
     """Errors in cells of Table 1: H_pri / H_BAI, delta and T / (H log d) take three values each."""
-    rows = []
-    for instance in instances():
-        dimension = instance.features.shape[1]
-        base = hardness(instance.features, instance.theta, 1.0)
-        for strength in STRENGTHS:
-            epsilon = base.privacy / (strength * base.bai)
-            total = base.bai * (1.0 + strength)
-            for multiple in MULTIPLES:
-                horizon = round(multiple * total * math.log(dimension))
-                designs = {0.0: DPBAI(epsilon=epsilon, features=instance.features)} | {
-                    delta: DPBAIGauss(
-                        epsilon=epsilon, delta=delta, features=instance.features, calibration="published"
-                    )
-                    for delta in DELTAS
-                }
-                errors = {
-                    delta: _error(instance, design, f"{strength}, {multiple}, {delta}", horizon, runs, n_jobs)
-                    for delta, design in designs.items()
-                }
-                for delta in DELTAS:
-                    cell = {"instance": instance.name, "H_pri / H_BAI": strength, "epsilon": epsilon}
-                    cell |= {"delta": delta, "T": horizon, "T / (H log d)": multiple}
-                    cell["row"] = table_row(base.bai, strength * base.bai, dimension, horizon, delta)
-                    cell["statistic"] = statistic(base.bai, strength * base.bai, dimension, horizon, delta)[0]
-                    rows.append(cell | compared(errors[0.0], errors[delta], runs, cell["row"]))
-    return pd.DataFrame(rows)
+    cells = itertools.product(instances(), STRENGTHS, MULTIPLES)
+    return pd.DataFrame([row for cell in cells for row in _cells(*cell, runs, n_jobs)])
 
 
-def _error(
-    instance: Instance, design: DPBAI | DPBAIGauss, cell: str, horizon: int, runs: int, jobs: int
-) -> float:
-    seed = seed_of(f"{instance.name}, {cell}")
-    found = design.replicate(instance.environment, horizon, runs, rng=seed, n_jobs=jobs)
-    return float((found.recommended != 0).mean())
+def _cells(
+    instance: Instance, strength: float, multiple: float, runs: int, n_jobs: int
+) -> Iterator[dict[str, object]]:
+    """DP-BAI against DP-BAI-Gauss for each delta."""
+    rows, dimension = instance.features, instance.features.shape[1]
+    hard = hardness(rows, instance.theta, 1.0)
+    bai, privacy = hard.bai, strength * hard.bai
+    epsilon = hard.privacy / privacy
+    horizon = round(multiple * (bai + privacy) * math.log(dimension))
+
+    def error(design: DPBAI | DPBAIGauss, delta: float) -> float:
+        seed = seed_of(f"{instance.name}, {strength}, {multiple}, {delta}")
+        found = design.replicate(instance.environment, horizon, runs, rng=seed, n_jobs=n_jobs)
+        return float((found.recommended != 0).mean())
+
+    laplace = error(DPBAI(epsilon=epsilon, features=rows), 0.0)
+    for delta in DELTAS:
+        design = DPBAIGauss(epsilon=epsilon, delta=delta, features=rows, calibration="published")
+        row = table_row(bai, privacy, dimension, horizon, delta)
+        cell = {"instance": instance.name, "H_pri / H_BAI": strength, "epsilon": epsilon}
+        cell |= {"delta": delta, "T": horizon, "T / (H log d)": multiple, "row": row}
+        cell["statistic"] = statistic(bai, privacy, dimension, horizon, delta)[0]
+        yield cell | compared(laplace, error(design, delta), runs, row)
 
 
 def compared(laplace: float, normal: float, runs: int, row: int) -> dict[str, object]:

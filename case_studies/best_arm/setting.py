@@ -46,7 +46,7 @@ def environment() -> UniformArms:
 
 def rescaled(rows: FloatArray) -> FloatArray:
     """The same arms in coordinates of their MAX-DET collection: none is above 1 in size."""
-    return np.linalg.solve(rows[max_det(rows)].T, rows.T).T
+    return np.asarray(np.linalg.solve(rows[max_det(rows)].T, rows.T).T, dtype=np.float64)
 
 
 def designs(epsilon: float) -> dict[str, Design]:
