@@ -1,6 +1,6 @@
-"""Best-arm identification, private and not: makes docs/evidence/best_arm.md.
+"""Schedule, noise, collections and speed of best-arm designs: makes docs/evidence/best_arm.md.
 
-Cells are independent of each other: each has a seed of its own, made from its name.
+Tables are independent of each other: each has a seed of its own, made from its name.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm_halving import SequentialHalving
 from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
 from adaptinf.designs.max_det import max_det
-from adaptinf.errors import ParameterError
 from adaptinf.privacy.gaussian import analytic_scale, gaussian_delta
 from adaptinf.simulation.environments import UniformArms
-from adaptinf.theory.best_arm import dp_bai_error, hardness
 from adaptinf.theory.best_arm_schedule import max_det_schedule
 
 HERE = Path(__file__).resolve().parent
@@ -33,32 +31,11 @@ DELTA = 1e-5
 PAGE = """\
 # Best-arm identification
 
-Command: `python docs/evidence/best_arm.py{flags}`. Seed: {seed} and the name of the cell. Date: {today}.
-Running time: {minutes:.1f} minutes on one core. {trials:,} trials a cell: standard
-errors of at most {error:.3f}.
+Command: `python docs/evidence/best_arm.py{flags}`. Seed: {seed} and the name of the table. Date: {today}.
+Running time: {minutes:.1f} minutes on one core.
 
-## The experiment of Chen et al. (2024), Section 5
-
-K = 30, d = 2, theta = (.045, .5), a_1 = (0, 1), a_2 = (0, .9), a_3 = (10, 0), a_i = (1, w_i) with w_i
-uniform on [0, .8], drawn once; rewards uniform on [0, 2 mu_i]. Hardness at epsilon = .1: H_BAI = {bai:,.0f},
-H_pri = {privacy:,.0f}. Share of trials that name arm 1, at epsilon = .1:
-
-{by_budget}
-
-"-": the budget leaves less than one pull of an arm in some round. The same at T = 200:
-
-{by_epsilon}
-
-{verdict} The bound of `adaptinf.theory` on the error at epsilon = .1 falls below .05 at
-T = {informative:,} (a power of 2).
-
-## Appendix E: two arms
-
-a_1 = (1, 0), a_2 = (0, y), means .55 and .5, rewards uniform on [0, 2 mu]. These leave [0, 1], as mu_1 > .5:
-they are divided by 1.1, and epsilon is that of the guarantee. The noise that the text asks for, at its
-nominal epsilon and without dividing, guarantees 1.1 epsilon; it is the column "as printed".
-
-{appendix}
+The experiments of Chen et al. (2024), Section 5 and Appendix E, and their Table 1 are a
+[case study](../studies/best_arm.md), `python -m case_studies best_arm`.
 
 ## The schedule
 
@@ -88,7 +65,7 @@ collection, less 1: the tolerance is 1e-6, and the error bound allows for it.
 
 ## Speed
 
-The experiment above, T = 500, one core, processor time.
+The experiment of Section 5 (K = 30, d = 2) at epsilon = .1, T = 500, one core, processor time.
 
 {speed}
 """
@@ -119,67 +96,9 @@ def designs(epsilon: float) -> dict[str, Design]:
     }
 
 
-def share(name: str, design: Design, env: UniformArms, horizon: int, trials: int) -> float:
-    """Share of trials that name the first arm, NaN where the budget is too small."""
-    try:
-        return float((design.replicate(env, horizon, trials, rng=seed_of(name)).recommended == 0).mean())
-    except ParameterError:
-        return math.nan
-
-
-def shown(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"
-
-
 def table(head: list[str], rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "| --- " * len(head) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def experiment(trials: int) -> tuple[str, str, str]:
-    env = environment()
-    rows, at = [], {}
-    for horizon in range(50, 501, 50):
-        for name, design in designs(0.1).items():
-            at[name, horizon] = share(f"{name}, T = {horizon}", design, env, horizon, trials)
-        rows.append([str(horizon), *(shown(at[name, horizon]) for name in designs(0.1))])
-    by_budget = table(["T", *designs(0.1)], rows)
-    rows, by = [], {}
-    for tenth in range(1, 20, 2):
-        epsilon = tenth / 10.0
-        for name, design in designs(epsilon).items():
-            by[name, tenth] = share(f"{name}, epsilon = {epsilon:g}", design, env, 200, trials)
-        rows.append([f"{epsilon:g}", *(shown(by[name, tenth]) for name in designs(0.1))])
-    by_epsilon = table(["epsilon", *designs(0.1)], rows)
-    ordered = [
-        horizon
-        for horizon in range(50, 501, 50)
-        if at["DP-BAI", horizon] > max(at["DP-OD", horizon], at["baseline", horizon])
-    ]
-    distant = by["OD-LinBAI", 19] - by["DP-BAI", 19]
-    verdict = (
-        f"At epsilon = .1 DP-BAI is above both DP-OD and the baseline at {len(ordered)} of 10 budgets. At "
-        f"epsilon = 1.9 and T = 200 it is {distant:.3f} below OD-LinBAI."
-    )
-    return by_budget, by_epsilon, verdict
-
-
-def appendix(trials: int) -> str:
-    env = UniformArms([0.0, 0.0], [1.0, 1.0 / 1.1])
-    rows = []
-    for horizon, epsilon in itertools.product((250, 500), (0.2, 0.4)):
-        for ratio in (1, 4, 7, 10, 19, 28):
-            arms = [[1.0, 0.0], [0.0, float(ratio)]]
-            cells = [
-                share(
-                    f"{horizon}, {epsilon}, {ratio}, {factor}, {kind.__name__}", design, env, horizon, trials
-                )
-                for kind in (DPBAI, DPOD)
-                for factor in (1.0, 1.1)
-                for design in [kind(epsilon=factor * epsilon, features=arms)]
-            ]
-            rows.append([str(horizon), f"{epsilon:g}", str(ratio), *map(shown, cells)])
-    return table(["T", "epsilon", "y", "DP-BAI", "DP-BAI as printed", "DP-OD", "DP-OD as printed"], rows)
 
 
 def gaussian() -> str:
@@ -276,15 +195,10 @@ def speed(runs: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few trials; printed, not kept")
+    parser.add_argument("--quick", action="store_true", help="few cases; printed, not kept")
     quick = parser.parse_args().quick
     begin = time.perf_counter()
-    trials, cases = (200, 50) if quick else (1_000, 1_000)
-    by_budget, by_epsilon, verdict = experiment(trials)
-    hard = hardness(features(), THETA, 0.1)
-    informative = 512
-    while dp_bai_error(features(), THETA, informative, 0.1) > 0.05:
-        informative *= 2
+    cases = 50 if quick else 1_000
     largest_d, largest_k = (8, 100) if quick else (20, 600)
     pairs, agreeing = schedules(largest_d, largest_k)
     page = PAGE.format(
@@ -293,18 +207,9 @@ def main() -> None:
         largest_k=largest_k,
         pairs=pairs,
         agreeing=agreeing,
-        informative=informative,
         flags=" --quick" if quick else "",
         seed=SEED,
         today=date.today().isoformat(),
-        trials=trials,
-        error=0.5 / math.sqrt(trials),
-        bai=hard.bai,
-        privacy=hard.privacy,
-        by_budget=by_budget,
-        by_epsilon=by_epsilon,
-        verdict=verdict,
-        appendix=appendix(trials),
         delta=DELTA,
         gaussian=gaussian(),
         cases=cases,
