@@ -193,12 +193,12 @@ def auxiliary(table: pd.DataFrame) -> Figure:
 
 
 def quality(table: pd.DataFrame) -> Figure:
-    """Figure 9: regret against kappa, gamma, and the order of the logs."""
+    """Figure 9: regret against kappa and gamma, and by the order of the logs, which alone has a legend."""
     page, axes = figure(2, 3, width=7.0, height=4.6)
     for row in range(2):
         for column, (panel, name, low) in enumerate((("9a", "kappa", "1"), ("9b", "gamma", "2"))):
             ax, epsilon_m = axes[row, column], (low, "8")[row]
-            curve(ax, cells(table, figure=panel, epsilon_m=epsilon_m), name, 0, "")
+            curve(ax, cells(table, figure=panel, epsilon_m=epsilon_m), name, 6, "")
             titled(ax, rf"({panel[1]}) $\varepsilon_m={epsilon_m}$")
             ax.set(xlabel=rf"$\{name}$", ylim=(0, 19_000))
         ax, n = axes[row, 2], (10_000, 80_000)[row]
