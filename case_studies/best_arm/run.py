@@ -1,12 +1,13 @@
 """Best-arm identification under privacy: Chen et al. (2024), Section 5, Appendix E and Table 1.
 
-What the paper leaves open was chosen before anything was measured. The 27 arms of Section 5 that are random
-are drawn once. The baseline rounds its pulls down, as it would exceed its budget otherwise. DP-OD takes the
-norm that makes it private, the sum of absolute coordinates. Rewards of Appendix E, which reach 1.1, are
-divided by 1.1. DP-BAI-Gauss has delta = 1e-5 and analytic noise in Section 5, the paper's noise in Table 1.
-"Similar" is read as .02 apart at most. Constants of Table 1's orders are 1. Its cells are simulated at
-H_pri / H_BAI = 1/4, 1, 4, delta = 1e-6, .01, .3 and T / (H log d) = .5, 1.5, 4.5; a winner is named where
-errors differ by 3 standard errors.
+What the paper leaves open was chosen before these runs; Section 5 and Appendix E had been run once before,
+with 1,000 trials a cell, under the same readings. The 27 arms of Section 5 that are random are drawn once.
+The baseline rounds its pulls down, as it would exceed its budget otherwise. DP-OD takes the norm that makes
+it private, the sum of absolute coordinates. Rewards of Appendix E, which reach 1.1, are divided by 1.1.
+DP-BAI-Gauss has delta = 1e-5 and analytic noise in Section 5, the paper's noise in Table 1. "Similar" is
+read as .02 apart at most, set with those first runs known. Constants of Table 1's orders are 1. Its cells
+are simulated at H_pri / H_BAI = 1/4, 1, 4, delta = 1e-6, .01, .3 and T / (H log d) = .5, 1.5, 4.5; a winner
+is named where errors differ by 3 standard errors.
 """
 
 from __future__ import annotations
