@@ -75,17 +75,20 @@ def figure_7(table: pd.DataFrame) -> Claims:
 
 
 def spread(measured: pd.DataFrame) -> Claims:
-    """How far runs at epsilon = 1,024 spread with auxiliary data, over how far without."""
+    """How far runs at epsilon = 1,024 spread with auxiliary data, over how far without; the same of means."""
     found: Claims = {}
-    for kind in ("corrected", "visited bin only"):
+    for kind, size in (("corrected", 10_000), ("corrected", 80_000), ("visited bin only", 80_000)):
         parts = [
-            cells(measured, figure=figure, design=kind, epsilon=1024.0, n_P=80_000)["regret"]
+            cells(measured, figure=figure, design=kind, epsilon=1024.0, n_P=size)["regret"]
             for figure in ("7b", "7a")
         ]
+        name = f"{SHORT[kind]}_{size // 1000}k"
+        means = ((float(part.mean()), float(part.std() / np.sqrt(len(part)))) for part in parts)
+        found[f"level_{name}"] = ratio(*means)
         value = float(parts[0].std() / parts[1].std())
         # of a ratio of standard deviations of normal samples
         error = value * float(np.sqrt(sum(0.5 / (len(part) - 1) for part in parts)))
-        found[f"spread_{SHORT[kind]}"] = value, error
+        found[f"spread_{name}"] = value, error
     return found
 
 

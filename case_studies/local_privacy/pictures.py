@@ -229,9 +229,11 @@ def ratios(table: pd.DataFrame) -> Figure:
             for place, method in enumerate(METHODS):
                 style = look(place)
                 for kind, shift in (("w", 0.06), ("wo", -0.06)):
-                    ax.plot(
+                    ax.errorbar(
                         np.arange(len(PAIRS)) + 0.25 * (place - 1) + shift,
                         part[f"{method} {kind}"],
+                        yerr=1.96 * part[f"{method} {kind}: standard error"],
+                        elinewidth=0.8,
                         linestyle="none",
                         marker=style.marker,
                         markersize=4.5,

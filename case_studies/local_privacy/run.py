@@ -36,7 +36,7 @@ def measure(settings: Settings) -> tuple[claims.Claims, dict[str, pd.DataFrame]]
     """Figures with their standard errors, and tables."""
     jobs = settings.n_jobs
     trials = tasks()
-    found = table_2.measure(trials, settings.runs(100, 5), SEED, simulations.CHECK_EVERY, jobs)
+    found = table_2.measure(trials, settings.runs(100, 15), SEED, simulations.CHECK_EVERY, jobs)
     sizes = simulations.QUICK if settings.quick else simulations.FULL
     regrets = simulations.measure(sizes, SEED, jobs)
     summary = simulations.summary(regrets)
@@ -49,7 +49,7 @@ def measure(settings: Settings) -> tuple[claims.Claims, dict[str, pd.DataFrame]]
     tables = {
         "figure_6": learning.showcase("corrected", SHOWN_SIZES, SEED),
         "figure_6_many": pd.concat(ends, ignore_index=True),
-        "orders": learning.orders(50_000, 80_000, settings.runs(100, 8), SEED, jobs),
+        "orders": learning.orders(50_000, 80_000, settings.runs(100, 20), SEED, jobs),
         "regret": summary,
         "table_2": ratios,
         "table_2_ranks": ranks,

@@ -129,9 +129,9 @@ FULL = Sizes(
     more_gammas=tuple(float(step) for step in np.round(np.arange(11) / 5, 1)),
 )
 QUICK = Sizes(
-    plain=8,
-    jumped=6,
-    rounds=(20_000, 80_000),
+    plain=20,
+    jumped=16,
+    rounds=(10_000, 20_000, 80_000),
     auxiliary=(10_000, 20_000, 50_000, 100_000),
     epsilons=(8.0,),
     gammas=(0.0,),

@@ -96,7 +96,7 @@ def marked(rewards: pd.DataFrame) -> str:
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """The table: ratios of mean rewards to ABSE's, the best method where it is significant."""
+    """The table: ratios of mean rewards to ABSE's with standard errors, the best method where significant."""
     rows = []
     for size in ("n/4", "n"):
         for pair in PAIRS:
@@ -104,8 +104,16 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
                 ours = columns(measured, data, pair, size)
                 absent = measured[(measured["data"] == data) & (measured["method"] == "ABSE")][size]
                 told = {"rounds": size, "epsilon": pair[0], "epsilon_m": pair[1], "data": data}
-                rows.append({**told, **(ours.mean() / absent.mean()).to_dict(), "best": marked(ours)})
+                ratios, errors = ours.mean() / absent.mean(), relative_error(ours)
+                errors = ratios * np.hypot(errors, relative_error(absent))
+                errors = errors.add_suffix(": standard error")
+                rows.append({**told, **ratios.to_dict(), "best": marked(ours), **errors.to_dict()})
     return pd.DataFrame(rows)
+
+
+def relative_error(rewards: Any) -> Any:
+    """Standard error of a mean, or of each column's, over the mean."""
+    return rewards.std() / np.sqrt(len(rewards)) / rewards.mean()
 
 
 def rank_sums(table: pd.DataFrame) -> pd.DataFrame:
