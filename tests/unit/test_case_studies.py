@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
 import pytest
 
+import case_studies
 from case_studies.expected import judge, read_expected
 
 ROWS = """
@@ -82,3 +84,40 @@ def test_every_study_of_the_repository_can_be_read() -> None:
         expected = read_expected(path.with_name("expected.toml"))
         assert expected.rows
         assert path.with_name("README.md").read_text().startswith("# ")
+
+
+def claims_of(page: str) -> list[list[str]]:
+    """Cells of a page's table of claims: what, the paper's figure, ours, the verdict."""
+    lines = page.partition("| claim | paper | ours | verdict |\n")[2].split("\n")[1:]
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("study", "least"),
+    [
+        ("best_arm", 69),
+        ("bias_of_bandits", 35),
+        ("conse_frontier", 73),
+        ("false_discovery", 35),
+        ("local_privacy", 83),
+        ("max_information", 26),
+        ("private_elimination", 7),
+    ],
+)
+def test_pages_claim_what_is_expected(study: str, least: int) -> None:
+    folder = Path(case_studies.__file__).parent / study
+    rows = list(read_expected(folder / "expected.toml").rows)
+    known = 0
+    for what, paper, ours, verdict in claims_of((folder / "README.md").read_text(encoding="utf-8")):
+        place = next((place for place, row in enumerate(rows) if row.what == what), None)
+        if place is None:
+            continue
+        row = rows.pop(place)
+        known += 1
+        assert float(ours.replace(",", "")) == pytest.approx(row.ours, rel=6e-4, abs=1e-12), what
+        assert (paper == "") == (row.paper is None), what
+        assert paper == "" or float(paper.replace(",", "")) == pytest.approx(row.paper, rel=6e-4), what
+        told = {None: "", True: "agrees", False: f"differs: {row.reason}"}[row.agrees]
+        assert verdict == told, what
+    assert known >= least
