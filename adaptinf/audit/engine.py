@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -37,6 +37,7 @@ __all__ = [
     "each",
     "gathered",
     "spans",
+    "total_seconds",
     "total_sums",
     "whole",
 ]
@@ -189,6 +190,15 @@ def total_sums(chunks: Sequence[Chunk]) -> BlockSums:
     for chunk in chunks:
         for block in chunk.blocks:
             total.merge(block)
+    return total
+
+
+def total_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Processor seconds by analysis, over all parts."""
+    total: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total.get(name, 0.0) + value
     return total
 
 

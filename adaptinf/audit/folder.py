@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from adaptinf.audit.engine import Chunk
+from adaptinf.audit.engine import Chunk, total_seconds
 from adaptinf.audit.measures import BlockSums
 from adaptinf.audit.shards import (
     Damaged,
@@ -123,15 +123,14 @@ class Folder:
 
     def finish(self, index: int, chunks: Sequence[tuple[int, int]], tabulate: Any) -> None:
         """Merge the shards of a cell, in order, into its table; then remove them."""
-        total, seconds, estimates = BlockSums(), dict[str, float](), dict[str, str | None]()
+        total, seconds, estimates = BlockSums(), list[dict[str, float]](), dict[str, str | None]()
         for start, stop in chunks:
             blocks, metadata = self._read_shard(index, start, stop)
             for block in blocks:
                 total.merge(block)
-            for name, value in metadata["seconds"].items():
-                seconds[name] = seconds.get(name, 0.0) + value
+            seconds.append(metadata["seconds"])
             estimates[str(start)] = metadata["estimates"]
-        write_json(self._times(index), seconds)
+        write_json(self._times(index), total_seconds(seconds))
         metadata = {"fingerprint": self.fingerprint, "cell": self.labels[index]}
         stored = estimates if self.keep else {}
         write_parquet(self._cell(index), tabulate(index, total), {**metadata, "estimates": stored})

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from tqdm import tqdm
 
-from adaptinf.audit.engine import Chunk, Fit, LogCell, Truth, each, spans, total_sums, whole
+from adaptinf.audit.engine import Chunk, Fit, LogCell, Truth, each, spans, total_seconds, total_sums, whole
 from adaptinf.audit.folder import Folder
 from adaptinf.audit.grid import grid_problems
 from adaptinf.audit.manifest import described, root_of, seed_of, settle, versions
@@ -187,16 +187,8 @@ def _in_memory(cells: Sequence[LogCell], manifest: dict[str, Any], n_jobs: int, 
     for index in range(len(cells)):
         parts = [found[index, start] for start, _ in chunks]
         tables.append(_tabulate(cells)(index, total_sums(parts)))
-        seconds.append(_total_seconds(parts))
+        seconds.append(total_seconds(part.seconds for part in parts))
     return Study.of_tables(tables, seconds, manifest)
-
-
-def _total_seconds(chunks: Sequence[Chunk]) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for chunk in chunks:
-        for name, value in chunk.seconds.items():
-            total[name] = total.get(name, 0.0) + value
-    return total
 
 
 def _on_disk(

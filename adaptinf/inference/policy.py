@@ -16,7 +16,7 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arguments import require_log
 from adaptinf.inference.policy_inputs import Policy, check_support, read_policies
-from adaptinf.inference.policy_notes import policy_notes, warn_of_few_rewards
+from adaptinf.inference.policy_notes import few_rewards, policy_notes, warn_of_few_rewards
 from adaptinf.inference.policyfit import fit_policies, policy_options
 from adaptinf.inference.reference import NormalReference
 from adaptinf.inference.results import Estimand, LogFacts, Results
@@ -295,7 +295,8 @@ def _results(
         estimands = tuple(
             Estimand("policy-contrast", treatment=policy.name, control=baseline.name) for policy in policies
         )
-    warn_of_few_rewards(log, fit)
+    few = few_rewards(log, fit)
+    warn_of_few_rewards(few)
     std_error = np.sqrt(np.diag(fit.covariance))
     return Results(
         model=model,
@@ -310,6 +311,6 @@ def _results(
         facts=LogFacts.of(log),
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
-        notes=policy_notes(log, every, terms, fit, options),
+        notes=policy_notes(log, every, terms, fit, options, few),
         scores=fit.rows if chosen.keep_scores else None,
     )

@@ -18,7 +18,7 @@ from adaptinf.inference.small_samples import FEW_EVENTS, effective_events
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["policy_notes", "warn_of_few_rewards"]
+__all__ = ["few_rewards", "policy_notes", "warn_of_few_rewards"]
 
 
 def policy_notes(
@@ -27,6 +27,7 @@ def policy_notes(
     terms: Sequence[str],
     fit: PolicyFit,
     options: PolicyOptions,
+    few: Sequence[str],
 ) -> tuple[str, ...]:
     """Assumptions and reasons under a table.
 
@@ -42,6 +43,8 @@ def policy_notes(
         The fit.
     options : PolicyOptions
         How it was made.
+    few : sequence of str
+        What `few_rewards` says.
 
     Returns
     -------
@@ -63,12 +66,18 @@ def policy_notes(
             "policy takes is assumed."
         )
     notes += _weight_notes(log, fit, options)
-    notes += _few_rewards(log, fit)
+    notes += few
     return (*notes, *_gaps(log, policies, terms, fit))
 
 
-def warn_of_few_rewards(log: AdaptiveLog, fit: PolicyFit) -> None:
-    """Warn where very small propensities, or few events, carry the estimates.
+def warn_of_few_rewards(few: Sequence[str]) -> None:
+    """Warn of what `few_rewards` says."""
+    for message in few:
+        warnings.warn(message, AdaptinfWarning, stacklevel=4)
+
+
+def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
+    """Say where very small propensities, or few events, carry the estimates.
 
     Parameters
     ----------
@@ -76,12 +85,12 @@ def warn_of_few_rewards(log: AdaptiveLog, fit: PolicyFit) -> None:
         The data.
     fit : PolicyFit
         The fit.
+
+    Returns
+    -------
+    list of str
+        Nothing where neither is so.
     """
-    for message in _few_rewards(log, fit):
-        warnings.warn(message, AdaptinfWarning, stacklevel=4)
-
-
-def _few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
     messages = []
     if np.any(fit.min_propensity < TINY_PROPENSITY):
         messages.append(

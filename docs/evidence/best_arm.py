@@ -9,25 +9,18 @@ import argparse
 import itertools
 import math
 import time
-import zlib
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_halving import SequentialHalving
-from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
 from adaptinf.designs.max_det import max_det
 from adaptinf.privacy.gaussian import analytic_scale, gaussian_delta
-from adaptinf.simulation.environments import UniformArms
 from adaptinf.theory.best_arm_schedule import max_det_schedule
+from case_studies.best_arm.setting import DELTA, SEED, designs, environment, seed_of
 
 HERE = Path(__file__).resolve().parent
-SEED = 2024
-THETA = np.array([0.045, 0.5])
-DELTA = 1e-5
+DESIGNS = ("DP-BAI", "baseline", "DP-OD", "DP-BAI-Gauss", "OD-LinBAI", "sequential halving")
 PAGE = """\
 # Best-arm identification
 
@@ -69,31 +62,6 @@ The experiment of Section 5 (K = 30, d = 2) at epsilon = .1, T = 500, one core, 
 
 {speed}
 """
-
-
-def seed_of(name: str) -> np.random.SeedSequence:
-    return np.random.SeedSequence([SEED, zlib.crc32(name.encode())])
-
-
-def features() -> np.ndarray:
-    shares = np.random.default_rng(seed_of("features")).uniform(0.0, 0.8, 27)
-    return np.vstack([[[0.0, 1.0], [0.0, 0.9], [10.0, 0.0]], np.column_stack([np.ones(27), shares])])
-
-
-def environment() -> UniformArms:
-    return UniformArms(np.zeros(30), 2.0 * features() @ THETA)
-
-
-def designs(epsilon: float) -> dict[str, Design]:
-    rows = features()
-    return {
-        "DP-BAI": DPBAI(epsilon=epsilon, features=rows),
-        "baseline": DPBAI(epsilon=epsilon, features=rows, max_det=False),
-        "DP-OD": DPOD(epsilon=epsilon, features=rows),
-        "DP-BAI-Gauss": DPBAIGauss(epsilon=epsilon, delta=DELTA, features=rows),
-        "OD-LinBAI": ODLinBAI(features=rows),
-        "sequential halving": SequentialHalving(),
-    }
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -181,8 +149,9 @@ def schedules(largest_d: int, largest_k: int) -> tuple[int, int]:
 
 
 def speed(runs: int) -> str:
-    env, rows = environment(), []
-    for name, design in designs(0.1).items():
+    env, known, rows = environment(), designs(0.1), []
+    for name in DESIGNS:
+        design = known[name]
         design.replicate(env, 500, 64, rng=0)
         best = math.inf
         for _ in range(3):

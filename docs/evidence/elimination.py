@@ -21,11 +21,10 @@ from adaptinf.designs.elimination import PrivateSuccessiveElimination, Successiv
 from adaptinf.designs.elimination_kernel import elimination_epochs
 from adaptinf.designs.ucb import PrivateUCB
 from adaptinf.simulation.environments import BernoulliArms
+from case_studies.private_elimination.regret import EPSILONS, HORIZON, MEANS
 
 SEED = 4_711
-MEANS = [0.75, 0.625, 0.5, 0.375, 0.25]
 N_ARMS = len(MEANS)
-EPSILONS = (0.1, 0.25, 0.5, 1.0)
 COMMAND = "python docs/evidence/elimination.py"
 REFERENCE = {1.0: (34_000.0, 4_695.0), 0.1: (41_300.0, 6_107.0)}
 """Round after which one arm is left, and regret: an independent simulation of 200 runs at T = 5e7."""
@@ -53,7 +52,7 @@ class Size:
     elimination_runs: int
 
 
-FULL = Size(50_000_000, 30, 20_000)
+FULL = Size(HORIZON, 30, 20_000)
 QUICK = Size(200_000, 4, 2_000)
 
 
