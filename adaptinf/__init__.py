@@ -12,18 +12,23 @@ if TYPE_CHECKING:
     from adaptinf import audit, datasets, designs, errors, formats, plots, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
-    from adaptinf.inference.bias import bias_bound
-    from adaptinf.inference.bin_means import BinMeans
-    from adaptinf.inference.cate import CATE
-    from adaptinf.inference.compare import compare
-    from adaptinf.inference.diagnose import diagnose
-    from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound
-    from adaptinf.inference.maxinfo import correct_pvalues, corrected_level, max_information
-    from adaptinf.inference.policy import PolicyContrast, PolicyValue
+    from adaptinf.inference.corrections import (
+        bias_bound,
+        correct_pvalues,
+        corrected_level,
+        linear_bias,
+        linear_bias_bound,
+        max_information,
+    )
+    from adaptinf.inference.diagnostics import diagnose
+    from adaptinf.inference.effects import CATE
+    from adaptinf.inference.policies import PolicyContrast, PolicyValue
     from adaptinf.inference.recommend import recommend
     from adaptinf.inference.regression import AdaptiveOLS
-    from adaptinf.inference.sequence import ConfidenceSequence
-    from adaptinf.inference.snapshots import PolicySnapshots
+    from adaptinf.inference.released import BinMeans
+    from adaptinf.inference.results import compare
+    from adaptinf.inference.sequences import ConfidenceSequence
+    from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
 
@@ -78,22 +83,22 @@ _HOMES = {
     "AdaptiveLog": "adaptinf.log",
     "AdaptiveOLS": "adaptinf.inference.regression",
     "ArmMeans": "adaptinf.inference.arms",
-    "BinMeans": "adaptinf.inference.bin_means",
-    "CATE": "adaptinf.inference.cate",
-    "ConfidenceSequence": "adaptinf.inference.sequence",
+    "BinMeans": "adaptinf.inference.released",
+    "CATE": "adaptinf.inference.effects",
+    "ConfidenceSequence": "adaptinf.inference.sequences",
     "Contrast": "adaptinf.inference.arms",
-    "PolicyContrast": "adaptinf.inference.policy",
-    "PolicySnapshots": "adaptinf.inference.snapshots",
-    "PolicyValue": "adaptinf.inference.policy",
+    "PolicyContrast": "adaptinf.inference.policies",
+    "PolicySnapshots": "adaptinf.inference.validity",
+    "PolicyValue": "adaptinf.inference.policies",
     "PrivacyGuarantee": "adaptinf.guarantee",
-    "bias_bound": "adaptinf.inference.bias",
-    "compare": "adaptinf.inference.compare",
-    "diagnose": "adaptinf.inference.diagnose",
-    "correct_pvalues": "adaptinf.inference.maxinfo",
-    "corrected_level": "adaptinf.inference.maxinfo",
-    "linear_bias": "adaptinf.inference.linear_bias",
-    "linear_bias_bound": "adaptinf.inference.linear_bias",
-    "max_information": "adaptinf.inference.maxinfo",
+    "bias_bound": "adaptinf.inference.corrections",
+    "compare": "adaptinf.inference.results",
+    "diagnose": "adaptinf.inference.diagnostics",
+    "correct_pvalues": "adaptinf.inference.corrections",
+    "corrected_level": "adaptinf.inference.corrections",
+    "linear_bias": "adaptinf.inference.corrections",
+    "linear_bias_bound": "adaptinf.inference.corrections",
+    "max_information": "adaptinf.inference.corrections",
     "read_log": "adaptinf.log",
     "recommend": "adaptinf.inference.recommend",
 }

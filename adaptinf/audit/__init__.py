@@ -1,30 +1,30 @@
 """Where designs and inference meet: audits of privacy, calibration of plans, exact and simulated tests."""
 
-from adaptinf.audit.bias import SimulatedBias, simulate_bias
-from adaptinf.audit.calibration import Coverage, coverage, coverage_from_tallies
-from adaptinf.audit.characteristics import OperatingCharacteristics, operating_characteristics
-from adaptinf.audit.decorrelation import DecorrelationRidge, decorrelation_ridge
-from adaptinf.audit.engine import AnalysisError
-from adaptinf.audit.exact import exact, exact_test
-from adaptinf.audit.exact_law import ExactLaw
-from adaptinf.audit.exact_results import ExactTest
-from adaptinf.audit.exact_states import ExactBias
-from adaptinf.audit.power import Power, power
-from adaptinf.audit.privacy import epsilon_lower_bound, neighbouring_inputs, privacy_scores
-from adaptinf.audit.privacy_results import EpsilonLowerBound
-from adaptinf.audit.randomization import randomization_test
-from adaptinf.audit.randomization_inversion import randomization_interval
-from adaptinf.audit.randomization_results import (
+from adaptinf.audit.bias.arms import SimulatedBias, simulate_bias
+from adaptinf.audit.bias.counts import CountStability, stability
+from adaptinf.audit.bias.ridge import DecorrelationRidge, decorrelation_ridge
+from adaptinf.audit.binary.law import ExactLaw
+from adaptinf.audit.binary.results import ExactTest
+from adaptinf.audit.binary.states import ExactBias
+from adaptinf.audit.binary.two_arms import exact, exact_test
+from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_from_tallies
+from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
+from adaptinf.audit.planning.detection import Power, power
+from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.results import EpsilonLowerBound
+from adaptinf.audit.privacy.second_opinion import SecondOpinion, second_opinion
+from adaptinf.audit.randomization.interval import randomization_interval
+from adaptinf.audit.randomization.results import (
     RandomizationInterval,
     RandomizationTest,
     WeightedRandomizationTest,
 )
-from adaptinf.audit.randomization_weighted import weighted_randomization_test
-from adaptinf.audit.results import Study
-from adaptinf.audit.second_opinion import SecondOpinion, second_opinion
-from adaptinf.audit.stability import CountStability, stability
-from adaptinf.audit.study import study
-from adaptinf.audit.truth import true_value
+from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.audit.randomization.weighted import weighted_randomization_test
+from adaptinf.audit.simulation.engine import AnalysisError
+from adaptinf.audit.simulation.truth import true_value
+from adaptinf.audit.studies.results import Study
+from adaptinf.audit.studies.runner import study
 
 __all__ = [
     "AnalysisError",

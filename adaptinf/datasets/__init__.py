@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from adaptinf.datasets.rand_hie import rand_hie
+from adaptinf.datasets.health_insurance import rand_hie
 
 __all__ = ["rand_hie"]

@@ -1,28 +1,28 @@
 """Adaptive designs, one file a family."""
 
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
+from adaptinf.designs.arms.thompson import Thompson
+from adaptinf.designs.arms.ucb import UCB, PrivateUCB
+from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
 from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_halving import SequentialHalving
-from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
-from adaptinf.designs.conse import ConSE
-from adaptinf.designs.dp_conse import DPConSE
-from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
-from adaptinf.designs.ldp_linear import LDPLinear
-from adaptinf.designs.linear import LinPriv, LinUCB
-from adaptinf.designs.linear_bands import PredictionBands, prediction_bands
-from adaptinf.designs.max_det import max_det
+from adaptinf.designs.best_arm.determinants import max_det
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.g_optimal import OptimalDesign, optimal_design
+from adaptinf.designs.best_arm.halving import SequentialHalving
+from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
+from adaptinf.designs.conse.epochs import ConSE
+from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.linear.bands import PredictionBands, prediction_bands
+from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.local.abse import ABSE
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.released_sums import bin_sums
 from adaptinf.designs.mixture import Mixture
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.designs.nonparametric_abse import ABSE
-from adaptinf.designs.nonparametric_sums import bin_sums
-from adaptinf.designs.optimal_design import OptimalDesign, optimal_design
-from adaptinf.designs.play_the_winner import PlayTheWinner
 from adaptinf.designs.replications import Replications
-from adaptinf.designs.stopping import DPNAS, NAS
-from adaptinf.designs.stopping_results import StoppingReplications, StoppingResult
-from adaptinf.designs.thompson import Thompson
-from adaptinf.designs.ucb import UCB, PrivateUCB
-from adaptinf.designs.uniform import EpsilonGreedy, Uniform
+from adaptinf.designs.stopping.results import StoppingReplications, StoppingResult
+from adaptinf.designs.stopping.rules import DPNAS, NAS
 
 __all__ = [
     "ABSE",

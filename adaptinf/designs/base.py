@@ -14,11 +14,11 @@ from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import count_problem, flag_problem, jobs_problem, plain_fields, seed_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
-from adaptinf.validation.columns import label_array
 
 __all__ = ["Design"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.counter_scores import CounterScore
-from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.designs.mixture_neighbours import stretched_neighbours
 from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.ratios.counter_scores import CounterScore
+from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.designs.replications import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord

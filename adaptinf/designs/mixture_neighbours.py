@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore
 from adaptinf.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Tableau
 from adaptinf.typing import FloatArray, IntArray

@@ -14,7 +14,7 @@ import pandas as pd
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.formats.arguments import as_path, names_problems
 from adaptinf.log import AdaptiveLog
-from adaptinf.validation.findings import Findings
+from adaptinf.log.validation.findings import Findings
 
 __all__ = ["read_adam"]
 

@@ -8,13 +8,13 @@ those of Okabe and Ito, and series differ in marker and line as well, so that th
 from adaptinf.plots.audits import privacy
 from adaptinf.plots.calibration import bias, coverage
 from adaptinf.plots.collection import allocation, propensities
+from adaptinf.plots.drawing.files import save, save_table
+from adaptinf.plots.drawing.style import figure
 from adaptinf.plots.estimates import forest
-from adaptinf.plots.files import save, save_table
-from adaptinf.plots.pvalues import pvalues
 from adaptinf.plots.regions import partition
 from adaptinf.plots.regrets import frontier, regret
 from adaptinf.plots.sequences import confidence_sequence
-from adaptinf.plots.style import figure
+from adaptinf.plots.uniformity import pvalues
 
 __all__ = [
     "allocation",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.audit.privacy_results import EpsilonLowerBound
+from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import flag_problem
-from adaptinf.plots.rows import row_axes
-from adaptinf.plots.style import GREY, axes_problem, label_text, legend_of, look, small
-from adaptinf.plots.terms import by_name
+from adaptinf.plots.drawing.rows import row_axes
+from adaptinf.plots.drawing.style import GREY, axes_problem, label_text, legend_of, look, small
+from adaptinf.plots.drawing.terms import by_name
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

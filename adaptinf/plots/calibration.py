@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.audit.bias import SimulatedBias, conditional_bias
-from adaptinf.audit.calibration import Coverage
-from adaptinf.audit.results import Study
+from adaptinf.audit.bias.arms import SimulatedBias, conditional_bias
+from adaptinf.audit.planning.calibration import Coverage
+from adaptinf.audit.studies.results import Study
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import alpha_problems
-from adaptinf.inference.tails import normal_quantile
+from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.results.base import alpha_problems
 from adaptinf.parameters import choice_problem, number_array
-from adaptinf.plots.rows import Series, draw_rows, limits_problem, room, row_axes
-from adaptinf.plots.style import GREY, axes_problem, legend_of, quantity
-from adaptinf.plots.terms import by_name
+from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
+from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
+from adaptinf.plots.drawing.terms import by_name
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import count_problem, flag_problem, number_array, number_problem
-from adaptinf.plots.style import (
+from adaptinf.plots.drawing.style import (
     arm_label,
     axes_problem,
     label_text,

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.compare import label_of
-from adaptinf.inference.results import Results, alpha_problems
-from adaptinf.plots.rows import Series, draw_rows, limits_problem, room, row_axes
-from adaptinf.plots.style import GREY, axes_problem, legend_of, quantity
-from adaptinf.plots.terms import ESTIMANDS, MEANS, by_name, chosen_terms, term_label, true_values
+from adaptinf.inference.results.base import Results, alpha_problems
+from adaptinf.inference.results.comparison import label_of
+from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
+from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
+from adaptinf.plots.drawing.terms import ESTIMANDS, MEANS, by_name, chosen_terms, term_label, true_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

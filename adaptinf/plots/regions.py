@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.designs.nonparametric_sums import bin_sums
+from adaptinf.designs.local.released_sums import bin_sums
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import Results
+from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_problem
-from adaptinf.plots.style import arm_label, axes_problem, label_text, legend_of, look, prepared, small
+from adaptinf.plots.drawing.style import arm_label, axes_problem, label_text, legend_of, look, prepared, small
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

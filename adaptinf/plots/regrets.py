@@ -13,7 +13,7 @@ import pandas as pd
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, flag_problem, number_array, number_problem
-from adaptinf.plots.style import (
+from adaptinf.plots.drawing.style import (
     GREY,
     axes_problem,
     label_text,
@@ -25,7 +25,7 @@ from adaptinf.plots.style import (
     round_axis,
     small,
 )
-from adaptinf.theory.frontier import Frontier
+from adaptinf.theory.tradeoff import Frontier
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

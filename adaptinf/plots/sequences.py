@@ -9,12 +9,20 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results import alpha_problems
-from adaptinf.inference.sequence_results import SequenceResults
+from adaptinf.inference.results.base import alpha_problems
+from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.parameters import flag_problem
-from adaptinf.plots.rows import limits_problem, room
-from adaptinf.plots.style import axes_problem, label_text, legend_of, look, prepared, quantity, round_axis
-from adaptinf.plots.terms import ESTIMANDS, chosen_terms, term_label, true_values
+from adaptinf.plots.drawing.rows import limits_problem, room
+from adaptinf.plots.drawing.style import (
+    axes_problem,
+    label_text,
+    legend_of,
+    look,
+    prepared,
+    quantity,
+    round_axis,
+)
+from adaptinf.plots.drawing.terms import ESTIMANDS, chosen_terms, term_label, true_values
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

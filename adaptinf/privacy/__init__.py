@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adaptinf.privacy.counter import Counter
-    from adaptinf.privacy.gaussian import analytic_scale, classical_scale, gaussian_delta
-    from adaptinf.privacy.integer_mechanisms import DiscreteLaplace, TruncatedLaplace
-    from adaptinf.privacy.mechanisms import Gaussian, Laplace
-    from adaptinf.privacy.noise_norms import gaussian_norm_bound, laplace_norm_bound
+    from adaptinf.privacy.counters.counter import Counter
+    from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
+    from adaptinf.privacy.mechanisms.gaussian import analytic_scale, classical_scale, gaussian_delta
+    from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace
+    from adaptinf.privacy.mechanisms.real import Gaussian, Laplace
+    from adaptinf.privacy.mechanisms.sparse_vector import Questions, SparseVector
     from adaptinf.privacy.release import GRID_UNITS, discrete_gaussian, discrete_laplace, to_grid
-    from adaptinf.privacy.sparse_vector import Questions, SparseVector
 
 __all__ = [
     "GRID_UNITS",
@@ -37,21 +37,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Counter": "counter",
-    "DiscreteLaplace": "integer_mechanisms",
+    "Counter": "counters.counter",
+    "DiscreteLaplace": "mechanisms.integer",
     "GRID_UNITS": "release",
-    "Gaussian": "mechanisms",
-    "Laplace": "mechanisms",
-    "Questions": "sparse_vector",
-    "SparseVector": "sparse_vector",
-    "TruncatedLaplace": "integer_mechanisms",
-    "analytic_scale": "gaussian",
-    "classical_scale": "gaussian",
+    "Gaussian": "mechanisms.real",
+    "Laplace": "mechanisms.real",
+    "Questions": "mechanisms.sparse_vector",
+    "SparseVector": "mechanisms.sparse_vector",
+    "TruncatedLaplace": "mechanisms.integer",
+    "analytic_scale": "mechanisms.gaussian",
+    "classical_scale": "mechanisms.gaussian",
     "discrete_gaussian": "release",
     "discrete_laplace": "release",
-    "gaussian_delta": "gaussian",
-    "gaussian_norm_bound": "noise_norms",
-    "laplace_norm_bound": "noise_norms",
+    "gaussian_delta": "mechanisms.gaussian",
+    "gaussian_norm_bound": "counters.norms",
+    "laplace_norm_bound": "counters.norms",
     "to_grid": "release",
 }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from adaptinf.theory.best_arm import Hardness, dp_bai_error, dp_bai_gauss_error, hardness
 from adaptinf.theory.counting import hybrid_error, iterated_log
-from adaptinf.theory.frontier import Frontier, difference_in_means, frontier
 from adaptinf.theory.ldp_bandit import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
 from adaptinf.theory.linear import counter_norm_bound, linpriv_regret, potential_bound
 from adaptinf.theory.regret import (
@@ -25,6 +24,7 @@ from adaptinf.theory.stopping_limits import (
     stopping_limit,
     stopping_time_closed_form,
 )
+from adaptinf.theory.tradeoff import Frontier, difference_in_means, frontier
 
 __all__ = [
     "Frontier",

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.designs.best_arm.schedule import max_det_schedule, printed_reserve, reserve
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import choice_problem, count_problem, number_problem
-from adaptinf.theory.best_arm_schedule import max_det_schedule, printed_reserve, reserve
 from adaptinf.typing import FloatArray
 
 __all__ = ["Hardness", "dp_bai_error", "dp_bai_gauss_error", "hardness"]
@@ -170,7 +170,7 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
     horizon : int
         Rounds T.
     scale : float
-        Standard deviation of the noise of a sum of rewards, as `adaptinf.privacy.gaussian` calibrates it at
+        Standard deviation of the noise of a sum of rewards, as `privacy.analytic_scale` calibrates it at
         a sensitivity of 1; Proposition D.3 has sqrt(2 log(1.25 / delta)) / epsilon.
 
     Returns

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import choice_problem
-from adaptinf.privacy.counters import counter_scales, noise_nodes
-from adaptinf.privacy.laplace_sums import laplace_sum_quantile
+from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile
+from adaptinf.privacy.counters.sums import counter_scales, noise_nodes
 from adaptinf.theory.arguments import counts, each, numbers, refuse, together
 from adaptinf.typing import FloatArray
 

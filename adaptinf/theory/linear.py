@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import choice_problem, number_problem
-from adaptinf.privacy.counters import COUNTERS, counter_scales, noise_nodes
-from adaptinf.privacy.noise_norms import laplace_norm_bound
+from adaptinf.privacy.counters.norms import laplace_norm_bound
+from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, noise_nodes
 from adaptinf.theory.arguments import counts, each, numbers, refuse, together
 from adaptinf.typing import FloatArray, IntArray
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_halving import SequentialHalving
-from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
-from adaptinf.designs.max_det import max_det
+from adaptinf.designs.best_arm.determinants import max_det
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.halving import SequentialHalving
+from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment, UniformArms
 from adaptinf.typing import FloatArray

@@ -16,7 +16,7 @@ import pandas as pd
 from adaptinf.designs import UCB, PrivateUCB
 from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.bias import bias_bound, trivial_bias_bound
+from adaptinf.inference.corrections.arm_bias import bias_bound, trivial_bias_bound
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.simulation.replicate import iterate_runs
 from case_studies.bias_of_bandits import pictures

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs import ConSE, DPConSE, Replications
-from adaptinf.inference.released import released_estimate
+from adaptinf.inference.released.effects import released_estimate
 from adaptinf.simulation.environments import FiniteContext
 from adaptinf.theory import difference_in_means, frontier
 from adaptinf.typing import BoolArray, FloatArray

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs import ConSE, DPConSE, Replications
-from adaptinf.inference.released import effect_from_mean, released_intervals
-from adaptinf.inference.small_samples import (
+from adaptinf.inference.distributions.two_samples import (
     DifferenceReference,
     agresti_caffo,
     choose_difference,
     few_events,
     welch,
 )
+from adaptinf.inference.released.effects import effect_from_mean, released_intervals
 from adaptinf.theory import difference_in_means
 from adaptinf.typing import FloatArray
 from case_studies.conse_frontier.curves import VARIANCE, estimates_of, rarest, world

@@ -11,15 +11,15 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from adaptinf.audit import randomization_test
-from adaptinf.audit.decorrelation import decorrelation_ridge
+from adaptinf.audit.bias.ridge import decorrelation_ridge
 from adaptinf.designs import PrivateUCB, Thompson
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms import Contrast
-from adaptinf.inference.decorrelation import decorrelated
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.inference.reference import BinomialReference
-from adaptinf.inference.weighted_ls import stabilising_weights, weighted_least_squares
+from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 

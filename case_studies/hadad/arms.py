@@ -10,9 +10,9 @@ from joblib import Parallel, delayed
 from scipy import special
 
 from adaptinf.designs import Thompson
-from adaptinf.inference.alee import alee_means
-from adaptinf.inference.estimates import sample_means
-from adaptinf.inference.streams import streamed_means
+from adaptinf.inference.arms.alee import alee_means
+from adaptinf.inference.scores.means import sample_means
+from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.simulation.environments import UniformArms
 from adaptinf.simulation.replicate import iterate_runs
 

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.simulation.auxiliary import AuxiliaryLog
-from adaptinf.simulation.classification import Classification
-from adaptinf.simulation.scaling import UnitCube
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.scaling import UnitCube
 
 DIMENSION = 3
 PUBLIC, TARGET = -1, 0

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.designs.nonparametric_kernel import LDPTables, _check, _finish, _report
-from adaptinf.designs.nonparametric_summary import count_block
-from adaptinf.designs.nonparametric_tree import (
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.bins_kernel import LDPTables, _check, _finish, _report
+from adaptinf.designs.local.bins_summary import count_block
+from adaptinf.designs.local.tree import (
     BEGUN,
     BINS,
     LEAF,

@@ -8,8 +8,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adaptinf.inference.maxinfo import corrected_level, log_correct_pvalues, log_corrected_level
-from adaptinf.inference.maxinfo_bounds import Bound
+from adaptinf.inference.corrections.information import (
+    corrected_level,
+    log_correct_pvalues,
+    log_corrected_level,
+)
+from adaptinf.inference.corrections.information_bounds import Bound
 from adaptinf.theory import linpriv_regret, private_ucb_worst_case
 
 ALPHA = 0.05

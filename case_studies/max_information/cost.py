@@ -12,12 +12,12 @@ from joblib import Parallel, delayed
 
 from adaptinf.designs import DPBAI, UCB, Mixture, PrivateUCB
 from adaptinf.designs.base import Design
-from adaptinf.inference.alee import alee_offset, alee_weights
-from adaptinf.inference.bias import bias_bound
-from adaptinf.inference.maxinfo import Correction, correction_for
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.reference import BinomialReference, StudentReference
-from adaptinf.inference.tails import normal_quantile
+from adaptinf.inference.arms.alee import alee_offset, alee_weights
+from adaptinf.inference.corrections.arm_bias import bias_bound
+from adaptinf.inference.corrections.information import Correction, correction_for
+from adaptinf.inference.distributions.base import BinomialReference, StudentReference
+from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 
 ALPHA = 0.05

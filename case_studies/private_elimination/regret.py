@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
+from adaptinf.designs.arms.ucb import PrivateUCB
 from adaptinf.designs.base import Design
-from adaptinf.designs.elimination import PrivateSuccessiveElimination
-from adaptinf.designs.ucb import PrivateUCB
 from adaptinf.simulation.environments import BernoulliArms, Environment
 from adaptinf.simulation.replicate import Collector, Program, replicate_blocks
 from adaptinf.typing import FloatArray

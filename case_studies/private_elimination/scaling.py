@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from adaptinf.designs.elimination import PrivateSuccessiveElimination
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.theory import private_elimination_regret
 from adaptinf.typing import FloatArray

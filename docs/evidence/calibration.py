@@ -34,11 +34,11 @@ from typing import Any
 import pandas as pd
 from scipy.stats import norm
 
-from adaptinf.audit.calibration import coverage
-from adaptinf.audit.characteristics import operating_characteristics
-from adaptinf.audit.measures import share_text
-from adaptinf.audit.power import TYPE_I, power
-from adaptinf.audit.results import markdown
+from adaptinf.audit.planning.calibration import coverage
+from adaptinf.audit.planning.characteristics import operating_characteristics
+from adaptinf.audit.planning.detection import TYPE_I, power
+from adaptinf.audit.simulation.measures import share_text
+from adaptinf.audit.studies.results import markdown
 from adaptinf.designs import (
     UCB,
     DPConSE,
@@ -50,10 +50,10 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.designs.base import Design
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.bin_means import BinMeans
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.released.bin_means import BinMeans
+from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, SmoothArms
 

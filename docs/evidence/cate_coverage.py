@@ -22,11 +22,11 @@ from adaptinf.compilation import compiled
 from adaptinf.designs import ConSE, DPConSE
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.reference import StudentReference
-from adaptinf.inference.released import released_intervals
-from adaptinf.inference.results import Estimand, LogFacts, Results
-from adaptinf.inference.small_samples import difference_intervals
+from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.two_samples import difference_intervals
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.released.effects import released_intervals
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import FiniteContext
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from scipy import special, stats
 
-from adaptinf.inference.projection import contrast_weights, weighted_projection
-from adaptinf.inference.scores import aipw_scores, indicators, running_means
+from adaptinf.inference.effects.weighted_projection import contrast_weights, weighted_projection
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 
 SEED = 20262
 ROUNDS = 1_000

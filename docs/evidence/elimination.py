@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.elimination_kernel import elimination_epochs
+from adaptinf.designs.arms.ucb import PrivateUCB
 from adaptinf.designs.base import Design
-from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
-from adaptinf.designs.elimination_kernel import elimination_epochs
-from adaptinf.designs.ucb import PrivateUCB
 from adaptinf.simulation.environments import BernoulliArms
 from case_studies.private_elimination.regret import EPSILONS, HORIZON, MEANS
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.exact import exact
-from adaptinf.audit.exact_law import ExactLaw
+from adaptinf.audit.binary.law import ExactLaw
+from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
 COMMAND = "python docs/evidence/exact.py --full"

@@ -19,8 +19,8 @@ from scipy import stats
 
 from adaptinf.errors import LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms import ArmMeans
-from adaptinf.inference.maxinfo import Correction, correct_pvalues
+from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.corrections.information import Correction, correct_pvalues
 from adaptinf.log import AdaptiveLog
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"

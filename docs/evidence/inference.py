@@ -32,14 +32,14 @@ from adaptinf.designs import (
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms import Contrast
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.differences import BoundedDifferenceReference
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.reference import BinomialReference
-from adaptinf.inference.released import released_intervals
-from adaptinf.inference.small_samples import difference_intervals
+from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.two_samples import difference_intervals
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.released.effects import released_intervals
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, SmoothArms
 
 SEED = 2026

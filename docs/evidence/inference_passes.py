@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.compilation import compiled
-from adaptinf.inference.alee import alee_means
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.estimates import sample_means, welch
-from adaptinf.inference.results import Estimand, LogFacts, Results
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.sequence_wealth import CAP, mixture_scale
-from adaptinf.inference.streams import streamed_means
-from adaptinf.inference.tails import normal_quantile, student_quantile
+from adaptinf.inference.arms.alee import alee_means
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.distributions.tails import normal_quantile, student_quantile
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.scores.means import sample_means, welch
+from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.wealth import CAP, mixture_scale
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from adaptinf.designs import Uniform
 from adaptinf.designs.base import Design
-from adaptinf.designs.ldp_linear import LDPLinear
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.designs.nonparametric_abse import ABSE
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.designs.local.abse import ABSE
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.simulation.environments.smooth import SmoothArms
 from case_studies.local_privacy.visited import VisitedBinOnly
 
 HERE = Path(__file__).resolve().parent

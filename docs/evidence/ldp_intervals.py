@@ -19,10 +19,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.inference.bin_means_sums import BinReports, read_reports
-from adaptinf.inference.bin_means_tests import AnytimeTest, BudgetTest, InvertedTest, coins
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.inference.released.bin_sums import BinReports, read_reports
+from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 HERE = Path(__file__).resolve().parent
 SEED = 2026

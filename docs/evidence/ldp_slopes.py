@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.simulation.environments.smooth import SmoothArms
 from adaptinf.theory.ldp_bandit import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
 
 HERE = Path(__file__).resolve().parent

@@ -19,8 +19,8 @@ from scipy import stats
 
 from adaptinf.designs import LinPriv, LinUCB, Uniform
 from adaptinf.designs.base import Design
-from adaptinf.designs.linear_bands import prediction_bands
-from adaptinf.inference.linear_bias import linear_bias_bound
+from adaptinf.designs.linear.bands import prediction_bands
+from adaptinf.inference.corrections.prediction_bias import linear_bias_bound
 from adaptinf.simulation.environments import LinearArms
 
 HERE = Path(__file__).resolve().parent

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adaptinf.inference.policy import PolicyContrast, PolicyValue
-from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 
 SEED = 20261

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from adaptinf.audit.privacy import epsilon_lower_bound
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.privacy import Counter, DiscreteLaplace, Gaussian, Laplace, SparseVector, TruncatedLaplace
 
 HERE = Path(__file__).resolve().parent

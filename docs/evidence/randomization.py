@@ -18,13 +18,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from adaptinf.audit.randomization import randomization_test
+from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
+from adaptinf.designs.arms.thompson import Thompson
+from adaptinf.designs.arms.ucb import UCB, PrivateUCB
+from adaptinf.designs.arms.uniform import EpsilonGreedy
 from adaptinf.designs.base import Design
-from adaptinf.designs.dp_conse import DPConSE
-from adaptinf.designs.play_the_winner import PlayTheWinner
-from adaptinf.designs.thompson import Thompson
-from adaptinf.designs.ucb import UCB, PrivateUCB
-from adaptinf.designs.uniform import EpsilonGreedy
+from adaptinf.designs.conse.private import DPConSE
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 

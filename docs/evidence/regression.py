@@ -21,20 +21,20 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from adaptinf.audit.decorrelation import decorrelation_ridge
+from adaptinf.audit.bias.ridge import decorrelation_ridge
 from adaptinf.designs import UCB, LinPriv, LinUCB, PrivateUCB, Thompson, Uniform
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.inference.anytime_ols import anytime_coefficients
-from adaptinf.inference.batched_ols import batch_regressions, batched_coefficients, drifting_wald
-from adaptinf.inference.decorrelation import decorrelated
-from adaptinf.inference.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.inference.mean_student import MeanStudent
-from adaptinf.inference.ols import least_squares
-from adaptinf.inference.reference import NormalReference, Reference, StudentReference
-from adaptinf.inference.tails import normal_quantile
-from adaptinf.inference.weighted_ls import stabilising_weights, weighted_least_squares
+from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.student_sums import MeanStudent
+from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.regression.anytime import anytime_coefficients
+from adaptinf.inference.regression.batched import batch_regressions, batched_coefficients, drifting_wald
+from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
+from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, LinearArms, NormalArms
 

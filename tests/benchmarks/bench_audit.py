@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.privacy import Counter
 
 pytestmark = pytest.mark.benchmark

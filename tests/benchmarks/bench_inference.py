@@ -17,10 +17,10 @@ import pytest
 from joblib import Parallel, delayed
 
 from adaptinf.designs import Thompson
-from adaptinf.inference.arms import ArmMeans
-from adaptinf.inference.estimates import sample_means
-from adaptinf.inference.outcomes import running_ridge
-from adaptinf.inference.streams import streamed_means
+from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.scores.means import sample_means
+from adaptinf.inference.scores.outcome_models import running_ridge
+from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import UniformArms
 from adaptinf.simulation.replicate import BLOCK, iterate_runs

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from bench_private_ucb import best_time
 
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 pytestmark = pytest.mark.benchmark
 

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import PrivateUCB
-from adaptinf.privacy.counters import counter_scales
-from adaptinf.privacy.laplace_sums import counter_quantiles
+from adaptinf.privacy.counters.laplace_sums import counter_quantiles
+from adaptinf.privacy.counters.sums import counter_scales
 from adaptinf.privacy.noise import generator, laplace
 from adaptinf.simulation.environments import BernoulliArms
 

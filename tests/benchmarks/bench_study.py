@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from adaptinf.audit.calibration import Coverage, coverage
+from adaptinf.audit.planning.calibration import Coverage, coverage
 from adaptinf.designs import PrivateUCB
-from adaptinf.inference.arms import ArmMeans
-from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from adaptinf.inference.group_effects import group_aipw
-from adaptinf.inference.released import released_intervals
-from adaptinf.inference.small_samples import difference_intervals
+from adaptinf.inference.distributions.two_samples import difference_intervals
+from adaptinf.inference.effects.groups import group_aipw
+from adaptinf.inference.released.effects import released_intervals
 
 pytestmark = pytest.mark.benchmark
 

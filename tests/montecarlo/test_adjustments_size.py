@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.inference.anytime_ols import anytime_coefficients, anytime_wald
-from adaptinf.inference.batched_ols import (
+from adaptinf.inference.distributions.student_sums import MeanStudent
+from adaptinf.inference.regression.anytime import anytime_coefficients, anytime_wald
+from adaptinf.inference.regression.batched import (
     batch_regressions,
     batched_coefficients,
     batched_wald,
     drifting_wald,
 )
-from adaptinf.inference.decorrelation import decorrelated
-from adaptinf.inference.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.mean_student import MeanStudent
-from adaptinf.inference.ols import least_squares
-from adaptinf.inference.weighted_ls import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
+from adaptinf.inference.scores.least_squares import least_squares
 
 LOG_ALPHA = math.log(0.05)
 RUNS, BATCHES, SIZE = 1_000, 6, 25

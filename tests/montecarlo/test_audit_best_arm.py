@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_optimal import DPOD
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.optimal import DPOD
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.gaussian import gaussian_delta
+from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
 
 AXES = np.eye(2)
 PLANE = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.6]]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from adaptinf.audit.privacy import epsilon_lower_bound
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.designs import DPConSE
 
 RUNS = 20_000

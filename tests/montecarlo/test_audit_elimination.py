@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.designs.elimination import PrivateSuccessiveElimination
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.errors import ParameterError
 
 

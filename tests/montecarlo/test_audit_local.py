@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from adaptinf.audit.privacy import epsilon_lower_bound
-from adaptinf.designs.ldp_linear import LDPLinear
-from adaptinf.designs.nonparametric import LDPBandit
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.linear import LDPLinear
 
 RUNS = 20_000
 

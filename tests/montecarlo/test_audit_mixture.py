@@ -10,7 +10,7 @@ import pytest
 
 from adaptinf.audit import epsilon_lower_bound
 from adaptinf.designs import DPBAI, DPOD, DPBAIGauss, Mixture, PrivateSuccessiveElimination
-from adaptinf.designs.epoch_scores import EpochMeanScore, MomentScore
+from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts

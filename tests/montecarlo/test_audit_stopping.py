@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.designs.stopping import DPNAS
-from adaptinf.designs.stopping_audit import StoppingOutputs
-from adaptinf.designs.stopping_kernel import OUTCOMES, STATE, run_by_rounds, run_on_sums
-from adaptinf.designs.stopping_rule import StoppingRule
+from adaptinf.designs.stopping.audit import StoppingOutputs
+from adaptinf.designs.stopping.base import StoppingRule
+from adaptinf.designs.stopping.kernel import OUTCOMES, STATE, run_by_rounds, run_on_sums
+from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import BernoulliArms, Tableau
 

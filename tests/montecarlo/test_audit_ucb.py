@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy import epsilon_lower_bound
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.designs import UCB, Mixture, PrivateUCB
-from adaptinf.designs.counter_scores import CounterScore
+from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.errors import ParameterError
 
 RUNS, FEWER, SEED = 60_000, 16_000, 5

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.inference.bin_means import BinMeans
-from adaptinf.inference.bin_means_sums import read_reports
-from adaptinf.inference.bin_means_tests import BudgetTest, coins
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.inference.released.bin_means import BinMeans
+from adaptinf.inference.released.bin_sums import read_reports
+from adaptinf.inference.released.bin_tests import BudgetTest, coins
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

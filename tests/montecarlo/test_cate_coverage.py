@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.dp_conse import DPConSE
-from adaptinf.inference.group_effects import group_aipw
-from adaptinf.inference.released import effect_from_mean, effect_from_sums, released_intervals
-from adaptinf.inference.small_samples import difference_intervals
+from adaptinf.designs.conse.private import DPConSE
+from adaptinf.inference.distributions.two_samples import difference_intervals
+from adaptinf.inference.effects.groups import group_aipw
+from adaptinf.inference.released.effects import effect_from_mean, effect_from_sums, released_intervals
 from adaptinf.simulation.environments import FiniteContext
 
 FEATURES = np.array([0.5, 0.3, 0.2])

@@ -14,18 +14,23 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.designs.base import Design
-from adaptinf.inference.arm_scores import score_rows
-from adaptinf.inference.choice import Choice
-from adaptinf.inference.diagnose_counts import (
+from adaptinf.inference.arms.choice import Choice
+from adaptinf.inference.arms.weighted import score_rows
+from adaptinf.inference.diagnostics.agreement import (
+    batch_groups,
+    drift_differences,
+    homogeneity,
+    mean_differences,
+)
+from adaptinf.inference.diagnostics.propensities import (
     calibration_bins,
     calibration_joint,
     chi_square,
     count_test,
     log_wealth,
 )
-from adaptinf.inference.diagnose_scores import batch_groups, drift_differences, homogeneity, mean_differences
-from adaptinf.inference.outcomes import Outcome
-from adaptinf.inference.scores import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs import ConSE, DPConSE, Replications
-from adaptinf.inference.released import released_estimate
+from adaptinf.inference.released.effects import released_estimate
 from adaptinf.simulation.environments import FiniteContext
 from adaptinf.theory import difference_in_means, frontier
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 
 RUNS = 4_096

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.designs.nonparametric_sums import bin_sums
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.released_sums import bin_sums
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 UNIFORM = 34_978

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import UCB, Design, Mixture, PrivateUCB
-from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.simulation.environments import BernoulliArms
 
 MEANS = np.array([0.8, 0.5, 0.3])

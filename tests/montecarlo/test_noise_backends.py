@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs import DPConSE, PrivateUCB, dp_conse_kernel, ucb
+from adaptinf.designs import DPConSE, PrivateUCB
+from adaptinf.designs.arms import ucb
+from adaptinf.designs.conse import private_kernel as dp_conse_kernel
 from adaptinf.privacy.noise import Buffer, Recorder
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext
 

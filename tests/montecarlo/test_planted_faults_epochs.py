@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_optimal import DPOD
-from adaptinf.designs.elimination import PrivateSuccessiveElimination
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.optimal import DPOD
 from adaptinf.designs.neighbours import Neighbours, one_reward_apart
-from adaptinf.designs.stopping import DPNAS
+from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.privacy.gaussian import gaussian_delta
+from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts

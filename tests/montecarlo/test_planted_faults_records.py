@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.privacy import epsilon_lower_bound
-from adaptinf.audit.privacy_results import EpsilonLowerBound
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.designs import DPConSE
-from adaptinf.designs.ldp_linear import LDPLinear
-from adaptinf.designs.nonparametric import LDPBandit
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.linear import LDPLinear
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.transcripts import sample_transcripts
 from adaptinf.typing import FloatArray

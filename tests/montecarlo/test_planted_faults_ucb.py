@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy import epsilon_lower_bound
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.designs import LinPriv, PrivateUCB
-from adaptinf.designs.counter_scores import CounterScore, earlier_counts, laplace_log_ratio
-from adaptinf.designs.linear_noise import NoiseLaw
+from adaptinf.designs.linear.noise import NoiseLaw
+from adaptinf.designs.ratios.counter_scores import CounterScore, earlier_counts, laplace_log_ratio
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.privacy.counters import counter_scales
-from adaptinf.privacy.gaussian import analytic_scale
+from adaptinf.privacy.counters.sums import counter_scales
+from adaptinf.privacy.mechanisms.gaussian import analytic_scale
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.inference.policy import PolicyContrast, PolicyValue
-from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 
 REPLICATIONS = 300

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization import randomization_test
-from adaptinf.designs.play_the_winner import PlayTheWinner
+from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, Tableau
 
 LEVEL, RE_RUNS = 0.05, 19

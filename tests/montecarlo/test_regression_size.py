@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.regression import AdaptiveOLS
-from adaptinf.inference.regression_results import FTest
+from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.regression.results import FTest
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 
 FALSE_ALARM = 1e-4

@@ -16,9 +16,9 @@ import pytest
 
 from adaptinf.designs import UCB, EpsilonGreedy, Thompson
 from adaptinf.designs.base import Design
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.sequence_reference import SingleTrack
-from adaptinf.inference.sequence_sides import BettingSide, LinearSide, MixtureSide, Side
+from adaptinf.inference.sequences.laws import SingleTrack
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.sides import BettingSide, LinearSide, MixtureSide, Side
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs import stopping_kernel as kernel
-from adaptinf.designs.stopping import DPNAS, NAS
-from adaptinf.designs.stopping_results import StoppingReplications
-from adaptinf.designs.stopping_rule import StoppingRule
+from adaptinf.designs.stopping import kernel
+from adaptinf.designs.stopping.base import StoppingRule
+from adaptinf.designs.stopping.results import StoppingReplications
+from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
 from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound
 from adaptinf.theory.stopping_limits import (

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.differences import BoundedDifferenceReference
-from adaptinf.inference.maxinfo import Correction
-from adaptinf.inference.reference import (
+from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.distributions.base import (
     BinomialReference,
     NormalReference,
     Reference,
     StudentReference,
 )
-from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
 
 TERMS = 40
 MARGIN = 1e-9

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from adaptinf.designs.max_det import feature_problems, max_det
-from adaptinf.designs.max_det_kernel import basis_coefficients, orthogonal_coordinates
-from adaptinf.designs.optimal_design import optimal_design
+from adaptinf.designs.best_arm.determinants import feature_problems, max_det
+from adaptinf.designs.best_arm.determinants_kernel import basis_coefficients, orthogonal_coordinates
+from adaptinf.designs.best_arm.g_optimal import optimal_design
 
 shapes = st.tuples(st.integers(1, 30), st.integers(1, 6))
 features = shapes.flatmap(

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from adaptinf.inference.maxinfo import (
+from adaptinf.inference.corrections.information import (
     correct_pvalues,
     corrected_level,
     log_correct_pvalues,

@@ -10,8 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.weights import two_point_weights
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.scores.weights import two_point_weights
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 
 DECAY = 0.7

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 
 

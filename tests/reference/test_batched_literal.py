@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.batched import batch_contrasts
-from adaptinf.inference.mean_student import MeanStudent
+from adaptinf.inference.arms.batched import batch_contrasts
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 
 

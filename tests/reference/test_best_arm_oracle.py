@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_halving import SequentialHalving
-from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.g_optimal import optimal_design
+from adaptinf.designs.best_arm.halving import SequentialHalving
+from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
 from adaptinf.designs.mixture import Mixture
-from adaptinf.designs.optimal_design import optimal_design
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import NormalArms, Tableau
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.inference.bin_means import BinMeans
-from adaptinf.inference.bin_means_sums import BinReports, read_reports
-from adaptinf.inference.bin_means_tests import AnytimeTest, BudgetTest, InvertedTest, coins
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.inference.released.bin_means import BinMeans
+from adaptinf.inference.released.bin_sums import BinReports, read_reports
+from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
 from adaptinf.log import AdaptiveLog
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

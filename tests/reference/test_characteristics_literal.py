@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adaptinf.audit.characteristics import operating_characteristics
-from adaptinf.audit.exact import exact
-from adaptinf.audit.power import power
+from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.planning.characteristics import operating_characteristics
+from adaptinf.audit.planning.detection import power
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.cate import CATE
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.effects.models import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, NormalArms
 
 RUNS, ROUNDS = 70, 160

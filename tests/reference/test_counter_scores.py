@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import LinPriv, Mixture, PrivateUCB
-from adaptinf.designs.counter_scores import CounterScore
-from adaptinf.privacy.gaussian import analytic_scale
+from adaptinf.designs.ratios.counter_scores import CounterScore
+from adaptinf.privacy.mechanisms.gaussian import analytic_scale
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 

@@ -10,12 +10,17 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.inference.arms import ArmMeans
-from adaptinf.inference.choice import Choice
-from adaptinf.inference.diagnose import diagnose
-from adaptinf.inference.diagnose_counts import EDGES, calibration_bins, inverse_rows, log_wealth
-from adaptinf.inference.diagnose_overlap import fitted_decay
-from adaptinf.inference.diagnose_scores import batch_groups, drift_differences, homogeneity, mean_differences
+from adaptinf.inference.arms.choice import Choice
+from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.diagnostics.agreement import (
+    batch_groups,
+    drift_differences,
+    homogeneity,
+    mean_differences,
+)
+from adaptinf.inference.diagnostics.diagnosis import diagnose
+from adaptinf.inference.diagnostics.overlap import fitted_decay
+from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_rows, log_wealth
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -11,8 +11,8 @@ import numba
 import numpy as np
 import pytest
 
-from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
-from adaptinf.designs.elimination_kernel import _choose, _finish, _update
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.elimination_kernel import _choose, _finish, _update
 from adaptinf.designs.mixture import Mixture
 from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, Tableau

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_optimal import DPOD
-from adaptinf.designs.elimination import PrivateSuccessiveElimination
-from adaptinf.designs.epoch_scores import EpochMeanScore
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.optimal import DPOD
 from adaptinf.designs.neighbours import Neighbours
-from adaptinf.designs.stopping import DPNAS
-from adaptinf.designs.stopping_kernel import halting_sum
+from adaptinf.designs.ratios.epochs import EpochMeanScore
+from adaptinf.designs.stopping.kernel import halting_sum
+from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from adaptinf.audit.exact import exact
-from adaptinf.audit.exact_allocation import allocation, work_space
-from adaptinf.audit.exact_kernel import clipped_frequency, rule_block
-from adaptinf.audit.exact_law import ExactLaw
+from adaptinf.audit.binary.kernel import clipped_frequency, rule_block
+from adaptinf.audit.binary.law import ExactLaw
+from adaptinf.audit.binary.rules import allocation, work_space
+from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
 State = tuple[int, int, int, int]

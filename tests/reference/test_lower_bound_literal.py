@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.counter_runs import CounterSource, counter_nodes
-from adaptinf.audit.learned import learn
-from adaptinf.audit.lower_bound import bound_from_scores, log_ratio_bound
-from adaptinf.audit.mechanism_runs import log_ratio, sample
-from adaptinf.audit.privacy import neighbouring_inputs
-from adaptinf.audit.privacy_sources import child
+from adaptinf.audit.privacy.audit import neighbouring_inputs
+from adaptinf.audit.privacy.counters import CounterSource, counter_nodes
+from adaptinf.audit.privacy.learned import learn
+from adaptinf.audit.privacy.lower_bound import bound_from_scores, log_ratio_bound
+from adaptinf.audit.privacy.mechanisms import log_ratio, sample
+from adaptinf.audit.privacy.sources import child
 from adaptinf.privacy import (
     Counter,
     DiscreteLaplace,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adaptinf.inference.maxinfo import (
+from adaptinf.inference.corrections.information import (
     correct_pvalues,
     corrected_level,
     log_correct_pvalues,
@@ -69,7 +69,7 @@ def _searched_level(log_alpha: mp.mpf, epsilon: float, n: int) -> mp.mpf:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("n", ROUNDS)
-@pytest.mark.filterwarnings("ignore::adaptinf.inference.maxinfo.VacuousCorrectionWarning")
+@pytest.mark.filterwarnings("ignore::adaptinf.inference.corrections.information.VacuousCorrectionWarning")
 def test_corrected_pvalues_are_the_searched_minimum(epsilon: float, n: int) -> None:
     with mp.workdps(50):
         expected = [float(_searched_pvalue(mp.log(mp.mpf(p)), epsilon, n)) for p in PVALUES]

@@ -9,9 +9,9 @@ import pytest
 from statsmodels.formula.api import ols as formula_ols
 from statsmodels.regression.linear_model import OLS
 
-from adaptinf.inference.ols import COVARIANCES, least_squares
-from adaptinf.inference.regression import AdaptiveOLS
-from adaptinf.inference.tails import log_f_tail
+from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
 from adaptinf.log import AdaptiveLog, DesignRecord
 from adaptinf.typing import FloatArray, IntArray
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adaptinf.audit.randomization import randomization_test
-from adaptinf.audit.randomization_checks import make_plan
-from adaptinf.audit.randomization_runs import Runner
-from adaptinf.designs.play_the_winner import PlayTheWinner
+from adaptinf.audit.randomization.checks import make_plan
+from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.audit.randomization.runs import Runner
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, Tableau, UniformArms

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adaptinf.inference import policy_weights
-from adaptinf.inference import snapshots as snapshots_module
-from adaptinf.inference.policy import PolicyContrast, PolicyValue
-from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.inference.policies import weights as policy_weights
+from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.validity import policies as snapshots_module
+from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 
 K = 3

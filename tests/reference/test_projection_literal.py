@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from statsmodels.regression.linear_model import WLS
 
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.projection import weighted_projection
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.weighted_projection import weighted_projection
 from adaptinf.log import AdaptiveLog, LogArrays
 
 ROUNDS = 300

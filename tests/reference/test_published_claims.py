@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs import PrivateUCB
-from adaptinf.inference.maxinfo import corrected_level, max_information
-from adaptinf.privacy.counters import noise_variance
+from adaptinf.inference.corrections.information import corrected_level, max_information
+from adaptinf.privacy.counters.sums import noise_variance
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.typing import FloatArray
 

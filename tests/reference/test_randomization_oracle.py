@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.audit.randomization import randomization_test
-from adaptinf.audit.randomization_runs import plan_root
-from adaptinf.audit.randomization_statistics import (
+from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.audit.randomization.runs import plan_root
+from adaptinf.audit.randomization.statistics import (
     difference,
     largest_studentised,
     shifted,
@@ -21,7 +21,7 @@ from adaptinf.audit.randomization_statistics import (
     tally_path,
     variance_ratio,
 )
-from adaptinf.designs.play_the_winner import PlayTheWinner
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, LinearArms, NormalArms
 from adaptinf.simulation.replicate import block_stream

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization_checks import make_plan
-from adaptinf.audit.randomization_weighted import (
+from adaptinf.audit.randomization.checks import make_plan
+from adaptinf.audit.randomization.weighted import (
     _Walker,
     importance_p_value,
     weighted_randomization_test,
 )
-from adaptinf.designs.play_the_winner import PlayTheWinner
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms

@@ -12,11 +12,11 @@ from scipy import stats
 
 from adaptinf.designs import DPConSE
 from adaptinf.designs.base import Design
-from adaptinf.designs.dp_conse_neighbours import WindowRatio
-from adaptinf.designs.ldp_linear import LDPLinear
-from adaptinf.designs.local_neighbours import BinRatio
+from adaptinf.designs.conse.neighbours import WindowRatio
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.neighbours import BinRatio
 from adaptinf.designs.neighbours import Neighbours
-from adaptinf.designs.nonparametric import LDPBandit
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from adaptinf.inference.anytime_ols import AnytimeReference, anytime_wald
-from adaptinf.inference.batched_ols import (
+from adaptinf.inference.regression.anytime import AnytimeReference, anytime_wald
+from adaptinf.inference.regression.batched import (
     batch_regressions,
     batched_coefficients,
     batched_wald,
     drifting_wald,
 )
-from adaptinf.inference.decorrelation import decorrelated
-from adaptinf.inference.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.weighted_ls import weighted_least_squares
+from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.weighted import weighted_least_squares
 
 ALPHAS = (0.2, 0.05, 1e-4)
 

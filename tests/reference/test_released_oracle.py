@@ -6,8 +6,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from adaptinf.inference.laplace_tails import log_normal_laplace_tail, log_normal_two_laplace_tail
-from adaptinf.inference.released import effect_from_mean, effect_from_sums
+from adaptinf.inference.distributions.laplace_tails import (
+    log_normal_laplace_tail,
+    log_normal_two_laplace_tail,
+)
+from adaptinf.inference.released.effects import effect_from_mean, effect_from_sums
 
 
 @pytest.fixture(autouse=True)

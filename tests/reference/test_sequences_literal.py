@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.sequence_sides import MixtureSide
-from adaptinf.inference.sequence_wealth import mixture_scale
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.sides import MixtureSide
+from adaptinf.inference.sequences.wealth import mixture_scale
 from adaptinf.log import AdaptiveLog, LogArrays
 
 LOW, HIGH = -1.0, 3.0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from adaptinf.designs.stopping import DPNAS
-from adaptinf.designs.stopping_kernel import halting_sum
+from adaptinf.designs.stopping.kernel import halting_sum
+from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound
 from adaptinf.theory.stopping_limits import private_stopping_limit, stopping_limit, stopping_time_closed_form

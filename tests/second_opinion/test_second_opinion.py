@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.privacy import epsilon_lower_bound, privacy_scores
-from adaptinf.audit.second_opinion import SecondOpinion, second_opinion
+from adaptinf.audit.privacy.audit import epsilon_lower_bound, privacy_scores
+from adaptinf.audit.privacy.second_opinion import SecondOpinion, second_opinion
 from adaptinf.privacy import Counter, Gaussian, Laplace
 
 RUNS = 60_000

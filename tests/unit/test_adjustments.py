@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.anytime_ols import AnytimeReference, anytime_coefficients, anytime_wald
-from adaptinf.inference.batched_ols import (
+from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.distributions.student_sums import MeanStudent
+from adaptinf.inference.regression.adjustments import WITHOUT_GUARANTEE
+from adaptinf.inference.regression.anytime import AnytimeReference, anytime_coefficients, anytime_wald
+from adaptinf.inference.regression.batched import (
     batch_regressions,
     batched_coefficients,
     batched_wald,
     drifting_wald,
 )
-from adaptinf.inference.decorrelation import decorrelated
-from adaptinf.inference.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.hypotheses import linear_hypothesis
-from adaptinf.inference.mean_student import MeanStudent
-from adaptinf.inference.reference import Reference
-from adaptinf.inference.regression_adjustments import WITHOUT_GUARANTEE
-from adaptinf.inference.regression_data import CoefficientFit, FitOptions, RegressionData
-from adaptinf.inference.weighted_ls import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
+from adaptinf.inference.results.hypotheses import linear_hypothesis
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 
 ROUNDS = 120
@@ -149,7 +149,7 @@ def test_decorrelation_ends_at_the_first_rewards_and_at_least_squares() -> None:
 
 
 def test_batched_coefficients_of_two_arms_are_the_contrast_by_batch() -> None:
-    from adaptinf.inference.batched import batch_contrasts, batched_fit
+    from adaptinf.inference.arms.batched import batch_contrasts, batched_fit
 
     data, log = made()
     x = data.x[:, :2]

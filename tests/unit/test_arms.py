@@ -11,18 +11,18 @@ import pytest
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
-from adaptinf.inference.choice import Choice
-from adaptinf.inference.differences import BoundedDifferenceReference
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.inference.policy import PolicyValue
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.reference import (
+from adaptinf.inference.arms.choice import Choice
+from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.distributions.base import (
     BinomialReference,
     NormalReference,
     StudentReference,
 )
-from adaptinf.inference.results import Estimand
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.results.base import Estimand
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import FiniteContext
 

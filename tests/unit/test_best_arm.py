@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from statsmodels.datasets import fair
 
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_halving import SequentialHalving
-from adaptinf.designs.best_arm_optimal import DPOD, ODLinBAI
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.halving import SequentialHalving
+from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
+from adaptinf.designs.best_arm.schedule import halving_sizes, max_det_schedule, optimal_sizes, reserve
 from adaptinf.errors import ParameterError
 from adaptinf.log import read_log
-from adaptinf.privacy.gaussian import analytic_scale, classical_scale, gaussian_delta
+from adaptinf.privacy.mechanisms.gaussian import analytic_scale, classical_scale, gaussian_delta
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Classification,
@@ -24,7 +25,6 @@ from adaptinf.simulation.environments import (
     LinearArms,
     UniformArms,
 )
-from adaptinf.theory.best_arm_schedule import halving_sizes, max_det_schedule, optimal_sizes, reserve
 
 FEATURES = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]]
 MEANS = [0.9, 0.45, 0.2, 0.55]

@@ -19,7 +19,7 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.designs.base import Design
-from adaptinf.designs.ldp_linear import LDPLinear
+from adaptinf.designs.local.linear import LDPLinear
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import (

@@ -10,7 +10,7 @@ import pytest
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.bias import bias_bound, trivial_bias_bound
+from adaptinf.inference.corrections.arm_bias import bias_bound, trivial_bias_bound
 
 
 def test_formula_takes_the_nearer_end_of_the_unit_interval() -> None:

@@ -11,18 +11,18 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
-from adaptinf.audit.calibration import coverage, true_value
+from adaptinf.audit.planning.calibration import coverage, true_value
 from adaptinf.designs import Uniform
+from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.mixture import Mixture
-from adaptinf.designs.nonparametric import LDPBandit
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.bin_means import BinMeans
-from adaptinf.inference.bin_means_sums import BinReports, read_reports
-from adaptinf.inference.bin_means_tests import AnytimeTest, BudgetTest, InvertedTest
-from adaptinf.inference.results import Estimand
+from adaptinf.inference.released.bin_means import BinMeans
+from adaptinf.inference.released.bin_sums import BinReports, read_reports
+from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest
+from adaptinf.inference.results.base import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 LOG = LDPBandit(epsilon=200.0).run(ARMS, 6_000, rng=0)

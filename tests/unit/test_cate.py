@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs.conse import ConSE
-from adaptinf.designs.dp_conse import DPConSE
+from adaptinf.designs.conse.epochs import ConSE
+from adaptinf.designs.conse.private import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.cate_checks import group_terms
-from adaptinf.inference.estimates import effective_size, weighted_means
-from adaptinf.inference.group_effects import arm_moments, group_aipw, group_codes, group_rows
-from adaptinf.inference.released import released_intervals
-from adaptinf.inference.scores import aipw_scores, indicators, running_means
+from adaptinf.inference.effects.groups import arm_moments, group_aipw, group_codes, group_rows
+from adaptinf.inference.effects.inputs import group_terms
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.released.effects import released_intervals
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import FiniteContext
 

@@ -11,10 +11,10 @@ from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.cate_groups import equal_effects, log_f_tail
-from adaptinf.inference.released import effect_from_mean
-from adaptinf.inference.released_pairs import ReleasedDifferenceReference, log_common_pvalue
+from adaptinf.inference.effects.comparisons import equal_effects, log_f_tail
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
+from adaptinf.inference.released.effects import effect_from_mean
 from adaptinf.log import AdaptiveLog, LogArrays
 
 SHARES = np.array([0.5, 0.3, 0.7])
@@ -261,7 +261,7 @@ def test_released_tests_hold_their_level():
 
 
 def test_joint_tests_of_releases_go_by_intervals():
-    from adaptinf.designs.dp_conse import DPConSE
+    from adaptinf.designs.conse.private import DPConSE
     from adaptinf.simulation.environments import FiniteContext
 
     environment = FiniteContext([0.5, 0.3, 0.2], [[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]])

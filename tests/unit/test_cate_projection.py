@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.cate_projection import CATEProjection
-from adaptinf.inference.projection import contrast_weights
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.projection import CATEProjection
+from adaptinf.inference.effects.weighted_projection import contrast_weights
 from adaptinf.log import AdaptiveLog, DesignRecord
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from adaptinf.inference.hypotheses import linear_hypothesis, linear_test, wald_statistic
+from adaptinf.inference.results.hypotheses import linear_hypothesis, linear_test, wald_statistic
 
 TERMS = ["a", "b", "mix"]
 

@@ -20,12 +20,12 @@ from adaptinf.designs import (
     Mixture,
     Uniform,
 )
-from adaptinf.designs.ldp_linear import LDPLinear
+from adaptinf.designs.local.linear import LDPLinear
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Classification
+from adaptinf.simulation.environments.scaling import UnitCube
 from adaptinf.simulation.replicate import block_stream, seed_sequence
-from adaptinf.simulation.scaling import UnitCube
 
 VOTES = anes96.load_pandas().data
 SURVEY = ["selfLR", "age"]

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
-from adaptinf.cli import main
+from adaptinf.cli.entry import main
 
 UNUSED = (
     "Columns of the file that were not used: pa, pb, number, site, coin. Name with --context those that the "
@@ -111,7 +111,7 @@ def test_markdown_and_every_estimator(run: Run, path: str) -> None:
     assert {"alee", "batched", "markdown"} <= set(re.findall(r"[a-z]+", text))
 
 
-@pytest.mark.parametrize("module", ["adaptinf", "adaptinf.cli"])
+@pytest.mark.parametrize("module", ["adaptinf", "adaptinf.cli.entry"])
 def test_run_as_a_module(module: str) -> None:
     command = [sys.executable, "-m", module]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=120)
@@ -368,7 +368,7 @@ def test_bad_usage(run: Run, arguments: list[str]) -> None:
 
 
 def test_demo_prints_the_report_for_the_seed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptinf.demo.run_demo", lambda rng: f"report of seed {rng}")
+    monkeypatch.setattr("adaptinf.cli.demonstration.run_demo", lambda rng: f"report of seed {rng}")
     assert run("demo") == (0, "report of seed 0\n", "")
     assert run("demo", "--rng", "5") == (0, "report of seed 5\n", "")
 
@@ -376,7 +376,7 @@ def test_demo_prints_the_report_for_the_seed(run: Run, monkeypatch: pytest.Monke
 def loaded_after(*arguments: str) -> set[str]:
     """Packages that a command imports, in a process of its own."""
     code = (
-        "import contextlib, io, sys\nfrom adaptinf.cli import main\n"
+        "import contextlib, io, sys\nfrom adaptinf.cli.entry import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         f"    main({list(arguments)!r})\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
@@ -406,7 +406,7 @@ def test_analyze_does_not_import_the_compiler(path: str) -> None:
 
 
 def test_a_reader_that_stops_early_is_no_error(path: str) -> None:
-    command = [sys.executable, "-c", "import sys; from adaptinf.cli import main; sys.exit(main())"]
+    command = [sys.executable, "-c", "import sys; from adaptinf.cli.entry import main; sys.exit(main())"]
     with subprocess.Popen(
         [*command, "analyze", path, *KNOWN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -16,7 +16,7 @@ SCRIPT = """
 import sys
 import adaptinf
 from adaptinf.designs import PrivateUCB
-from adaptinf.designs.ucb import _run_block
+from adaptinf.designs.arms.ucb import _run_block
 from adaptinf.simulation.environments import BernoulliArms
 
 log = PrivateUCB(epsilon=1.0, counter="binary").run(BernoulliArms([0.5, 0.5]), horizon=20, rng=1)

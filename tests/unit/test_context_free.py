@@ -12,9 +12,9 @@ import pytest
 
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.formats import read_adam, read_dsjson
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.snapshots import is_context_free
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.validity.policies import is_context_free
 from adaptinf.log import AdaptiveLog, DesignRecord, read_log
 
 ROUNDS = 2_000

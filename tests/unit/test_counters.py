@@ -13,8 +13,9 @@ from scipy import stats
 
 from adaptinf.designs import PrivateUCB
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.bits import bit_count, top_bit, trailing_zeros
-from adaptinf.privacy.counters import (
+from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
+from adaptinf.privacy.counters.laplace_sums import counter_quantiles
+from adaptinf.privacy.counters.sums import (
     CONTINUAL_SUMS,
     COUNTERS,
     counter_scales,
@@ -24,7 +25,6 @@ from adaptinf.privacy.counters import (
     noise_row,
     noise_variance,
 )
-from adaptinf.privacy.laplace_sums import counter_quantiles
 from adaptinf.privacy.noise import Buffer, Recorder, generator, laplace
 
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from statsmodels.datasets import randhie
 
+from adaptinf.cli.demonstration import contrast_trial, full_data_effects, group_trial, run_demo
 from adaptinf.datasets import rand_hie
-from adaptinf.demo import contrast_trial, full_data_effects, group_trial, run_demo
-from adaptinf.inference.arms import Contrast
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.summary import format_pvalue
+from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.results.summary import format_pvalue
 
 SMALL = (20_000, 2_000)
 

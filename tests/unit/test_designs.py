@@ -26,8 +26,8 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters import noise_row
-from adaptinf.privacy.laplace_sums import laplace_sum_quantile
+from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile
+from adaptinf.privacy.counters.sums import noise_row
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Environment,

@@ -9,10 +9,11 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.errors import ParameterError
-from adaptinf.inference.diagnose import QUESTIONS, diagnose
-from adaptinf.inference.diagnose_counts import ChiSquare, calibration_bins, chi_square, count_test
-from adaptinf.inference.diagnose_overlap import fitted_decay, low_rounds
-from adaptinf.inference.diagnose_results import (
+from adaptinf.inference.diagnostics.agreement import batch_groups, drift_differences, homogeneity
+from adaptinf.inference.diagnostics.diagnosis import QUESTIONS, diagnose
+from adaptinf.inference.diagnostics.overlap import fitted_decay, low_rounds
+from adaptinf.inference.diagnostics.propensities import ChiSquare, calibration_bins, chi_square, count_test
+from adaptinf.inference.diagnostics.results import (
     AGAINST,
     CAUTION,
     FINE,
@@ -21,7 +22,6 @@ from adaptinf.inference.diagnose_results import (
     Check,
     judged,
 )
-from adaptinf.inference.diagnose_scores import batch_groups, drift_differences, homogeneity
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, Tableau
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.differences import (
+from adaptinf.inference.distributions.bounded import (
     BoundedDifferenceReference,
     log_chernoff_difference,
     relative_entropy_limits,

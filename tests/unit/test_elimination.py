@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.elimination_kernel import elimination_epochs, shortest_horizon
 from adaptinf.designs.base import Design
-from adaptinf.designs.elimination import PrivateSuccessiveElimination, SuccessiveElimination
-from adaptinf.designs.elimination_kernel import elimination_epochs, shortest_horizon
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.environments import (

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.counter_runs import counter_nodes
-from adaptinf.audit.digits import bit_codes, lowest_bit
-from adaptinf.audit.lower_bound import bound_from_scores, log_ratio_bound
-from adaptinf.audit.mechanism_runs import sample
-from adaptinf.audit.privacy import epsilon_lower_bound, neighbouring_inputs, privacy_scores
-from adaptinf.audit.privacy_sources import CHUNK
+from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.counters import counter_nodes
+from adaptinf.audit.privacy.digits import bit_codes, lowest_bit
+from adaptinf.audit.privacy.lower_bound import bound_from_scores, log_ratio_bound
+from adaptinf.audit.privacy.mechanisms import sample
+from adaptinf.audit.privacy.sources import CHUNK
 from adaptinf.designs import DPConSE, LDPBandit, PrivateUCB, Uniform
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from joblib import Parallel, delayed
 
-from adaptinf.audit.engine import AnalysisError
-from adaptinf.audit.shards import Damaged
+from adaptinf.audit.simulation.engine import AnalysisError
+from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import (
     AdaptinfError,
     GuaranteeError,

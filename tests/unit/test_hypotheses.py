@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.hypotheses import linear_hypothesis, wald_statistic
+from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statistic
 
 TERMS = ["z", "y", "x=-1"]
 

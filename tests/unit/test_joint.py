@@ -12,13 +12,13 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.hypotheses import linear_hypothesis, wald_statistic
-from adaptinf.inference.joint import familywise_level, max_normal_tail
-from adaptinf.inference.maxinfo import Correction
-from adaptinf.inference.reference import NormalReference
-from adaptinf.inference.results import Estimand, LogFacts, Results
-from adaptinf.inference.sequence import ConfidenceSequence
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statistic
+from adaptinf.inference.results.simultaneous import familywise_level, max_normal_tail
+from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -15,18 +15,18 @@ from statsmodels.datasets import anes96
 
 import adaptinf as ai
 from adaptinf.designs import Uniform
+from adaptinf.designs.local.abse import ABSE
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.bins_kernel import _choose, _update
+from adaptinf.designs.local.released_sums import bin_sums
+from adaptinf.designs.local.tree import EDGES
 from adaptinf.designs.mixture import Mixture
-from adaptinf.designs.nonparametric import LDPBandit
-from adaptinf.designs.nonparametric_abse import ABSE
-from adaptinf.designs.nonparametric_kernel import _choose, _update
-from adaptinf.designs.nonparametric_sums import bin_sums
-from adaptinf.designs.nonparametric_tree import EDGES
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.privacy.noise import Buffer
-from adaptinf.simulation.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
-from adaptinf.simulation.scaling import UnitCube
-from adaptinf.simulation.smooth import SmoothArms
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.scaling import UnitCube
+from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.linear_bias import linear_bias, linear_bias_bound, reward_shift
+from adaptinf.inference.corrections.prediction_bias import linear_bias, linear_bias_bound, reward_shift
 
 
 def hat(X: np.ndarray) -> np.ndarray:

@@ -12,18 +12,19 @@ import pytest
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference import log_traits, snapshots
-from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.log_traits import (
+from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.validity import policies as snapshots
+from adaptinf.inference.validity import profile as log_traits
+from adaptinf.inference.validity.policies import is_context_free
+from adaptinf.inference.validity.profile import (
     constant_propensities,
     decides_by_context,
     is_adaptive,
     moves,
     varying_propensities,
 )
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.snapshots import is_context_free
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

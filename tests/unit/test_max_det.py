@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from adaptinf.designs.max_det import max_det
-from adaptinf.designs.optimal_design import optimal_design
+from adaptinf.designs.best_arm.determinants import max_det
+from adaptinf.designs.best_arm.g_optimal import optimal_design
 from adaptinf.errors import ParameterError
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.maxinfo import (
+from adaptinf.inference.corrections.information import (
     Correction,
     VacuousCorrectionWarning,
     correct_pvalues,

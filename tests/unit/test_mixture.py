@@ -17,7 +17,7 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms import ArmMeans
+from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms
 

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from adaptinf.audit.characteristics import operating_characteristics
-from adaptinf.audit.engine import AnalysisError
-from adaptinf.audit.trials import best_arms, quantile, wrong_way_trials
+from adaptinf.audit.planning.characteristics import operating_characteristics
+from adaptinf.audit.simulation.engine import AnalysisError
+from adaptinf.audit.simulation.trials import best_arms, quantile, wrong_way_trials
 from adaptinf.designs import LinUCB, PrivateSuccessiveElimination, Thompson, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.cate import CATE
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.effects.models import CATE
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms
 

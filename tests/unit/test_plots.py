@@ -23,20 +23,20 @@ from statsmodels.stats.proportion import proportion_confint
 
 import adaptinf as ai
 from adaptinf import plots
-from adaptinf.audit.bias import SimulatedBias
-from adaptinf.audit.calibration import Coverage
-from adaptinf.audit.privacy_results import EpsilonLowerBound
-from adaptinf.audit.results import Study
+from adaptinf.audit.bias.arms import SimulatedBias
+from adaptinf.audit.planning.calibration import Coverage
+from adaptinf.audit.privacy.results import EpsilonLowerBound
+from adaptinf.audit.studies.results import Study
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.maxinfo import Correction
-from adaptinf.inference.reference import NormalReference
-from adaptinf.inference.results import Estimand, LogFacts, Results
+from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
 from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.plots.drawing.style import label_text, look
 from adaptinf.plots.regions import final_bins
-from adaptinf.plots.style import label_text, look
-from adaptinf.theory.frontier import Frontier
+from adaptinf.theory.tradeoff import Frontier
 
 ESTIMATE, ERROR = np.array([0.3, 0.5, 0.7]), np.array([0.02, 0.05, 0.03])
 

@@ -14,10 +14,10 @@ from scipy import stats
 
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.policy import PolicyContrast, PolicyValue
-from adaptinf.inference.results import Estimand
-from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.results.base import Estimand
+from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.policy import PolicyContrast, PolicyValue
-from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 
 ARMS = ("a", "b")

@@ -6,11 +6,11 @@ import pytest
 from scipy.stats import beta
 
 from adaptinf.audit import coverage
-from adaptinf.audit.power import kind_of_test, power
+from adaptinf.audit.planning.detection import kind_of_test, power
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.cate import CATE
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.effects.models import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
 NULL, BETTER = BernoulliArms([0.3, 0.3]), BernoulliArms([0.3, 0.6])

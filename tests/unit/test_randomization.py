@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization import compare, randomization_test
-from adaptinf.audit.randomization_inversion import fewest_replications, randomization_interval
-from adaptinf.audit.randomization_runs import Draws
-from adaptinf.designs.play_the_winner import PlayTheWinner
+from adaptinf.audit.randomization.interval import fewest_replications, randomization_interval
+from adaptinf.audit.randomization.retest import compare, randomization_test
+from adaptinf.audit.randomization.runs import Draws
+from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.simulation.environments import (
@@ -243,7 +243,7 @@ class TestStoppingEarly:
     @pytest.mark.parametrize("replications", [19, 199])
     def test_its_p_value_is_valid(self, replications: int) -> None:
         """Ranks of exchangeable numbers, without any design: P(p <= a) <= a on a grid."""
-        from adaptinf.audit.randomization import rank
+        from adaptinf.audit.randomization.retest import rank
 
         class Bare:
             scale = 0.0

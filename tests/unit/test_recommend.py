@@ -14,17 +14,17 @@ import pytest
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arm_rules import BASELINE, arm_verdicts
-from adaptinf.inference.arms import ArmMeans, Contrast, default_estimator
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.compare import label_of
-from adaptinf.inference.maxinfo import correction_for
-from adaptinf.inference.mean_rules import length_ratio
-from adaptinf.inference.policy import PolicyValue
-from adaptinf.inference.recommend import Recommendation, recommend
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.stable_designs import STABILITY, stability_of
-from adaptinf.inference.verdicts import LABELS
+from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.arms.rules import BASELINE, arm_verdicts
+from adaptinf.inference.arms.sample_mean import length_ratio
+from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.recommend.recommendation import Recommendation, recommend
+from adaptinf.inference.results.comparison import label_of
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.validity.stable_designs import STABILITY, stability_of
+from adaptinf.inference.validity.verdicts import LABELS
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import (
     BernoulliArms,

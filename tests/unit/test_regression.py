@@ -13,9 +13,9 @@ import pytest
 from adaptinf.designs import LinUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.maxinfo import correct_pvalues, corrected_level
-from adaptinf.inference.regression import ADJUSTMENTS, AdaptiveOLS, default_adjustment
-from adaptinf.inference.regression_results import FTest
+from adaptinf.inference.corrections.information import correct_pvalues, corrected_level
+from adaptinf.inference.regression.models import ADJUSTMENTS, AdaptiveOLS, default_adjustment
+from adaptinf.inference.regression.results import FTest
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import LinearArms
 

@@ -7,8 +7,11 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.laplace_tails import log_normal_laplace_tail, log_normal_two_laplace_tail
-from adaptinf.inference.released import (
+from adaptinf.inference.distributions.laplace_tails import (
+    log_normal_laplace_tail,
+    log_normal_two_laplace_tail,
+)
+from adaptinf.inference.released.effects import (
     ReleasedReference,
     effect_from_mean,
     effect_from_sums,

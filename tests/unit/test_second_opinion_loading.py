@@ -12,7 +12,7 @@ import pytest
 
 from adaptinf.errors import MissingDependencyError, ParameterError
 
-module = importlib.import_module("adaptinf.audit.second_opinion")
+module = importlib.import_module("adaptinf.audit.privacy.second_opinion")
 
 STAND_IN = """
 import dataclasses

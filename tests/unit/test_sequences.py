@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.recommend_rows import sequence_rows
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.sequence_results import SequenceResults, spread_rounds
-from adaptinf.inference.sequence_sides import BettingSide
-from adaptinf.inference.sequence_wealth import betting_peak
+from adaptinf.inference.recommend.rows import sequence_rows
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.results import SequenceResults, spread_rounds
+from adaptinf.inference.sequences.sides import BettingSide
+from adaptinf.inference.sequences.wealth import betting_peak
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.bias import conditional_bias, simulate_bias
-from adaptinf.audit.bias_linear import linear_world
-from adaptinf.audit.fitted import fitted_world, log_cells, tilted_pool
+from adaptinf.audit.bias.arms import conditional_bias, simulate_bias
+from adaptinf.audit.bias.predictions import linear_world
+from adaptinf.audit.rerun.fitted_environment import fitted_world, log_cells, tilted_pool
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms import ArmMeans
-from adaptinf.inference.bias import bias_bound
+from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.corrections.arm_bias import bias_bound
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, NormalArms, UniformArms
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.small_samples import (
+from adaptinf.inference.distributions.two_samples import (
     FEW_EVENTS,
     DifferenceReference,
     agresti_caffo,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.rebuild import rebuilt
-from adaptinf.audit.stability import stability
+from adaptinf.audit.bias.counts import stability
+from adaptinf.audit.rerun.rebuild import rebuilt
 from adaptinf.errors import ParameterError
-from adaptinf.inference.recommend import recommend
+from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
 

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from scipy import integrate
 
-from adaptinf.designs.stopping import DPNAS, NAS
-from adaptinf.designs.stopping_kernel import Rule, halting_sum
-from adaptinf.designs.stopping_rule import StoppingRule
+from adaptinf.designs.stopping.base import StoppingRule
+from adaptinf.designs.stopping.kernel import Rule, halting_sum
+from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy.release import GRID_UNITS

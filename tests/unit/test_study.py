@@ -12,7 +12,7 @@ import pytest
 from adaptinf.audit import AnalysisError, Study, coverage, study
 from adaptinf.designs import UCB, LinUCB, PrivateUCB, Uniform
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 
 ENV = BernoulliArms([0.3, 0.6])
@@ -126,7 +126,7 @@ def test_the_same_bytes_for_any_number_of_workers(tmp_path):
 
 def test_sums_do_not_depend_on_the_size_of_a_shard(monkeypatch):
     usual = study(**SMALL).frame
-    monkeypatch.setattr(sys.modules["adaptinf.audit.study"], "_CHUNK", 64)
+    monkeypatch.setattr(sys.modules["adaptinf.audit.studies.runner"], "_CHUNK", 64)
     assert study(**SMALL).frame.equals(usual)
 
 
@@ -179,7 +179,7 @@ def test_a_damaged_shard_is_found_and_computed_again(tmp_path, damage, kind):
 
 
 def test_every_flipped_byte_of_a_shard_is_noticed_or_harmless(tmp_path):
-    from adaptinf.audit.shards import Damaged, read_parquet
+    from adaptinf.audit.studies.shards import Damaged, read_parquet
 
     folder, _ = interrupted(tmp_path)
     path = sorted((folder / "shards").rglob("*.parquet"))[0]
@@ -246,7 +246,7 @@ def test_other_settings_are_refused_and_all_differences_listed(tmp_path):
 
 def test_changed_sources_are_refused_unless_they_are_allowed(tmp_path, monkeypatch):
     study(**SMALL, path=tmp_path)
-    monkeypatch.setattr("adaptinf.audit.manifest.package_hash", lambda: "0" * 64)
+    monkeypatch.setattr("adaptinf.audit.studies.manifest.package_hash", lambda: "0" * 64)
     with pytest.raises(ParameterError, match=r"versions.sources was '\w+', now it is '0+': adaptinf's own"):
         study(**SMALL, path=tmp_path)
     assert len(study(**SMALL, path=tmp_path, same_sources=False).frame) == 3
@@ -281,7 +281,7 @@ def test_a_full_disk_surfaces_and_nothing_half_written_stays(tmp_path, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         usual(handle)
 
-    monkeypatch.setattr("adaptinf.audit.shards.os.fsync", full)
+    monkeypatch.setattr("adaptinf.audit.studies.shards.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         study(**SMALL, path=tmp_path / "s", keep="estimates")
     monkeypatch.undo()
@@ -292,7 +292,7 @@ def test_a_full_disk_surfaces_and_nothing_half_written_stays(tmp_path, monkeypat
 
 
 def test_two_studies_do_not_share_a_folder(tmp_path):
-    from adaptinf.audit.folder import Folder
+    from adaptinf.audit.studies.folder import Folder
 
     with (
         Folder(tmp_path, "", ()).locked(),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from adaptinf.designs.best_arm import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm_optimal import DPOD
-from adaptinf.designs.max_det import max_det
-from adaptinf.privacy.gaussian import gaussian_delta
+from adaptinf.designs.best_arm.determinants import max_det
+from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.optimal import DPOD
+from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 from case_studies.best_arm import exact, regions, setting
 

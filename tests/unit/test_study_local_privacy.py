@@ -14,9 +14,9 @@ from scipy import stats
 from adaptinf.designs import LDPBandit
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import generator
+from adaptinf.simulation.environments.smooth import SmoothArms
 from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.run import Results, empty_record
-from adaptinf.simulation.smooth import SmoothArms
 from case_studies.local_privacy import claims, data, learning, originals, printed, table_2
 from case_studies.local_privacy.network import LDPNetwork
 from case_studies.local_privacy.visited import VisitedBinOnly

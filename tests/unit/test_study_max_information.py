@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from adaptinf.inference.maxinfo import log_corrected_level
+from adaptinf.inference.corrections.information import log_corrected_level
 from case_studies.max_information import corollaries
 
 

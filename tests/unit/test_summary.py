@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.maxinfo import Correction
-from adaptinf.inference.reference import BinomialReference, NormalReference, Reference, StudentReference
-from adaptinf.inference.results import Estimand, LogFacts, Results
-from adaptinf.inference.summary import escape_latex, footer, format_pvalue
+from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.distributions.base import (
+    BinomialReference,
+    NormalReference,
+    Reference,
+    StudentReference,
+)
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.results.summary import escape_latex, footer, format_pvalue
 
 NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
 GUARANTEE = PrivacyGuarantee(epsilon=0.1)

@@ -11,15 +11,15 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.errors import ParameterError
-from adaptinf.inference.adjustment import adjusted_logs, adjusted_pvalues
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.compare import compare, label_of
-from adaptinf.inference.efficiency import arm_bounds
-from adaptinf.inference.policy import PolicyValue
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.results import Results
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.summary import format_pvalue
+from adaptinf.inference.arms.efficiency import arm_bounds
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.comparison import compare, label_of
+from adaptinf.inference.results.multiplicity import adjusted_logs, adjusted_pvalues
+from adaptinf.inference.results.summary import format_pvalue
+from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 

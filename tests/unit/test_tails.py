@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.inference.tails import (
+from adaptinf.inference.distributions.tails import (
     binomial_limits,
     log_binomial_tails,
     log_normal_tail,

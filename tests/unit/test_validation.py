@@ -14,8 +14,8 @@ import pytest
 
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, DesignRecord
-from adaptinf.validation.columns import plain_label
-from adaptinf.validation.findings import Findings
+from adaptinf.log.validation.columns import plain_label
+from adaptinf.log.validation.findings import Findings
 
 Expected = list[tuple[str, tuple[int, ...]]]
 

@@ -11,17 +11,17 @@ import pytest
 
 import adaptinf as ai
 from adaptinf import designs
-from adaptinf.audit.stability import stability
+from adaptinf.audit.bias.counts import stability
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.cate import CATE
-from adaptinf.inference.compare import compare
-from adaptinf.inference.policy import PolicyContrast, PolicyValue
-from adaptinf.inference.recommend import recommend
-from adaptinf.inference.results import Results
-from adaptinf.inference.sequence import ConfidenceSequence
-from adaptinf.inference.snapshots import PolicySnapshots
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.comparison import compare
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -1,0 +1,1 @@
+"""Bias of a trial that has ended, by re-simulation, and how far a design lets its counts settle."""

@@ -1,0 +1,1 @@
+"""Before a trial: power, operating characteristics, and coverage of what is planned."""

@@ -1,0 +1,218 @@
+"""Is an analysis calibrated under a design? Coverage, bias and width where the truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from adaptinf.audit.simulation.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
+from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, table_rows
+from adaptinf.audit.simulation.truth import true_value
+from adaptinf.designs.base import Design
+from adaptinf.designs.replications import Replications
+from adaptinf.errors import ParameterError
+from adaptinf.inference.results.base import check_alpha
+from adaptinf.parameters import count_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.typing import FloatArray, RandomSource
+
+__all__ = ["Coverage", "Intervals", "coverage", "coverage_from_tallies", "true_value"]
+
+Intervals: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Estimates and lower and upper limits of many runs, each of shape (runs, terms)."""
+ArrayFit: TypeAlias = "Callable[[Replications], Mapping[str, Intervals]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How an analysis behaved over simulated trials.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row an analysis and term, with the columns of `Study.frame` from `analysis` on.
+    alpha : float
+        One minus the nominal level.
+    design, environment : str
+        What was simulated.
+    horizon, replications : int
+        Rounds of a trial and number of trials.
+    """
+
+    frame: pd.DataFrame
+    alpha: float
+    design: str
+    environment: str
+    horizon: int
+    replications: int
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.design} in {self.environment}\n{self.horizon:,} rounds, "
+            f"{self.replications:,} replications, nominal coverage {1.0 - self.alpha:g}"
+        )
+        rows = self.frame[["analysis", "term", "truth", *SHOWN]]
+        return f"{head}\n{rows.to_string(index=False, float_format=lambda value: f'{value:.4f}')}"
+
+
+def coverage(
+    design: Design,
+    env: Environment,
+    fit: Fit,
+    horizon: int,
+    replications: int,
+    rng: RandomSource | None = None,
+    *,
+    alpha: float = 0.05,
+    n_jobs: int = 1,
+) -> Coverage:
+    """Coverage, bias and width of an analysis under a design, one simulated log after another.
+
+    Parameters
+    ----------
+    design : Design
+        What gathers the data.
+    env : Environment
+        Where the truth is known.
+    fit : callable
+        Takes an AdaptiveLog and returns a result, or a dict of results by name.
+    horizon : int
+        Rounds of a trial.
+    replications : int
+        Number of trials.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness; trial r depends on (rng, r) alone.
+    alpha : float
+        One minus the nominal level, between 0 and 0.5.
+    n_jobs : int
+        Worker processes; the numbers are the same for any.
+
+    Returns
+    -------
+    Coverage
+        A result with a max-information correction has a second row for its corrected interval.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range, or the environment does not know an estimand's truth.
+
+    Notes
+    -----
+    No frame is built for a simulated log. Coverage is among the trials with an interval; the others are
+    counted.
+
+    Examples
+    --------
+    >>> from adaptinf.designs import Uniform
+    >>> from adaptinf.inference.arms.models import ArmMeans
+    >>> from adaptinf import environments
+    >>> env = environments.BernoulliArms([0.3, 0.6])
+    >>> result = coverage(Uniform(), env, lambda log: ArmMeans(log).fit(), 100, 64, rng=0)
+    >>> result.frame["term"].tolist()
+    ['0', '1']
+    """
+    root = _root(replications, rng, alpha)
+    cell = LogCell((repr(design), repr(env)), design, env, horizon, {"": fit}, alpha, root)
+    return _simulate(cell, design, env, horizon, replications, alpha, n_jobs)
+
+
+def coverage_from_tallies(
+    design: Design,
+    env: Environment,
+    fit: ArrayFit,
+    truth: ArrayLike,
+    horizon: int,
+    replications: int,
+    rng: RandomSource | None = None,
+    *,
+    alpha: float = 0.05,
+    n_jobs: int = 1,
+) -> Coverage:
+    """Like `coverage`, for an analysis that needs sums only: many runs at once, no rounds are kept.
+
+    Parameters
+    ----------
+    design, env : Design, Environment
+        What gathers the data, and where.
+    fit : callable
+        Takes `Replications` and returns, by name, estimates and limits of shape (runs, terms).
+    truth : array_like of shape (terms,)
+        True values.
+    horizon, replications : int
+        Rounds of a trial and number of trials.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness; trial r depends on (rng, r) alone. It is trial r of `coverage` only where the
+        design has no shortcut for replication.
+    alpha : float
+        One minus the nominal level that `fit` uses, between 0 and 0.5.
+    n_jobs : int
+        Worker processes; the numbers are the same for any.
+
+    Returns
+    -------
+    Coverage
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+    root = _root(replications, rng, alpha)
+    values = np.atleast_1d(np.asarray(truth, dtype=np.float64))
+    labels = [str(label) for label in (env.features or env.arms)]
+    terms = labels if len(labels) == values.size else [str(code) for code in range(values.size)]
+    cell = _TallyCell(design, env, horizon, fit, tuple(zip(terms, values.tolist(), strict=True)), root)
+    return _simulate(cell, design, env, horizon, replications, alpha, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class _TallyCell:
+    """An analysis of sums, for many runs at once; each term has a name and a true value."""
+
+    design: Design
+    env: Environment
+    horizon: int
+    fit: ArrayFit
+    terms: tuple[tuple[str, float], ...]
+    root: np.random.SeedSequence
+
+    def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
+        chunk = Chunk(start, stop)
+        fits = self.fit(self.design.replicate(self.env, self.horizon, stop, self.root, start=start))
+        for first, last in spans(stop - start, BLOCK):
+            sums = BlockSums()
+            for name, numbers in fits.items():
+                keys = [Key(name, term, value, None) for term, value in self.terms]
+                add_runs(sums, keys, *(part[first:last] for part in numbers))
+            chunk.blocks.append(sums)
+        return chunk
+
+
+def _root(replications: Any, rng: RandomSource | None, alpha: float) -> np.random.SeedSequence:
+    check_alpha("coverage", alpha)
+    problems = count_problem("replications", replications)
+    if problems:
+        raise ParameterError("coverage", problems)
+    return seed_sequence(rng)
+
+
+def _simulate(
+    cell: Simulated,
+    design: Design,
+    env: Environment,
+    horizon: int,
+    replications: int,
+    alpha: float,
+    n_jobs: int,
+) -> Coverage:
+    design._check(env, horizon, replications, None, 0, n_jobs)
+    [chunks] = gathered([cell], replications, n_jobs)
+    frame = pd.DataFrame(table_rows(total_sums(chunks)))
+    return Coverage(frame, alpha, repr(design), repr(env), int(horizon), int(replications))

@@ -1,0 +1,270 @@
+"""Type I error and power of an analysis under a design, over scenarios and horizons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from adaptinf.audit.planning.plans import PlanTable, null_problems, plan_problems
+from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums
+from adaptinf.audit.simulation.measures import (
+    BlockSums,
+    binomial_error,
+    binomial_limits,
+    rejections,
+    table_rows,
+)
+from adaptinf.audit.studies.results import check_columns
+from adaptinf.designs.base import Design
+from adaptinf.errors import ParameterError
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.typing import RandomSource
+
+__all__ = [
+    "NO_TEST",
+    "POWER",
+    "TYPE_I",
+    "Power",
+    "check_terms",
+    "kind_of_test",
+    "power",
+    "power_notes",
+    "power_rows",
+]
+
+TYPE_I, POWER, NO_TEST = "type-I error", "power", "no test"
+_SAME = 1e-12
+_SHOWN = (
+    "scenario",
+    "horizon",
+    "analysis",
+    "term",
+    "truth",
+    "null",
+    "kind",
+    "rejection",
+    "rejection_se",
+    "missing",
+    "coverage",
+    "bias",
+    "width",
+)
+_KEPT = ("coverage", "coverage_se", "bias", "bias_se", "sd", "width")
+
+
+@dataclass(frozen=True, eq=False)
+class Power(PlanTable):
+    """How often an analysis rejects, over simulated trials.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a scenario, horizon, analysis and term. `truth` and `null`: the true value and the tested one;
+        `kind`: "type-I error" where they are the same (up to 1e-12), "power" where they differ, "no test"
+        where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null,
+        with its binomial standard error `rejection_se` and the exact 95% limits (Clopper and Pearson)
+        `rejection_low` and `rejection_high` of its simulation; a trial without an interval does not reject.
+        `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
+        analysis returned no such result or term at all, as where a log lacks a context. Among the runs:
+        `coverage`, `bias`, with their standard errors, `sd` of the estimates and mean `width`. Standard
+        errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits say what is known.
+    alpha, design, replications, notes
+        As for every table of a plan.
+    """
+
+    def to_markdown(self, columns: Sequence[str] = _SHOWN, digits: int = 4) -> str:
+        """The table as Markdown.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of `frame`, in order.
+        digits : int
+            Decimals.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column.
+        """
+        check_columns(self.frame, columns)
+        return self._as_markdown(self.frame[list(columns)], digits)
+
+    def __str__(self) -> str:
+        return self._as_text(self.frame[list(_SHOWN)])
+
+
+def power(
+    design: Design,
+    env: Environment | Mapping[str, Environment],
+    fit: Fit,
+    horizon: int | Sequence[int],
+    replications: int,
+    rng: RandomSource | None = None,
+    *,
+    null: float | Mapping[str, float] | None = None,
+    alpha: float = 0.05,
+    n_jobs: int = 1,
+) -> Power:
+    """Probability that an analysis rejects: its type I error where the null is true, else its power.
+
+    Parameters
+    ----------
+    design : Design
+        What gathers the data.
+    env : Environment, or dict of Environment by scenario
+        Where the truth is known: for instance equal arms, the difference that is hoped for, and the smallest
+        one that matters.
+    fit : callable
+        Takes an AdaptiveLog and returns a result, or a dict of results by name.
+    horizon : int or sequence of int
+        Rounds of a trial, or several such sizes.
+    replications : int
+        Number of trials for each scenario and horizon.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness; trial r of a scenario and horizon depends on (rng, r) alone, and is trial r of
+        `coverage` with the same `rng`.
+    null : float, or dict of float by term, optional
+        What is tested. By default it is what the result tests, the argument ``null`` of its ``fit`` (0 where
+        that is left out: for means of 0/1 rewards a null that says nothing). With a dict, the terms that are
+        not in it test nothing.
+    alpha : float
+        Level of the tests, between 0 and 0.5; one minus that of the intervals.
+    n_jobs : int
+        Worker processes; the numbers are the same for any.
+
+    Returns
+    -------
+    Power
+        A result with a max-information correction has a second row for its corrected test.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that is wrong, before anything is drawn; or if the environment does not know an
+        estimand's truth, or `null` names a term that no result has.
+    AnalysisError
+        If the analysis fails in a trial.
+
+    Notes
+    -----
+    P-values and intervals of a result are dual: a test at `alpha` rejects exactly when the interval excludes
+    the null. The tests are two-sided, so that power counts rejections on either side. Trials of different
+    scenarios and horizons are drawn from the same streams: their errors of simulation are not independent.
+
+    References
+    ----------
+    Morris, T. P., White, I. R. and Crowther, M. J. (2019). Using simulation studies to evaluate statistical
+    methods.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> plan = power(
+    ...     ai.designs.Uniform(),
+    ...     {name: ai.environments.BernoulliArms([0.3, p]) for name, p in [("equal", 0.3), ("better", 0.6)]},
+    ...     lambda log: ai.Contrast(log, treatment=1, control=0).fit(),
+    ...     horizon=100,
+    ...     replications=256,
+    ...     rng=0,
+    ... )
+    >>> plan.frame[["scenario", "kind", "rejection"]].round(2).to_dict("list")
+    {'scenario': ['equal', 'better'], 'kind': ['type-I error', 'power'], 'rejection': [0.06, 0.87]}
+    """
+    scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
+    analysis: Any = fit
+    if not callable(analysis):
+        problems.append(f"fit must be a function of a log that returns a result, got {fit!r:.60}")
+    problems += null_problems(null)
+    if problems:
+        raise ParameterError("power", problems)
+    root = seed_sequence(rng)
+    places = [(name, int(size)) for name in scenarios for size in horizons]
+    cells = [
+        LogCell((repr(design), name), design, scenarios[name], size, {"": fit}, alpha, root, null=null)
+        for name, size in places
+    ]
+    if isinstance(null, Mapping):
+        check_terms("power", null, cells)
+    rows = [
+        row
+        for (name, size), chunks in zip(places, gathered(cells, replications, n_jobs), strict=True)
+        for row in power_rows({"scenario": name, "horizon": size}, total_sums(chunks), replications)
+    ]
+    return Power(pd.DataFrame(rows), float(alpha), repr(design), int(replications), power_notes(rows))
+
+
+def kind_of_test(truth: float, null: float | None) -> str:
+    """What a rejection is: an error where the null is true, power where it is not."""
+    if null is None or math.isnan(null):
+        return NO_TEST
+    return TYPE_I if math.isclose(truth, null, rel_tol=_SAME, abs_tol=_SAME) else POWER
+
+
+def power_rows(place: Mapping[str, Any], sums: BlockSums, replications: int) -> Iterator[dict[str, Any]]:
+    """Rows of `Power.frame` for one scenario and horizon.
+
+    Parameters
+    ----------
+    place : mapping
+        Columns that come first.
+    sums : BlockSums
+        Over all trials.
+    replications : int
+        How many trials there were.
+    """
+    for row, rejected in zip(table_rows(sums), rejections(sums), strict=True):
+        share = low = high = math.nan
+        if rejected is not None:
+            share = rejected / replications
+            low, high = binomial_limits(rejected, replications)
+        yield {
+            **place,
+            **{name: row[name] for name in ("analysis", "term", "truth", "null")},
+            "kind": kind_of_test(row["truth"], row["null"]),
+            "rejection": share,
+            "rejection_se": binomial_error(share, replications),
+            "rejection_low": low,
+            "rejection_high": high,
+            "runs": row["runs"],
+            "missing": replications - row["runs"],
+            "absent": replications - row["runs"] - row["missing"],
+            **{name: row[name] for name in _KEPT},
+        }
+
+
+def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell]) -> None:
+    """Refuse a null of a term that results do not have, in the first trials nor in their first blocks."""
+    for stop in (1, BLOCK):
+        sums = [cell.chunk(0, stop, keep=False).blocks[0] for cell in cells]
+        terms = list(dict.fromkeys(key.term for block in sums for key in block.parts))
+        unknown = [name for name in null if name not in terms]
+        if not unknown:
+            return
+    known = ", ".join(terms)
+    raise ParameterError("power", [f"null names no term {name!r}; there are: {known}" for name in unknown])
+
+
+def power_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What has to be known to read rows of `Power.frame`."""
+    notes = []
+    if any(row["missing"] for row in rows):
+        notes.append("Trials without an interval do not reject; coverage, bias and width are of the others.")
+    absent = max((row["absent"] for row in rows), default=0)
+    if absent:
+        notes.append(
+            f"In up to {absent:,} trials the analysis returned no such result or term: they are without an "
+            "interval."
+        )
+    if any(row["kind"] == NO_TEST for row in rows):
+        notes.append("No test: null= names no value for the term.")
+    return tuple(notes)

@@ -1,0 +1,134 @@
+"""A plan before its trial: a design, scenarios, horizons; what can be wrong, and how tables look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
+from adaptinf.audit.studies.results import markdown
+from adaptinf.designs.base import Design
+from adaptinf.inference.results.base import alpha_problems
+from adaptinf.parameters import count_problem, jobs_problem, number_problem, seed_problem
+from adaptinf.simulation.environments import Environment
+
+__all__ = ["PlanTable", "named_scenarios", "null_problems", "plan_problems", "scenario_list"]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanTable:
+    """A table of simulated characteristics of a plan.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One number, or one group of numbers, a row.
+    alpha : float
+        Level of the tests, and one minus that of the intervals.
+    design : str
+        What gathers the data.
+    replications : int
+        Simulated trials for each scenario and horizon.
+    notes : tuple of str
+        What has to be known to read the table.
+    """
+
+    frame: pd.DataFrame
+    alpha: float
+    design: str
+    replications: int
+    notes: tuple[str, ...] = ()
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write `frame` to a CSV file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; it is overwritten.
+        """
+        self.frame.to_csv(path, index=False)
+
+    @property
+    def _head(self) -> str:
+        trials = f"{self.replications:,} simulated trials a scenario and horizon"
+        return f"{self.design}\n{trials}, alpha {self.alpha:g}"
+
+    def _as_text(self, rows: pd.DataFrame, digits: int = 4) -> str:
+        text = rows.to_string(index=False, na_rep="", float_format=lambda value: f"{value:.{digits}f}")
+        return "\n".join([self._head, text, *self._numbered])
+
+    def _as_markdown(self, rows: pd.DataFrame, digits: int) -> str:
+        return "\n\n".join([markdown(rows, digits), *self._numbered])
+
+    @property
+    def _numbered(self) -> list[str]:
+        return [f"[{number}] {note}" for number, note in enumerate(self.notes, 1)]
+
+
+def scenario_list(env: Any) -> Any:
+    """Environments by name; a single one is named after its class."""
+    return {type(env).__name__: env} if isinstance(env, Environment) else env
+
+
+def named_scenarios(env: Any) -> tuple[dict[str, Environment], list[str]]:
+    """Environments by name, and what is wrong with them."""
+    given = scenario_list(env)
+    if not isinstance(given, Mapping) or not given:
+        return {}, [
+            "env must be an environment, such as BernoulliArms([0.3, 0.5]), or a dict of environments by "
+            f"scenario, got {env!r:.60}"
+        ]
+    problems = []
+    for name, value in given.items():
+        if not isinstance(name, str) or not name.strip():
+            problems.append(f"env must have scenario names that are not empty strings, got {name!r:.60}")
+        if not isinstance(value, Environment):
+            problems.append(f"env[{name!r}] must be an environment, got {value!r:.60}")
+    return dict(given), problems
+
+
+def plan_problems(
+    design: Any,
+    env: Any,
+    horizon: Any,
+    replications: Any,
+    rng: Any,
+    alpha: Any,
+    n_jobs: Any,
+) -> tuple[dict[str, Environment], tuple[int, ...], list[str]]:
+    """Scenarios and horizons of a plan, and everything that is wrong with it."""
+    scenarios, problems = named_scenarios(env)
+    many = isinstance(horizon, Sequence) and not isinstance(horizon, (str, bytes))
+    horizons = tuple(horizon) if many else (horizon,)
+    if many:
+        problems += list(horizon_problems(list(horizons)))
+    else:
+        problems += count_problem("horizon", horizon)
+    if not isinstance(design, Design):
+        problems.append(f"design must be a design, such as Uniform(), got {design!r:.60}")
+    problems += count_problem("replications", replications) + seed_problem(rng)
+    problems += jobs_problem(n_jobs) + alpha_problems(alpha)
+    if not problems:
+        given = {"designs": {type(design).__name__: design}, "environments": scenarios}
+        problems += list(cell_problems({**given, "horizons": horizons, "replications": replications}))
+    return scenarios, horizons, problems
+
+
+def null_problems(null: Any) -> list[str]:
+    """Say what is wrong with what is to be tested."""
+    if null is None:
+        return []
+    if not isinstance(null, Mapping):
+        return number_problem("null", null, -float("inf"))
+    if not null:
+        return ["null must have at least one term, or be left out"]
+    return [
+        problem
+        for term, value in null.items()
+        for problem in number_problem(f"null[{term!r}]", value, -float("inf"))
+    ]

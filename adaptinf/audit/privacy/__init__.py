@@ -1,0 +1,1 @@
+"""Lower bounds of epsilon from what designs, mechanisms and counters give out."""

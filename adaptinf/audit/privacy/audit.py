@@ -1,0 +1,323 @@
+"""Lower bounds of the epsilon that a design's or a mechanism's outputs really have, by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+
+from adaptinf.audit.privacy.checks import (
+    Settings,
+    claim_problems,
+    inputs_problems,
+    level_problems,
+    stream_array,
+)
+from adaptinf.audit.privacy.counters import CounterSource, worst_streams
+from adaptinf.audit.privacy.learned import LearnedScore, learn
+from adaptinf.audit.privacy.lower_bound import bound_from_scores
+from adaptinf.audit.privacy.mechanisms import MechanismSource, worst_inputs
+from adaptinf.audit.privacy.results import EpsilonLowerBound
+from adaptinf.audit.privacy.sources import CHUNK, CalledSource, OutputSampler, Source, design_source
+from adaptinf.designs.base import Design
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.privacy.base import Mechanism
+from adaptinf.privacy.counters.counter import Counter
+from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.typing import FloatArray, RandomSource
+
+__all__ = ["EpsilonLowerBound", "epsilon_lower_bound", "neighbouring_inputs", "privacy_scores"]
+
+Target: TypeAlias = Design | DPNAS | Mechanism | Counter | OutputSampler
+Inputs: TypeAlias = Neighbours | Sequence[ArrayLike]
+
+
+def epsilon_lower_bound(
+    target: Target,
+    neighbours: Inputs | None = None,
+    *,
+    view: str = "releases",
+    backend: str | None = None,
+    runs: int = 1_000_000,
+    confidence: float = 0.999,
+    delta: float | None = None,
+    promised: PrivacyGuarantee | None = None,
+    decimals: int | None = 9,
+    rng: RandomSource | None = None,
+    n_jobs: int = 1,
+) -> EpsilonLowerBound:
+    """Lower confidence bound of the epsilon that a design's or a mechanism's outputs really have.
+
+    Parameters
+    ----------
+    target : Design, DPNAS, Mechanism, Counter or callable
+        What is audited. A callable ``sample(side, runs, rng)`` returns outputs on data set 0 or 1, of shape
+        (runs,) or (runs, numbers). A counter is audited as if no item had been added.
+    neighbours : Neighbours, or pair of array_like, optional
+        For a design or a stopping rule two trials that differ in one unit, by default the first of
+        ``design.neighbours()``, or the one of them that is for actions. For a mechanism two arrays of
+        statistics, for a counter two streams, by default those of `neighbouring_inputs`. None for a callable.
+    view : {"releases", "actions", "digits"}
+        What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
+        actions of a design alone, or the stopping time of a rule (black box), which reveal less; or the sign,
+        the power of two below and the lowest set bit of every released float, which give away what
+        floating-point noise hides badly.
+    backend : {"simulation", "release"}, optional
+        Where a mechanism's noise comes from, by default a simulation. A counter has its own; designs and
+        callables simulate. Exact integer noise is slow: in ten seconds about 100,000 runs of `Laplace` and
+        3,000 of a counter, where a simulation makes millions.
+    runs : int
+        Runs on each of the two data sets.
+    confidence : float
+        Of the bound: it exceeds a true epsilon in a share of at most 1 - `confidence` of audits.
+    delta : float, optional
+        At least that of the promise, which is the default; 0 where nothing is promised.
+    promised : PrivacyGuarantee, optional
+        What the bound is held against; by default the target's own guarantee, for the unit of `neighbours`.
+    decimals : int or None
+        Scores are rounded to so many decimals; None keeps every digit, so that rounding errors tell the data
+        sets apart as they would to someone who sees them.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness; must be left out with the release backend. Piece r of the runs depends on
+        (rng, r) alone.
+    n_jobs : int
+        Worker processes; the bound is the same for any.
+
+    Returns
+    -------
+    EpsilonLowerBound
+        The bound, its confidence, the number of runs, the event in words, and the promise.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that is wrong, before anything is drawn.
+    MissingDependencyError
+        If release noise is asked for and OpenDP is missing.
+
+    Notes
+    -----
+    The bound is one-sided: a bound above the promise refutes it, a bound below proves nothing. It can be no
+    better than the event. The score of a white-box audit is the exact log-likelihood ratio of what is
+    released; where there is none, a ratio is learned from a quarter of the runs. An event is chosen on one
+    half of the runs and bounded on the other by Clopper-Pearson limits, in both directions.
+
+    References
+    ----------
+    Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
+    privacy. CCS.
+
+    Jagielski, M., Ullman, J. and Oprea, A. (2020). Auditing differentially private machine learning: how
+    private is private SGD? NeurIPS.
+
+    Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
+
+    Examples
+    --------
+    >>> from adaptinf.privacy import Counter, Laplace
+    >>> result = epsilon_lower_bound(Laplace(epsilon=1.0), runs=50_000, rng=0)
+    >>> bool(0.9 < result.epsilon <= 1.0), result.refuted
+    (True, False)
+    >>> counter = Counter(epsilon=1.0, mechanism="binary", horizon=31)
+    >>> print(epsilon_lower_bound(counter, runs=20_000, rng=0).event)  # doctest: +ELLIPSIS
+    the log-likelihood ratio of the noisy sums at 1, 2, 4, 8, 16 is at ...
+    >>> digits = epsilon_lower_bound(Laplace(epsilon=1.0), view="digits", runs=20_000, rng=0)
+    >>> digits.refuted, digits.event  # doctest: +ELLIPSIS
+    (True, 'the release is ..., with lowest set bit 2^..., or one of ... other such kinds')
+    """
+    settings = Settings(view, backend, runs, decimals, rng, n_jobs)
+    problems = settings.problems(target, neighbours) + level_problems(confidence, delta, promised)
+    if problems:
+        raise ParameterError("epsilon_lower_bound", problems)
+    source, own_promise = _source(target, neighbours, settings)
+    problems = claim_problems(own_promise, promised)
+    promised = own_promise if promised is None else promised
+    if promised is not None and delta is not None and delta < promised.delta:
+        problems.append(
+            f"delta must be at least that of the promise, {promised.delta:g}: below it nothing is promised"
+        )
+    if problems:
+        raise ParameterError("epsilon_lower_bound", problems)
+    given_away = (0.0 if promised is None else promised.delta) if delta is None else float(delta)
+    scored = _scored(source, runs, n_jobs)
+    found = bound_from_scores(
+        *scored.sides,
+        delta=given_away,
+        confidence=confidence,
+        decimals=decimals,
+        n_chosen=scored.n_chosen,
+    )
+    return EpsilonLowerBound(
+        epsilon=found.epsilon,
+        confidence=float(confidence),
+        delta=given_away,
+        runs=int(runs),
+        tested=found.tested,
+        hits=found.hits,
+        event=source.event(found, scored.learned),
+        target=source.name,
+        promised=promised,
+    )
+
+
+def privacy_scores(
+    target: Target,
+    neighbours: Inputs | None = None,
+    *,
+    view: str = "releases",
+    backend: str | None = None,
+    runs: int = 1_000_000,
+    decimals: int | None = 9,
+    rng: RandomSource | None = None,
+    n_jobs: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """Scores that `epsilon_lower_bound` bounds epsilon from, for a second opinion or a picture.
+
+    Parameters
+    ----------
+    target, neighbours, view, backend, runs, decimals, rng, n_jobs
+        As in `epsilon_lower_bound`.
+
+    Returns
+    -------
+    first, second : ndarray of shape (runs,)
+        One score a run, large where the second data set is the likelier one; three quarters of the runs where
+        the score had to be learned from the others.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that is wrong.
+
+    Examples
+    --------
+    >>> from adaptinf.privacy import Laplace
+    >>> first, second = privacy_scores(Laplace(epsilon=1.0), runs=1_000, rng=0)
+    >>> float(first.min()), float(second.max())
+    (-1.0, 1.0)
+    """
+    settings = Settings(view, backend, runs, decimals, rng, n_jobs)
+    problems = settings.problems(target, neighbours)
+    if problems:
+        raise ParameterError("privacy_scores", problems)
+    first, second = _scored(_source(target, neighbours, settings)[0], runs, n_jobs).sides
+    return (first, second) if decimals is None else (np.round(first, decimals), np.round(second, decimals))
+
+
+def neighbouring_inputs(
+    target: Mechanism | Counter, *, rounds: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """The two inputs, as far apart as a guarantee allows, on which a mechanism or counter is audited.
+
+    Parameters
+    ----------
+    target : Mechanism or Counter
+        Of `adaptinf.privacy`.
+    rounds : int, optional
+        For a counter, the most items that are added: by default the horizon (binary; no more than about a
+        million numbers), or 32.
+
+    Returns
+    -------
+    first, second : ndarray
+        Statistics of shape (d,); streams of shape (items, dimension) that differ in the item that reveals
+        most.
+
+    Raises
+    ------
+    ParameterError
+        If the target is neither, or `rounds` does not suit it.
+
+    Examples
+    --------
+    >>> from adaptinf.privacy import Counter, DiscreteLaplace
+    >>> neighbouring_inputs(DiscreteLaplace(epsilon=1.0, sensitivity=3))
+    (array([0.]), array([3.]))
+    >>> first, second = neighbouring_inputs(Counter(epsilon=1.0), rounds=16)
+    >>> len(first), np.flatnonzero(first != second)
+    (16, array([8]))
+    """
+    problems = inputs_problems(target, rounds)
+    if problems:
+        raise ParameterError("neighbouring_inputs", problems)
+    return worst_streams(target, rounds) if isinstance(target, Counter) else worst_inputs(target)
+
+
+def _source(target: Any, neighbours: Any, settings: Settings) -> tuple[Source, PrivacyGuarantee | None]:
+    """Where outputs come from, and what the target promises of them."""
+    root = seed_sequence(settings.rng)
+    if isinstance(target, Counter):
+        streams = (
+            worst_streams(target) if neighbours is None else tuple(stream_array(side) for side in neighbours)
+        )
+        return CounterSource(target, (streams[0], streams[1]), settings.view, root), target.guarantee()
+    if isinstance(target, Mechanism):
+        pair = worst_inputs(target)
+        if neighbours is not None:
+            pair = np.asarray(neighbours[0], dtype=np.float64), np.asarray(neighbours[1], dtype=np.float64)
+        drawn_by = settings.drawn_by(target)
+        return MechanismSource(target, pair, settings.view, drawn_by, root), target.guarantee()
+    if isinstance(target, Design):
+        trials = _worst(target, settings.view) if neighbours is None else neighbours
+        promise = _promise(target, trials)
+        run = target if trials.design is None else trials.design
+        if not isinstance(run, type(target)) or _promise(run, trials) != promise:
+            raise ParameterError(
+                "epsilon_lower_bound",
+                [f"neighbours are those of another design: they run {run!r:.200}; take target.neighbours()"],
+            )
+        return design_source(run, trials, settings.view, root), promise
+    if isinstance(target, DPNAS):
+        sampler = target.audit_sampler(neighbours, settings.view)
+        return CalledSource(sampler, settings.view, root), target.guarantee()
+    return CalledSource(target, settings.view, root), None
+
+
+def _worst(design: Design, view: str) -> Neighbours:
+    """The pair on which a view shows most, of those that the design supplies."""
+    pairs = design.neighbours()
+    best = [pair for pair in pairs if pair.for_actions] if view == "actions" else []
+    return (best or list(pairs))[0]
+
+
+def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
+    """The design's own guarantee for what the neighbours differ in."""
+    placed = design._placed(pair.first)
+    guarantee = placed.guarantee(pair.horizon, pair.first.n_arms)
+    if guarantee is None or guarantee.unit == pair.unit:
+        return guarantee
+    return placed.reward_guarantee(pair.horizon, pair.first.n_arms) if pair.unit == "reward" else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Scores on both data sets, how many of the first of them choose the event, and what was learned."""
+
+    sides: list[FloatArray]
+    n_chosen: int
+    learned: LearnedScore | None
+
+
+def _scored(source: Source, runs: int, n_jobs: int) -> _Scored:
+    sides = [_gather(source, side, runs, n_jobs) for side in (0, 1)]
+    if sides[0].ndim == 1:
+        return _Scored(sides, runs // 2, None)
+    quarter = runs // 4
+    learned = learn(sides[0][:quarter], sides[1][:quarter])
+    return _Scored([learned.scores(outputs[quarter:]) for outputs in sides], runs // 2 - quarter, learned)
+
+
+def _gather(source: Source, side: int, runs: int, n_jobs: int) -> Any:
+    pieces = [(start, min(start + CHUNK, runs)) for start in range(0, runs, CHUNK)]
+    if n_jobs == 1 or len(pieces) == 1:
+        parts = [source.outputs(side, *piece) for piece in pieces]
+    else:
+        parts = Parallel(n_jobs=n_jobs)(delayed(source.outputs)(side, *piece) for piece in pieces)
+    return np.concatenate(parts)

@@ -1,0 +1,125 @@
+"""What an audit of privacy found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adaptinf.guarantee import PrivacyGuarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.summary import ResultSummary
+
+__all__ = ["EpsilonLowerBound"]
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonLowerBound:
+    """A lower confidence bound of epsilon, and the event that gives it.
+
+    Attributes
+    ----------
+    epsilon : float
+        The bound; 0 where nothing was found.
+    confidence : float
+        With which the true epsilon is at least that large.
+    delta : float
+        The delta that was allowed for.
+    runs, tested : int
+        Runs on each data set, and those among them that were not used to choose the event.
+    hits : (int, int)
+        Runs with the event among the tested ones, on the first and on the second data set.
+    event : str
+        In words.
+    target : str
+        What was audited, and on which neighbours.
+    promised : PrivacyGuarantee or None
+        What the bound is held against.
+    """
+
+    epsilon: float
+    confidence: float
+    delta: float
+    runs: int
+    tested: int
+    hits: tuple[int, int]
+    event: str
+    target: str
+    promised: PrivacyGuarantee | None
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound exceeds what was promised."""
+        return self.promised is not None and self.epsilon > self.promised.epsilon
+
+    @property
+    def tightness(self) -> float:
+        """The bound as a share of the promised epsilon; NaN where none was promised."""
+        return float("nan") if self.promised is None else self.epsilon / self.promised.epsilon
+
+    def to_frame(self) -> pd.DataFrame:
+        """Frame of one row, in full precision.
+
+        Returns
+        -------
+        DataFrame
+            Columns target, event, epsilon (the bound), confidence, delta, runs, tested, hits_first,
+            hits_second, promised (NaN where nothing was), tightness and refuted.
+        """
+        import pandas as pd
+
+        row = {
+            "target": self.target,
+            "event": self.event,
+            "epsilon": self.epsilon,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "runs": self.runs,
+            "tested": self.tested,
+            "hits_first": self.hits[0],
+            "hits_second": self.hits[1],
+            "promised": float("nan") if self.promised is None else self.promised.epsilon,
+            "tightness": self.tightness,
+            "refuted": self.refuted,
+        }
+        return pd.DataFrame([row])
+
+    def summary(self) -> ResultSummary:
+        """The bound, its event and the promise, as text, Markdown, LaTeX, HTML or CSV."""
+        from adaptinf.inference.results.summary import ResultSummary, format_number
+        from adaptinf.inference.results.tables import plain_table
+
+        bound = [
+            ["epsilon at least", format_number(self.epsilon), f"{100.0 * self.confidence:g}% confidence"]
+        ]
+        if self.delta > 0.0:
+            bound.append(["delta allowed for", f"{self.delta:g}", ""])
+        if self.promised is not None:
+            verdict = "REFUTED" if self.refuted else f"not refuted; the bound is {self.tightness:.1%} of it"
+            bound.append(["promised", format_number(self.promised.epsilon), verdict])
+        counts = [
+            [name, f"{hits:,}", f"{self.tested:,}", f"{hits / self.tested:.6f}"]
+            for name, hits in zip(("first data set", "second data set"), self.hits, strict=True)
+        ]
+        tables = [
+            plain_table(bound, None, "lrl"),
+            plain_table(counts, ["", "event", "runs", "share"], "lrrr"),
+        ]
+        notes = [
+            f"Audited: {self.target}.",
+            f"Event: {self.event}.",
+            f"Chosen on {self.runs - self.tested:,} further runs on each data set.",
+        ]
+        if self.promised is not None:
+            notes.append(f"Promised: {self.promised}.")
+        if not self.refuted:
+            notes.append("A bound below the promise proves nothing: another event may reveal more.")
+        return ResultSummary("Lower Bound of Epsilon", tables, notes)
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

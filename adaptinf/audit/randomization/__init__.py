@@ -1,0 +1,1 @@
+"""Randomisation tests and intervals: the design is re-run under the hypothesis."""

@@ -1,0 +1,247 @@
+"""Randomisation tests: what the statistic would have been, had the very design been run again.
+
+References
+----------
+Simon, R. and Simon, N. (2011), "Using randomization tests to preserve type I error with response adaptive and
+covariate adaptive randomization".
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.randomization.checks import make_plan
+from adaptinf.audit.randomization.results import RandomizationTest, assumptions
+from adaptinf.audit.randomization.runs import Draws, Plan, blocks
+from adaptinf.audit.randomization.statistics import PathStatistic
+from adaptinf.designs.base import Design
+from adaptinf.errors import AdaptinfWarning
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import count_problem, jobs_problem
+from adaptinf.typing import BoolArray, FloatArray, RandomSource
+
+__all__ = ["RandomizationTest", "Ranking", "randomization_test", "rank", "replication_problems"]
+
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Where a log stands among re-runs.
+
+    Attributes
+    ----------
+    pvalue, conservative : float
+        With ties broken by coins, and with every tie counted.
+    exceedances, ties, replications : int
+        Re-runs beyond the log, equal to it, and all that were used.
+    draws : ndarray of shape (replications,)
+        Statistics of the re-runs.
+    """
+
+    pvalue: float
+    conservative: float
+    exceedances: int
+    ties: int
+    replications: int
+    draws: FloatArray
+
+
+def randomization_test(
+    log: AdaptiveLog,
+    design: Design | None = None,
+    statistic: str | Callable[..., Any] | None = None,
+    resample: str | None = None,
+    replications: int = 999,
+    rng: RandomSource | None = 0,
+    *,
+    treatment: Any = None,
+    control: Any = None,
+    alternative: str = "two-sided",
+    stop_after: int | None = None,
+    vectorised: bool = False,
+    context: str | Sequence[str] | None = None,
+    features: Sequence[Any] | None = None,
+    n_jobs: int = 1,
+) -> RandomizationTest:
+    """Test whether rewards depend on the arm at all, by re-running the design on the logged rows.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        What the design gathered.
+    design : Design, optional
+        The design with its parameters; by default the one that the log names.
+    statistic : str or callable, optional
+        ``"studentised"``: difference of two means over its pooled standard error, the default with two
+        arms or where arms are named. ``"largest-studentised"``: the largest absolute one over all pairs, the
+        default with more arms. ``"f"``: one-way analysis of variance. ``"difference"``: of two means.
+        ``"pulls"``: pulls of the treated arm minus pulls of the other. Or a function ``statistic(action,
+        reward, context)`` of arrays of shape (rounds,), codes into ``log.arms`` the first, and a dict of
+        context columns, which returns a number whose large values speak against the hypothesis. The arrays
+        are copies.
+    resample : {"assignment", "order"}, optional
+        ``"assignment"``: rows stay where they are, and the design draws its coins and its noise afresh.
+        ``"order"``: rows of contexts and rewards are permuted first. By default ``"order"`` for designs
+        without coins of their own or with none but privacy noise (UCB, LinUCB, successive elimination,
+        their private forms, and the best-arm designs), else ``"assignment"``.
+    replications : int
+        Re-runs, B. B + 1 should be a multiple of 20, so that the test can be of level .05 exactly.
+    rng : int, SeedSequence, Generator or None
+        Source of randomness; its streams differ from those of `Design.run` with the same `rng`.
+    treatment, control : label, optional
+        The arms of a contrast; with two arms the second minus the first by default.
+    alternative : {"two-sided", "greater", "less"}
+        Direction of a contrast; two-sided takes its absolute value.
+    stop_after : int, optional
+        Besag and Clifford's rule: stop as soon as this many re-runs lie beyond the log; the p-value is then
+        their number over the number of re-runs made. At most `replications`.
+    vectorised : bool
+        Whether a function of your own takes arrays of shape (runs, rounds) and returns one number a run.
+    context : str or sequence of str, optional
+        Context column that the design sees (ConSE, DPConSE), or the coordinates of its vector; by default
+        the log's only column, or x1, x2, ... and x1_<arm>, ...
+    features : sequence, optional
+        All contexts that could have arrived, in the design's order; by default 0 to the largest number, or
+        the sorted labels of the log.
+    n_jobs : int
+        Worker processes, -1 for all cores; the numbers are the same for any.
+
+    Returns
+    -------
+    RandomizationTest
+        With the p-value, the statistics of all re-runs and the assumptions.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit: a log that another design gathered, by its record, its actions
+        or its propensities; a design without coins that is to be re-run by assignment, where p would be 1; a
+        statistic that is NaN.
+
+    Warns
+    -----
+    AdaptinfWarning
+        If B + 1 is not a multiple of 20: the test is then of a level below .05.
+
+    Notes
+    -----
+    Under the sharp null hypothesis the rewards would have been the same under any assignment, so log and
+    re-runs are exchangeable given the rows, private noise and all; p = (1 + number of re-runs at least as
+    extreme) / (B + 1), ties broken by coins, is uniform on 1/(B + 1), ..., 1. Statistics that differ by less
+    than 1e-9 of their size count as tied. ``"order"`` needs rows that are exchangeable besides.
+
+    References
+    ----------
+    Besag, J. and Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika 78, 301-304.
+
+    Simon, R. and Simon, N. (2011). Using randomization tests to preserve type I error with response adaptive
+    and covariate adaptive randomization. Statistics and Probability Letters 81, 767-772.
+
+    Examples
+    --------
+    >>> from adaptinf import designs, environments
+    >>> arms = environments.BernoulliArms([0.3, 0.7])
+    >>> log = designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=200, rng=0)
+    >>> test = randomization_test(log, replications=199)
+    >>> bool(test.pvalue <= 0.05), test.resample
+    (True, 'assignment')
+    """
+    problems = replication_problems(replications, n_jobs)
+    if stop_after is not None:
+        wrong = count_problem("stop_after", stop_after)
+        if not wrong and not problems and stop_after > replications:
+            wrong = [f"stop_after must be at most replications ({replications:,}), got {stop_after:,}"]
+        problems += wrong
+    plan = make_plan(
+        log,
+        design,
+        statistic,
+        resample,
+        rng,
+        treatment=treatment,
+        control=control,
+        alternative=alternative,
+        vectorised=vectorised,
+        context=context,
+        features=features,
+        problems=problems,
+    )
+    if (replications + 1) % 20:
+        level = (replications + 1) // 20 / (replications + 1)
+        warnings.warn(
+            f"replications + 1 = {replications + 1} is not a multiple of 20: at alpha = .05 the test rejects "
+            f"with probability {level:.4f} only; take 199 or 999",
+            AdaptinfWarning,
+            stacklevel=2,
+        )
+    ranking = rank(plan, blocks(plan, replications, n_jobs), replications, stop_after)
+    name = type(plan.design).__name__
+    directed = not isinstance(plan.statistic, PathStatistic)
+    return RandomizationTest(
+        pvalue=ranking.pvalue,
+        pvalue_conservative=ranking.conservative,
+        statistic=plan.observed(),
+        statistic_name=plan.statistic.name,
+        alternative=alternative if directed else "large values",
+        draws=ranking.draws,
+        exceedances=ranking.exceedances,
+        ties=ranking.ties,
+        replications=ranking.replications,
+        requested=int(replications),
+        resample="order" if plan.by_order else "assignment",
+        stopped_early=ranking.replications < replications,
+        design=name,
+        assumptions=assumptions(plan.by_order, name),
+    )
+
+
+def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
+    """What is wrong with the number of re-runs and of processes."""
+    return count_problem("replications", replications) + jobs_problem(n_jobs)
+
+
+def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int | None = None) -> Ranking:
+    """Rank the log among re-runs, and stop after `stop_after` of them lie beyond it."""
+    observed = float(plan.evidence(np.array([plan.observed()]))[0])
+    own = plan.breaker()
+    values: list[FloatArray] = []
+    beyond: list[BoolArray] = []
+    above: list[BoolArray] = []
+    tied: list[BoolArray] = []
+    reached = 0
+    for part in drawn:
+        greater, equal = compare(plan.evidence(part.values), observed, plan.scale)
+        values.append(part.values)
+        above.append(greater)
+        tied.append(equal)
+        beyond.append(greater | (equal & (part.breakers > own)))
+        reached += int(beyond[-1].sum())
+        if stop_after is not None and reached >= stop_after:
+            break
+    every, counts = np.concatenate(values), np.cumsum(np.concatenate(beyond))
+    used = every.size
+    if stop_after is not None and reached >= stop_after:
+        used = int(np.searchsorted(counts, stop_after)) + 1
+    exceedances = int(np.concatenate(above)[:used].sum())
+    ties = int(np.concatenate(tied)[:used].sum())
+    count = int(counts[used - 1])
+    stopped = used < replications or count == stop_after
+    pvalue = count / used if stopped else (1 + count) / (used + 1)
+    conservative = max(pvalue, (1 + exceedances + ties) / (used + 1))
+    return Ranking(pvalue, conservative, exceedances, ties, used, every[:used])
+
+
+def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[BoolArray, BoolArray]:
+    """Which values lie beyond the observed one, and which equal it but for rounding on this scale."""
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(values - observed)
+    size = max(abs(observed), scale) if math.isfinite(observed) else 0.0
+    equal = (values == observed) | (gap <= _TIE * size)
+    return (values > observed) & ~equal, equal

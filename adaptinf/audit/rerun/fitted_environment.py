@@ -1,0 +1,370 @@
+"""The world that a log suggests: reward laws with the log's fitted means, to run its design in again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.choice import Choice, default_estimator, is_binary
+from adaptinf.inference.arms.fit import fit_arms
+from adaptinf.inference.scores.means import sample_means
+from adaptinf.log import AdaptiveLog
+from adaptinf.simulation.environment import Environment, environment_tables
+from adaptinf.simulation.run import BERNOULLI, NORMAL, POOL
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["Cells", "FittedArms", "FittedWorld", "fitted_world", "log_cells", "tilted_pool"]
+
+LAWS = {
+    "bernoulli": "Bernoulli",
+    "resampled": "resampled within the arm, tilted to the mean",
+    "normal": "normal",
+}
+_POOL = 4096
+_SAME = 1e-12
+
+
+class FittedArms(Environment):
+    """Arms, or cells of context and arm, whose reward laws were fitted to a log.
+
+    Parameters
+    ----------
+    law : {"bernoulli", "resampled", "normal"}
+        Reward law.
+    means : ndarray of shape (cells, arms)
+        Mean of each law; those of resampled rewards are the means of their pools.
+    arms : sequence of labels
+        Labels of the arms.
+    scale : ndarray of shape (cells, arms), optional
+        Standard deviations of normal rewards.
+    pools : list of ndarray, optional
+        Rewards to draw from with equal chances, one array a cell and arm, arms first.
+    reward_range : (float, float)
+        Smallest and largest possible reward.
+    cells : Cells, optional
+        The contexts.
+    """
+
+    def __init__(
+        self,
+        law: str,
+        means: FloatArray,
+        arms: Sequence[Any],
+        *,
+        scale: FloatArray | None = None,
+        pools: Sequence[FloatArray] | None = None,
+        reward_range: tuple[float, float] = (-np.inf, np.inf),
+        cells: Cells | None = None,
+    ) -> None:
+        self.arms = tuple(arms)
+        self.reward_range = reward_range
+        self.probabilities = np.ones((1, 1))
+        if cells is not None and cells.labels:
+            self.features = cells.labels
+            self.context_name = cells.name
+            self.probabilities = (np.bincount(cells.codes) / cells.codes.size)[None]
+        self.means = means
+        if pools is None:
+            kind = BERNOULLI if law == "bernoulli" else NORMAL
+            self._tables = environment_tables(kind, means, scale, self.probabilities)
+            return
+        sizes = np.array([pool.size for pool in pools], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        self.means = np.array([pool.mean() for pool in pools]).reshape(means.shape)
+        self._tables = environment_tables(
+            POOL,
+            self.means,
+            arrivals=self.probabilities,
+            pool=(starts.reshape(means.shape), sizes.reshape(means.shape), np.concatenate(pools)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The context cell of each round.
+
+    Attributes
+    ----------
+    codes : ndarray of int64, shape (T,)
+        Cell of each round.
+    labels : tuple
+        Labels of the cells; empty where there is one cell, the log.
+    name : str
+        Name of the context column; several are joined by an underscore.
+    """
+
+    codes: IntArray
+    labels: tuple[Any, ...] = ()
+    name: str = ""
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return max(1, len(self.labels))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedWorld:
+    """An environment that was fitted to a log, and how.
+
+    Attributes
+    ----------
+    env : FittedArms
+        The environment.
+    law : str
+        Key of `LAWS`.
+    source : str
+        Where the means come from.
+    estimate, naive : ndarray of shape (cells, arms)
+        The means as they were asked for, and the sample means of the log.
+    cells : Cells
+        The contexts.
+    notes : tuple of str
+        What was changed to make the laws possible.
+    """
+
+    env: FittedArms
+    law: str
+    source: str
+    estimate: FloatArray
+    naive: FloatArray
+    cells: Cells
+    notes: tuple[str, ...]
+
+
+def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
+    """Context cells of a log's rounds.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    by_context : bool
+        Whether to tell contexts apart.
+    """
+    if not by_context or not log.context:
+        return Cells(np.zeros(log.n_rounds, dtype=np.int64))
+    columns = [np.unique(log.arrays.context[name], return_inverse=True) for name in log.context]
+    name = "_".join(log.context)
+    if len(columns) == 1:
+        values, codes = columns[0]
+        return Cells(codes.astype(np.int64), tuple(values.tolist()), name)
+    rows, codes = np.unique(np.stack([codes for _, codes in columns], axis=1), axis=0, return_inverse=True)
+    labels = [
+        tuple(values[code].item() for (values, _), code in zip(columns, row, strict=True)) for row in rows
+    ]
+    return Cells(codes.reshape(-1).astype(np.int64), tuple(labels), name)
+
+
+def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> FittedWorld:
+    """Environment with a log's fitted means.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    by_context : bool
+        Whether each context has means of its own.
+    means : ndarray of shape (arms,) or (cells, arms), optional
+        Means instead of the fitted ones.
+
+    Returns
+    -------
+    FittedWorld
+
+    Raises
+    ------
+    ParameterError
+        If an arm has no reward to fit a law to, or the means do not fit.
+
+    Notes
+    -----
+    Rewards that are all 0 or 1 become Bernoulli; rewards of a log with a finite range are drawn from those of
+    the same arm (and context), exponentially tilted to the mean; others become normal with the arm's standard
+    deviation. Means come from what `default_estimator` says, and by context from the randomised rounds,
+    where every cell has some; else they are sample means.
+    """
+    cells = log_cells(log, by_context)
+    arrays, n_arms = log.arrays, log.n_arms
+    group = cells.codes * n_arms + arrays.action
+    shape = (cells.count, n_arms)
+    sample = sample_means(group, arrays.reward, cells.count * n_arms)
+    naive = sample.mean.reshape(shape)
+    law = _law(log)
+    problems = _missing(log, cells, sample.count.reshape(shape), law, given=means is not None)
+    if means is not None:
+        estimate, source = _given(means, shape, problems), "given"
+    elif problems:
+        raise ParameterError("simulate_bias", problems)
+    else:
+        estimate, source = _estimates(log, cells, group, naive)
+    if problems:
+        raise ParameterError("simulate_bias", problems)
+    notes: list[str] = []
+    env = _environment(log, law, estimate, sample.std_error.reshape(shape), group, cells, notes)
+    return FittedWorld(env, law, source, estimate, naive, cells, tuple(notes))
+
+
+def tilted_pool(rewards: FloatArray, mean: float, size: int = _POOL) -> FloatArray:
+    """Rewards to draw from with equal chances, so that their mean is a given one.
+
+    Parameters
+    ----------
+    rewards : ndarray, shape (n,)
+        Observed rewards.
+    mean : float
+        What their mean shall be; values outside their range give the nearer end.
+    size : int
+        Number of quantiles that stand for a tilted law.
+
+    Returns
+    -------
+    ndarray
+        The rewards themselves where they have that mean. Else quantiles of the law that gives reward y a
+        weight proportional to e^(c y), the closest law in relative entropy with this mean; the mean of the
+        quantiles is off by at most the range over `size`.
+
+    Examples
+    --------
+    >>> pool = tilted_pool(np.array([0.0, 0.5, 1.0]), 0.7)
+    >>> bool(abs(pool.mean() - 0.7) < 1e-3), np.unique(pool).tolist()
+    (True, [0.0, 0.5, 1.0])
+    """
+    values = np.sort(rewards)
+    low, high = float(values[0]), float(values[-1])
+    if abs(mean - float(values.mean())) <= _SAME * max(abs(low), abs(high), high - low) or low == high:
+        return values
+    if not low < mean < high:
+        return np.array([low if mean <= low else high])
+    position = (values - low) / (high - low)
+    target = (mean - low) / (high - low)
+
+    def weights(slope: float) -> FloatArray:
+        exponent = slope * position
+        raw = np.exp(exponent - exponent.max())
+        return np.asarray(raw / raw.sum(), dtype=np.float64)
+
+    reach = 1.0
+    while not float(weights(-reach) @ position) < target < float(weights(reach) @ position):
+        reach *= 2.0
+        if reach > 1e12:
+            return np.array([low if target < 0.5 else high])
+    slope = brentq(lambda value: float(weights(value) @ position) - target, -reach, reach, xtol=1e-14)
+    levels = (np.arange(size) + 0.5) / size
+    place = np.searchsorted(np.cumsum(weights(float(slope))), levels)
+    return np.asarray(values[np.minimum(place, values.size - 1)], dtype=np.float64)
+
+
+def _law(log: AdaptiveLog) -> str:
+    if is_binary(log.arrays.reward):
+        return "bernoulli"
+    bounded = log.reward_range is not None and bool(np.isfinite(log.reward_range).all())
+    return "resampled" if bounded else "normal"
+
+
+def _cell_name(log: AdaptiveLog, cells: Cells, cell: int, arm: int) -> str:
+    place = f" in context {cells.name}={cells.labels[cell]!r}" if cells.labels else ""
+    return f"arm {log.arms[arm]!r}{place}"
+
+
+def _missing(log: AdaptiveLog, cells: Cells, counts: FloatArray, law: str, *, given: bool) -> list[str]:
+    """Arms, or cells, of which the log does not know enough."""
+    if given and law == "bernoulli":
+        return []
+    what = "fit a mean to: give means=" if not given else "draw from"
+    if law == "normal" and given and not (counts >= 2).any():
+        return ["no arm has two rewards to fit a standard deviation to"]
+    if law == "normal" and given:
+        return []
+    return [
+        f"{_cell_name(log, cells, int(cell), int(arm))} has no reward to {what}"
+        for cell, arm in zip(*np.nonzero(counts == 0), strict=True)
+    ]
+
+
+def _given(means: Any, shape: tuple[int, int], problems: list[str]) -> FloatArray:
+    from adaptinf.parameters import number_array
+
+    array = number_array(means)
+    if array is None or array.shape not in {shape, shape[1:]} or not np.isfinite(array).all():
+        wanted = f"({shape[1]},)" if shape[0] == 1 else f"({shape[1]},) or {shape}"
+        problems.append(f"means must be finite numbers of shape {wanted}, got {means!r:.60}")
+        return np.zeros(shape)
+    return np.broadcast_to(array, shape).copy()
+
+
+def _estimates(log: AdaptiveLog, cells: Cells, group: IntArray, naive: FloatArray) -> tuple[FloatArray, str]:
+    """Fitted means, valid ones where the log has them."""
+    arrays = log.arrays
+    if cells.labels:
+        if arrays.randomised is not None:
+            kept = arrays.randomised
+            found = sample_means(group[kept], arrays.reward[kept], naive.size)
+            if (found.count > 0).all():
+                return found.mean.reshape(naive.shape), "means of the randomised rounds"
+        return naive, "sample means (not valid under adaptivity)"
+    codes = np.arange(log.n_arms)
+    try:
+        choice = default_estimator(log)
+    except InvalidForLog:
+        choice = Choice("sample-mean")
+    estimate = fit_arms(log, codes, choice).estimate[None]
+    if choice.estimator == "sample-mean" or not np.isfinite(estimate).all():
+        return naive, "sample means"
+    weights = f", {choice.weights} weights" if choice.weights else ""
+    return estimate, f"{choice.estimator}{weights}"
+
+
+def _environment(
+    log: AdaptiveLog,
+    law: str,
+    estimate: FloatArray,
+    std_error: FloatArray,
+    group: IntArray,
+    cells: Cells,
+    notes: list[str],
+) -> FittedArms:
+    reward, n_arms = log.arrays.reward, log.n_arms
+    if law == "bernoulli":
+        means = np.clip(estimate, 0.0, 1.0)
+        _note_moved(log, cells, means != estimate, "[0, 1]", notes)
+        ends = (means == 0.0) | (means == 1.0)
+        _note_cells(
+            log, cells, ends, "reward is certain: no bias is simulated for it; means= can say else", notes
+        )
+        return FittedArms(law, means, log.arms, reward_range=(0.0, 1.0), cells=cells)
+    if law == "normal":
+        counts = np.bincount(group, minlength=estimate.size).reshape(estimate.shape)
+        scale = std_error * np.sqrt(counts)
+        known = np.isfinite(scale)
+        if not known.all():
+            spread = scale[known]
+            pooled = float(np.sqrt(np.mean(spread**2))) if spread.size else 0.0
+            _note_cells(log, cells, ~known, f"standard deviation is that of the others, {pooled:.3g}", notes)
+            scale = np.where(known, scale, pooled)
+        return FittedArms(law, estimate, log.arms, scale=scale, cells=cells)
+    order = np.argsort(group, kind="stable")
+    parts = np.split(reward[order], np.cumsum(np.bincount(group, minlength=estimate.size))[:-1])
+    outside = np.array(
+        [not part.min() <= mean <= part.max() for part, mean in zip(parts, estimate.flat, strict=True)]
+    )
+    _note_moved(log, cells, outside.reshape(-1, n_arms), "the range of the arm's rewards", notes)
+    pools = [tilted_pool(part, float(mean)) for part, mean in zip(parts, estimate.flat, strict=True)]
+    low, high = log.reward_range or (float(reward.min()), float(reward.max()))
+    return FittedArms(law, estimate, log.arms, pools=pools, reward_range=(low, high), cells=cells)
+
+
+def _note_moved(log: AdaptiveLog, cells: Cells, moved: Any, where: str, notes: list[str]) -> None:
+    _note_cells(log, cells, moved, f"mean was moved into {where}", notes)
+
+
+def _note_cells(log: AdaptiveLog, cells: Cells, affected: Any, what: str, notes: list[str]) -> None:
+    names = [
+        _cell_name(log, cells, int(cell), int(arm)) for cell, arm in zip(*np.nonzero(affected), strict=True)
+    ]
+    notes += [f"{name[0].upper()}{name[1:]}: its {what}." for name in names]

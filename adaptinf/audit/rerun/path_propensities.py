@@ -1,0 +1,128 @@
+"""Propensities that a design has on a given path, and whether a log's are these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adaptinf.audit.rerun.logged_rows import LoggedRows
+from adaptinf.designs.base import Design
+from adaptinf.log import AdaptiveLog
+from adaptinf.simulation.run import Results, empty_record
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["PathFollower", "contradiction", "fixed_propensities"]
+
+_AGREE = 1e-6
+_WALKS = 1_000
+"""Walks that have to agree before a log is said to contradict a design whose draws are hidden."""
+
+
+class PathFollower:
+    """A design led along given paths, with its propensities on them.
+
+    Parameters
+    ----------
+    design : Design
+        The design.
+    log : AdaptiveLog
+        Gives the number of rounds and the arms.
+    rows : LoggedRows
+        The log's rows as the design sees them.
+    """
+
+    def __init__(self, design: Design, log: AdaptiveLog, rows: LoggedRows) -> None:
+        self.rows = rows
+        self.program = design.program(rows, log.n_rounds, recording=True)
+        self.world = self.program.world(rows, log.n_rounds)
+        self.state = np.zeros(self.program.state_shape)
+        self.record = empty_record(log.n_rounds, log.n_arms, True, rows.dimension)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether coins that a path does not tell override the design."""
+        return bool(self.program.share.shape[0])
+
+    @property
+    def has_propensities(self) -> bool:
+        """Whether the design has propensities on a given path."""
+        return bool(self.program.tables.propensity.shape[0])
+
+    def walk(self, path: IntArray, stream: np.random.Generator) -> FloatArray:
+        """Counts and sums by arm on a path; an empty path lets the design choose."""
+        tallies = np.zeros((1, self.program.n_statuses, self.rows.n_features, self.rows.n_arms, 3))
+        results = Results(tallies, np.zeros((1, self.program.n_outcomes)), np.zeros(1), self.record)
+        world = self.world._replace(forced=path)
+        self.program.entry(self.program.tables, world, stream, self.state, results)
+        return np.asarray(tallies.sum(axis=(0, 1, 2)), dtype=np.float64)
+
+
+def fixed_propensities(design: Design, log: AdaptiveLog, rows: LoggedRows) -> FloatArray | None:
+    """Propensities of the logged arms that a design has on the logged path, shape (rounds,).
+
+    Parameters
+    ----------
+    design : Design
+        The design.
+    log : AdaptiveLog
+        The path.
+    rows : LoggedRows
+        Its rows as the design sees them.
+
+    Returns
+    -------
+    ndarray of shape (rounds,) or None
+        None where the path does not fix them: they depend on posterior draws, on noise or on the coins of a
+        mixture, or the design has none.
+    """
+    follower = PathFollower(design, log, rows)
+    if follower.mixes or not follower.has_propensities:
+        return None
+    found = _followed(follower, log.arrays.action, 0)
+    # Coarse frequencies of posterior draws agree by luck now and then: a log that differs is walked often.
+    walks = _WALKS if contradiction(log, found, "") else 2
+    same = all(np.array_equal(found, _followed(follower, log.arrays.action, i)) for i in range(1, walks))
+    return found if same else None
+
+
+def _followed(follower: PathFollower, path: IntArray, seed: int) -> FloatArray:
+    follower.walk(path, np.random.default_rng(seed))
+    return follower.record.propensity.copy()
+
+
+def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> list[str]:
+    """What is wrong where the propensities that a log states as exact are not a design's on its path.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        With or without propensities.
+    implied : ndarray of shape (rounds,) or None
+        The design's propensities of the logged arms; None where they are not known.
+    design : str
+        The design, for the message.
+
+    Returns
+    -------
+    list of str
+        Empty, or one sentence that names the first row.
+
+    Examples
+    --------
+    >>> from adaptinf import designs, environments
+    >>> arms = environments.BernoulliArms([0.3, 0.7])
+    >>> log = designs.Uniform().run(arms, horizon=3, rng=0)
+    >>> contradiction(log, np.array([0.5, 0.5, 0.9]), "Biased")
+    ['the logged propensities are not those of Biased: 0.5 in the log, 0.9 by the design in row 2 (rows are \
+counted from 0)']
+    """
+    logged = log.arrays.propensity
+    if logged is None or implied is None or log.propensity_status != "exact":
+        return []
+    off = np.abs(logged - implied) > _AGREE
+    if not off.any():
+        return []
+    row = int(np.argmax(off))
+    return [
+        f"the logged propensities are not those of {design}: {logged[row]:.6g} in the log, "
+        f"{implied[row]:.6g} by the design in row {row} (rows are counted from 0)"
+    ]

@@ -1,0 +1,403 @@
+"""One engine for every simulated audit: trials in blocks, spread over processes, summed in order."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike
+
+from adaptinf.audit.simulation.measures import BlockSums, Key, add_runs
+from adaptinf.audit.simulation.truth import true_value
+from adaptinf.designs.base import Design
+from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
+from adaptinf.inference.results.base import Results
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import BLOCK
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = [
+    "DESIGN_TIME",
+    "AnalysisError",
+    "Chunk",
+    "Fit",
+    "Kept",
+    "LogCell",
+    "Simulated",
+    "Truth",
+    "each",
+    "gathered",
+    "spans",
+    "total_seconds",
+    "total_sums",
+    "whole",
+]
+
+Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
+Truth: TypeAlias = "Callable[[Environment, Results], ArrayLike]"
+
+DESIGN_TIME = "(design)"
+_ESTIMATE, _SE, _LOW, _HIGH = range(4)
+_CHUNK = 16 * BLOCK
+_TASKS = 4
+"""Pieces a worker, so that none waits long for another at the end."""
+
+
+class AnalysisError(AdaptinfError, RuntimeError):
+    """An analysis, or a design, failed in one simulated trial; the text says in which.
+
+    Parameters
+    ----------
+    message : str
+        Cell, replicate, what was raised, and how to have the trial again.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Numbers of single runs of one analysis.
+
+    Attributes
+    ----------
+    keys : tuple of Key
+        Its terms.
+    runs : ndarray of int64, shape (runs,)
+        Which runs.
+    values : ndarray of shape (runs, terms, 4)
+        Estimate, standard error, lower and upper limit.
+    """
+
+    keys: tuple[Key, ...]
+    runs: np.ndarray[Any, np.dtype[np.int64]]
+    values: FloatArray
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Consecutive blocks of runs of a cell.
+
+    Attributes
+    ----------
+    start, stop : int
+        First run, and the one after the last.
+    blocks : list of BlockSums
+        One a block of 64 runs.
+    seconds : dict of str to float
+        Processor time by analysis, and of the design.
+    kept : list of Kept
+        Numbers of single runs, where they are kept.
+    """
+
+    start: int
+    stop: int
+    blocks: list[BlockSums] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    kept: list[Kept] = field(default_factory=list)
+
+
+class Simulated(Protocol):
+    """A cell of a grid: anything whose runs can be had in blocks."""
+
+    def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
+        """Runs `start` (a multiple of 64) to `stop`; the same numbers whatever was run before."""
+
+
+def spans(replications: int, size: int) -> Iterator[tuple[int, int]]:
+    """First and last runs of chunks of `size` runs."""
+    for start in range(0, replications, size):
+        yield start, min(start + size, replications)
+
+
+def each(
+    cells: Sequence[Simulated],
+    tasks: Sequence[tuple[int, int, int]],
+    handle: Callable[[int, Chunk], Any],
+    *,
+    keep: bool = False,
+    n_jobs: int = 1,
+) -> Iterator[tuple[int, int, Any]]:
+    """Compute chunks, and yield each when it is done, in any order.
+
+    Parameters
+    ----------
+    cells : sequence of Simulated
+        The grid.
+    tasks : sequence of (int, int, int)
+        Cell, first run, and the run after the last.
+    handle : callable
+        Called with the cell's number and the chunk in the process that computed it; what it returns is
+        sent back.
+    keep : bool
+        Whether numbers of single runs are kept.
+    n_jobs : int
+        Worker processes.
+
+    Yields
+    ------
+    tuple of (int, int, object)
+        Cell, first run and what `handle` returned.
+    """
+    if n_jobs == 1 or len(tasks) <= 1:
+        for task in tasks:
+            yield _compute(cells[task[0]], task, keep, handle)
+        return
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    yield from parallel(delayed(_compute)(cells[task[0]], task, keep, handle) for task in tasks)
+
+
+def gathered(cells: Sequence[Simulated], replications: int, n_jobs: int = 1) -> list[list[Chunk]]:
+    """All runs of some cells.
+
+    Parameters
+    ----------
+    cells : sequence of Simulated
+        What is run.
+    replications : int
+        Runs of each.
+    n_jobs : int
+        Worker processes.
+
+    Returns
+    -------
+    list of list of Chunk
+        By cell, in the order of the runs. How the blocks are dealt out to chunks depends on `n_jobs`, the
+        blocks do not.
+    """
+    size = _CHUNK
+    if n_jobs != 1:
+        shares = _TASKS * effective_n_jobs(n_jobs)
+        size = min(_CHUNK, BLOCK * math.ceil(len(cells) * replications / (shares * BLOCK)))
+    tasks = [(index, *span) for index in range(len(cells)) for span in spans(replications, size)]
+    found = {(index, start): chunk for index, start, chunk in each(cells, tasks, whole, n_jobs=n_jobs)}
+    chunks: list[list[Chunk]] = [[] for _ in cells]
+    for index, start, _ in tasks:
+        chunks[index].append(found[index, start])
+    return chunks
+
+
+def total_sums(chunks: Sequence[Chunk]) -> BlockSums:
+    """The sums over all blocks, in order: the same for any number of workers."""
+    total = BlockSums()
+    for chunk in chunks:
+        for block in chunk.blocks:
+            total.merge(block)
+    return total
+
+
+def total_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Processor seconds by analysis, over all parts."""
+    total: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total.get(name, 0.0) + value
+    return total
+
+
+def whole(index: int, chunk: Chunk) -> Chunk:
+    """Hand a chunk over as it is."""
+    return chunk
+
+
+def _compute(
+    cell: Simulated, task: tuple[int, int, int], keep: bool, handle: Callable[[int, Chunk], Any]
+) -> tuple[int, int, Any]:
+    index, start, stop = task
+    return index, start, handle(index, cell.chunk(start, stop, keep))
+
+
+@dataclass(frozen=True, eq=False)
+class LogCell:
+    """Analyses of the same simulated logs: a design in an environment over a horizon.
+
+    Attributes
+    ----------
+    names : (str, str)
+        What the grid calls design and environment.
+    design, env : Design, Environment
+        What gathers the data, and where.
+    horizon : int
+        Rounds of a trial.
+    analyses : mapping of str to callable
+        Takes an AdaptiveLog and returns a result, or a dict of results by name; under the name "" the
+        results name themselves.
+    alpha : float
+        One minus the nominal level.
+    root : SeedSequence
+        Trial r depends on (root, r) alone.
+    truth : mapping of str to callable
+        By analysis, where the truth does not follow from the environment.
+    null : float or mapping of str to float, optional
+        What is tested in place of the results' own nulls; of a mapping by term, the other terms test nothing.
+    """
+
+    names: tuple[str, str]
+    design: Design
+    env: Environment
+    horizon: int
+    analyses: Mapping[str, Fit]
+    alpha: float
+    root: np.random.SeedSequence
+    truth: Mapping[str, Truth] = field(default_factory=dict)
+    null: float | Mapping[str, float] | None = None
+
+    def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
+        """Runs `start` (a multiple of 64) to `stop`."""
+        chunk = Chunk(start, stop, seconds=dict.fromkeys((DESIGN_TIME, *self.analyses), 0.0))
+        logs = self.design.logs(self.env, self.horizon, stop, self.root, start=start)
+        terms = _Terms(self)
+        with warnings.catch_warnings():
+            # What an analysis warns of is what is being measured.
+            warnings.simplefilter("ignore", AdaptinfWarning)
+            for first in range(start, stop, BLOCK):
+                block = _Block(terms)
+                for run in range(first, min(first + BLOCK, stop)):
+                    self._run(run, logs, block, chunk.seconds)
+                chunk.blocks.append(block.sums())
+                if keep:
+                    chunk.kept.extend(block.kept())
+        return chunk
+
+    def _run(self, run: int, logs: Iterator[AdaptiveLog], block: _Block, seconds: dict[str, float]) -> None:
+        began = time.process_time()
+        try:
+            log = next(logs)
+        except Exception as error:
+            raise self._failed("the design", run, error) from error
+        seconds[DESIGN_TIME] += (now := time.process_time()) - began
+        for name, fit in self.analyses.items():
+            began = now
+            try:
+                fitted = fit(log)
+                for label, result in self._named(name, fitted):
+                    block.add(run, name, label, result)
+            except Exception as error:
+                if not (name and isinstance(error, InvalidForLog)):
+                    what = f"analysis {name!r}" if name else "the analysis"
+                    raise self._failed(what, run, error) from error
+                block.refuse(name, error.reason)
+            seconds[name] += (now := time.process_time()) - began
+
+    def _named(self, name: str, fitted: Any) -> Iterator[tuple[str, Results]]:
+        if isinstance(fitted, Mapping):
+            for label, result in fitted.items():
+                yield (f"{name}: {label}" if name else str(label)), result
+        elif isinstance(fitted, Results):
+            yield name or fitted.estimator, fitted
+        else:
+            problem = f"it must return a result of fit(), or a dict of them, got {fitted!r:.60}"
+            raise ParameterError(name or "fit", [problem])
+
+    def _failed(self, what: str, run: int, error: Exception) -> Exception:
+        design, env = self.names
+        first = run - run % BLOCK
+        seed = f"np.random.SeedSequence({self.root.entropy}"
+        seed += f", spawn_key={tuple(self.root.spawn_key)})" if self.root.spawn_key else ")"
+        return AnalysisError(
+            f"{what} failed in replicate {run} of design {design!r} in environment {env!r} over "
+            f"{self.horizon:,} rounds: {type(error).__name__}: {error}\n"
+            f"its log is the last one of design.logs(env, {self.horizon}, {run + 1}, {seed}, start={first})"
+        )
+
+
+class _Terms:
+    """Keys of the terms of results, found once for all runs that have the same terms."""
+
+    def __init__(self, cell: LogCell) -> None:
+        self.cell = cell
+        self.log_alpha = math.log(cell.alpha)
+        self._known: dict[str, list[tuple[Results, tuple[Key, ...]]]] = {}
+
+    def of(self, analysis: str, label: str, result: Results) -> tuple[Key, ...]:
+        known = self._known.setdefault(label, [])
+        for other, keys in known:
+            if (other.terms, other.null, other.estimands) == (result.terms, result.null, result.estimands):
+                return keys
+        keys = self._keys(analysis, label, result)
+        known.append((result, keys))
+        return keys
+
+    def _keys(self, analysis: str, label: str, result: Results) -> tuple[Key, ...]:
+        env = self.cell.env
+        if analysis in self.cell.truth:
+            values = np.atleast_1d(np.asarray(self.cell.truth[analysis](env, result), dtype=np.float64))
+        else:
+            values = np.array([true_value(estimand, env) for estimand in result.estimands])
+        problems = []
+        if values.shape != (len(result.terms),) or not np.isfinite(values).all():
+            problems.append(f"its truth must be {len(result.terms)} finite numbers, got {values.tolist()}")
+        if len(set(result.terms)) < len(result.terms):
+            problems.append(f"its terms must have names of their own, got {', '.join(result.terms)}")
+        if problems:
+            raise ParameterError(label, problems)
+        return tuple(
+            Key(label, term, value, self._null(term, result))
+            for term, value in zip(result.terms, values.tolist(), strict=True)
+        )
+
+    def _null(self, term: str, result: Results) -> float | None:
+        given = self.cell.null
+        if isinstance(given, Mapping):
+            return float(given[term]) if term in given else None
+        return float(result.null if given is None else given)
+
+
+def _limits(result: Results, log_alpha: float) -> FloatArray:
+    """Intervals, shape (k, 2); (inf, -inf) where a test leaves no value, which is a miss and no gap."""
+    limits = result.reference.interval(log_alpha)
+    none = np.isfinite(result.estimate) & np.isnan(limits).all(axis=1)
+    if none.any():
+        none &= ~np.isnan(result.reference.log_pvalues(float(result.null)))
+        limits = np.where(none[:, None], (np.inf, -np.inf), limits)
+    return limits
+
+
+class _Block:
+    """Numbers of the runs of one block."""
+
+    def __init__(self, terms: _Terms) -> None:
+        self._terms = terms
+        self._rows: dict[tuple[Key, ...], tuple[list[int], FloatArray]] = {}
+        self._invalid: dict[str, tuple[int, str]] = {}
+
+    def add(self, run: int, analysis: str, label: str, result: Results) -> None:
+        keys = self._terms.of(analysis, label, result)
+        self._put(run, keys, result, self._terms.log_alpha)
+        if result.correction is not None:
+            corrected = tuple(key._replace(analysis=f"{label}, corrected") for key in keys)
+            self._put(run, corrected, result, result.correction.level(self._terms.log_alpha))
+
+    def _put(self, run: int, keys: tuple[Key, ...], result: Results, log_alpha: float) -> None:
+        if keys not in self._rows:
+            self._rows[keys] = [], np.empty((BLOCK, len(keys), 4))
+        runs, values = self._rows[keys]
+        if runs and runs[-1] == run:
+            raise ParameterError(keys[0].analysis, ["two results of one log have this name and these terms"])
+        row = values[len(runs)]
+        row[:, _ESTIMATE] = result.estimate
+        row[:, _SE] = result.std_error
+        row[:, _LOW:] = _limits(result, log_alpha)
+        runs.append(run)
+
+    def refuse(self, analysis: str, reason: str) -> None:
+        count, first = self._invalid.get(analysis, (0, reason))
+        self._invalid[analysis] = (count + 1, first)
+
+    def sums(self) -> BlockSums:
+        sums = BlockSums(invalid=self._invalid)
+        for keys, (runs, values) in self._rows.items():
+            estimate, std_error, low, high = (values[: len(runs), :, part] for part in range(4))
+            add_runs(sums, keys, estimate, low, high, std_error)
+        return sums
+
+    def kept(self) -> Iterator[Kept]:
+        for keys, (runs, values) in self._rows.items():
+            yield Kept(keys, np.array(runs, dtype=np.int64), values[: len(runs)])

@@ -1,0 +1,270 @@
+"""What is kept of a block of simulated trials: sums by analysis and term, merged in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.typing import FloatArray
+
+__all__ = [
+    "PARTS",
+    "SHOWN",
+    "BlockSums",
+    "Key",
+    "add_runs",
+    "binomial_error",
+    "binomial_limits",
+    "merged",
+    "rejections",
+    "share_text",
+    "table_rows",
+]
+
+PARTS = (
+    "runs",
+    "covered",
+    "below",
+    "above",
+    "rejected",
+    "error",
+    "spread",
+    "width",
+    "std_error",
+    "std_errors",
+    "missing",
+)
+"""What a row of sums holds: `error` is the sum of the errors, `spread` their squares about their mean."""
+SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
+"""Numbers that a printed table has room for."""
+
+_LOG_ALPHA = math.log(0.05)
+_RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, _MISSING = range(len(PARTS))
+
+
+class Key(NamedTuple):
+    """What a row of sums is about; `null` is None where nothing is tested."""
+
+    analysis: str
+    term: str
+    truth: float
+    null: float | None
+
+
+@dataclass(slots=True)
+class BlockSums:
+    """Sums over the runs of a block.
+
+    Attributes
+    ----------
+    parts : dict of Key to ndarray of shape (11,)
+        By `PARTS`.
+    invalid : dict of str to (int, str)
+        By analysis: runs whose log does not support it, and the first reason.
+    """
+
+    parts: dict[Key, FloatArray] = field(default_factory=dict)
+    invalid: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def merge(self, later: BlockSums) -> None:
+        """Add the sums of later runs."""
+        for key, parts in later.parts.items():
+            self.parts[key] = merged(self.parts[key], parts) if key in self.parts else parts
+        for analysis, (runs, reason) in later.invalid.items():
+            known, first = self.invalid.get(analysis, (0, reason))
+            self.invalid[analysis] = (known + runs, first)
+
+
+def merged(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Sums over two sets of runs; the squares stay centred (Chan, Golub and LeVeque, 1983)."""
+    total = first + second
+    runs, more = first[_RUNS], second[_RUNS]
+    if runs > 0 and more > 0:
+        gap = second[_ERROR] / more - first[_ERROR] / runs
+        total[_SPREAD] += gap * gap * (runs * more / (runs + more))
+    return total
+
+
+def add_runs(
+    sums: BlockSums,
+    keys: Iterable[Key],
+    estimate: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    std_error: FloatArray | None = None,
+) -> None:
+    """Add consecutive runs of some terms.
+
+    Parameters
+    ----------
+    sums : BlockSums
+        What they are added to.
+    keys : iterable of Key
+        The terms.
+    estimate, low, high, std_error : ndarray of shape (runs, terms)
+        Numbers of each run; NaN where there is none. Limits of (inf, -inf) are an empty set.
+    """
+    for column, key in enumerate(keys):
+        errors = None if std_error is None else std_error[:, column]
+        parts = _parts(key, estimate[:, column], low[:, column], high[:, column], errors)
+        sums.parts[key] = merged(sums.parts[key], parts) if key in sums.parts else parts
+
+
+def _parts(
+    key: Key, estimate: FloatArray, low: FloatArray, high: FloatArray, std_error: FloatArray | None
+) -> FloatArray:
+    known = np.isfinite(estimate) & ~np.isnan(low) & ~np.isnan(high)
+    estimate, low, high = estimate[known], low[known], high[known]
+    error = estimate - key.truth
+    parts = np.zeros(len(PARTS))
+    parts[_RUNS] = error.size
+    parts[_MISSING] = known.size - error.size
+    if error.size == 0:
+        return parts
+    parts[_COVERED] = ((low <= key.truth) & (key.truth <= high)).sum()
+    some = low <= high  # an empty set misses the truth, on neither side
+    parts[_BELOW] = (some & (high < key.truth)).sum()
+    parts[_ABOVE] = (some & (low > key.truth)).sum()
+    if key.null is not None:
+        parts[_REJECTED] = ((high < key.null) | (low > key.null)).sum()
+    parts[_ERROR] = error.sum()
+    parts[_SPREAD] = np.square(error - parts[_ERROR] / error.size).sum()
+    parts[_WIDTH] = (high - low)[some].sum()
+    if std_error is not None:
+        sizes = std_error[known]
+        sizes = sizes[np.isfinite(sizes)]
+        parts[_SE], parts[_SES] = sizes.sum(), sizes.size
+    return parts
+
+
+def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The rows of a table, in the order in which terms first came.
+
+    Parameters
+    ----------
+    sums : BlockSums
+        Over all runs.
+    analyses : sequence of str
+        Their order; that in which they first came where it is empty.
+
+    Returns
+    -------
+    list of dict
+        By column; NaN where no run had an interval, or nothing was tested. An analysis that no run's log
+        supported has one row, that says why.
+    """
+    rows = [_row(key, parts, sums.invalid) for key, parts in sums.parts.items()]
+    seen = {_base(key.analysis) for key in sums.parts}
+    rows += [_invalid_row(name, *found) for name, found in sums.invalid.items() if name not in seen]
+    if not analyses:
+        return rows
+    return sorted(rows, key=lambda row: analyses.index(_base(row["analysis"])))
+
+
+def rejections(sums: BlockSums) -> list[int | None]:
+    """How many runs rejected the null, in the order of `table_rows`; None where nothing is tested."""
+    return [None if key.null is None else int(parts[_REJECTED]) for key, parts in sums.parts.items()]
+
+
+def _base(analysis: str) -> str:
+    """The name of an analysis without those of its results."""
+    return analysis.partition(": ")[0].removesuffix(", corrected")
+
+
+def _row(key: Key, parts: FloatArray, invalid: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    runs = parts[_RUNS] if parts[_RUNS] > 0 else math.nan
+    bias = parts[_ERROR] / runs
+    sd = math.sqrt(parts[_SPREAD] / runs) if parts[_RUNS] > 0 else math.nan
+    rejected = parts[_REJECTED] / runs if key.null is not None else math.nan
+    known = parts[_RUNS] + parts[_MISSING]
+    mean_error = parts[_SE] / parts[_SES] if parts[_SES] > 0 else math.nan
+    failed, reason = invalid.get(_base(key.analysis), (0, ""))
+    return {
+        "analysis": key.analysis,
+        "term": key.term,
+        "truth": key.truth,
+        "null": math.nan if key.null is None else key.null,
+        "runs": int(parts[_RUNS]),
+        "missing": int(parts[_MISSING]),
+        "missing_share": parts[_MISSING] / known if known > 0 else math.nan,
+        "coverage": parts[_COVERED] / runs,
+        "coverage_se": binomial_error(parts[_COVERED] / runs, runs),
+        "below": parts[_BELOW] / runs,
+        "above": parts[_ABOVE] / runs,
+        "rejected": rejected,
+        "rejected_se": binomial_error(rejected, runs),
+        "bias": bias,
+        "bias_se": sd / math.sqrt(runs) if runs > 1 else math.nan,
+        "sd": sd,
+        "rmse": math.hypot(bias, sd),
+        "width": parts[_WIDTH] / runs,
+        "std_error": mean_error,
+        "std_error_ratio": mean_error / sd if sd > 0 else math.nan,
+        "invalid": failed,
+        "note": f"not valid in {failed:,} runs: {reason}" if failed else "",
+    }
+
+
+def _invalid_row(analysis: str, runs: int, reason: str) -> dict[str, Any]:
+    row = _row(Key(analysis, "", math.nan, None), np.zeros(len(PARTS)), {})
+    return {**row, "invalid": runs, "note": f"not valid: {reason}"}
+
+
+def binomial_error(share: float, runs: float) -> float:
+    """Standard error of a share of simulated trials; NaN for a single trial, which says nothing about it."""
+    return math.sqrt(share * (1.0 - share) / runs) if runs > 1 else math.nan
+
+
+def binomial_limits(count: float, runs: float, surely: float | None = None) -> tuple[float, float]:
+    """Exact 95% limits (Clopper and Pearson) of the mean of a number in [0, 1] that each trial has.
+
+    Parameters
+    ----------
+    count : float
+        Trials in which the number is not 0.
+    runs : float
+        All trials.
+    surely : float, optional
+        Trials in which it is 1; `count` where no trial has a number in between.
+
+    Returns
+    -------
+    (float, float)
+        NaN without a trial. Numbers in between are taken as 0 for the lower limit and as 1 for the upper one,
+        P(X = 1) <= E X <= P(X > 0), so that the limits hold for them too.
+    """
+    if not runs > 0:
+        return math.nan, math.nan
+    counts = np.array([count if surely is None else surely, count], dtype=np.float64)
+    limits = BinomialReference(counts, np.full(2, float(runs))).interval(_LOG_ALPHA)
+    return float(limits[0, 0]), float(limits[1, 1])
+
+
+def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
+    """A share of simulated trials, with what simulation leaves open in brackets.
+
+    Parameters
+    ----------
+    share, error : float
+        The share and its standard error.
+    runs : float
+        Of how many trials.
+    digits, places : int
+        Decimals of the share, and of what is in brackets.
+
+    Returns
+    -------
+    str
+        The standard error; of a share of 0 or 1, which has none, the one-sided exact 95% limit, 1 - .05^(1/n)
+        or .05^(1/n), rounded away from the share.
+    """
+    text = f"{share:.{digits}f}"
+    if share not in (0.0, 1.0):
+        return f"{text} ({error:.{places}f})"
+    limit = math.ceil((1.0 - 0.05 ** (1.0 / runs)) * 10.0**places - 1e-9) / 10.0**places
+    return f"{text} (< {limit:.{places}f})" if share == 0.0 else f"{text} (> {1.0 - limit:.{places}f})"

@@ -1,0 +1,62 @@
+"""The value that an analysis is after, where the environment is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.results.base import Estimand
+from adaptinf.simulation.environments import Environment
+
+__all__ = ["true_value"]
+
+_KINDS = ("arm-mean", "contrast", "cate", "bin-mean")
+
+
+def true_value(estimand: Estimand, env: Environment) -> float:
+    """The value of an estimand in an environment.
+
+    Parameters
+    ----------
+    estimand : Estimand
+        Mean of an arm, contrast of two arms, effect within a group, or mean of an arm over a bin.
+    env : Environment
+        Where the truth is known.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If the environment has no such arm or group, or no averages over bins, or the estimand is of another
+        kind.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> true_value(Estimand("contrast", treatment=1, control=0), environments.BernoulliArms([0.25, 0.75]))
+    0.5
+    """
+    if estimand.kind not in _KINDS:
+        problem = f"the truth of a {estimand.kind!r} does not follow from an environment: give it by truth="
+        raise ParameterError("true_value", [problem])
+    of_arm = estimand.kind in ("arm-mean", "bin-mean")
+    labels = [estimand.arm] if of_arm else [estimand.treatment, estimand.control]
+    unknown = [f"the environment has no arm {label!r}" for label in labels if label not in env.arms]
+    if estimand.kind == "cate" and estimand.group not in env.features:
+        unknown.append(f"the environment has no context {estimand.group!r}")
+    averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
+    if estimand.kind == "bin-mean" and averages is None:
+        unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
+    if unknown:
+        raise ParameterError("true_value", unknown)
+    codes = [env.arms.index(label) for label in labels]
+    if estimand.kind == "cate":
+        return float(env.effects(codes[0], codes[1])[env.features.index(estimand.group)])
+    if averages is not None and estimand.kind == "bin-mean":
+        edges = np.array(estimand.group, dtype=np.float64)
+        return float(averages(edges[None, :, 0], edges[None, :, 1])[0, codes[0]])
+    means = env.arm_means()[codes]
+    return float(means[0] if estimand.kind == "arm-mean" else means[0] - means[1])

@@ -1,0 +1,1 @@
+"""Grids of trials that can be killed and go on."""

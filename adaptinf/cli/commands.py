@@ -1,0 +1,331 @@
+"""What the command line does with a log: open, describe, fit, render."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog, read_log
+from adaptinf.log.storage import StoredLog, read_file
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
+
+__all__ = ["argument_problems", "describe", "fit", "open_log", "render", "with_unused"]
+
+_NEEDED = ("action", "reward")
+_SHOWN = 12
+
+
+def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[str]]:
+    """Log from a file, with options as they come from the command line.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or Parquet.
+    options : mapping
+        Arguments of `AdaptiveLog`; arms in ``propensities`` are text, and ``epsilon`` stands for a pure
+        guarantee for one reward. Empty for a file that adaptinf wrote.
+
+    Returns
+    -------
+    log : AdaptiveLog
+        The log.
+    unused : list of str
+        Columns of the file that are not in it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ParameterError
+        If the file cannot be read, or needs other options.
+    LogValidationError
+        With everything that is wrong with the log.
+    """
+    content = read_file(path)
+    if isinstance(content, StoredLog):
+        if options:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+            raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
+        return read_log(path), []
+    missing = [
+        f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
+        for name in _NEEDED
+        if name not in options
+    ]
+    if missing:
+        raise ParameterError(str(path), missing)
+    arguments = dict(options)
+    if "epsilon" in arguments:
+        arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
+    if "propensities" in arguments:
+        known = _labels(content, arguments["action"])
+        arguments["propensities"] = {
+            _label(arm, known): column for arm, column in arguments["propensities"].items()
+        }
+    log = AdaptiveLog(content, **arguments)
+    return log, [str(name) for name in content.columns if name not in log.columns]
+
+
+def argument_problems(
+    alpha: float,
+    epsilon: float | None,
+    estimator: str | None,
+    weights: str | None,
+    *,
+    grouped: bool,
+    contrast: bool,
+) -> list[str]:
+    """What is wrong with arguments whatever the file holds.
+
+    Parameters
+    ----------
+    alpha : float
+        One minus the level of the intervals.
+    epsilon : float, optional
+        Of a pure guarantee.
+    estimator, weights : str, optional
+        As in the models.
+    grouped, contrast : bool
+        Whether groups, or two arms, are asked for.
+
+    Returns
+    -------
+    list of str
+        Empty where nothing is wrong.
+
+    Examples
+    --------
+    >>> argument_problems(0.05, None, "ols", None, grouped=True, contrast=False)
+    ["estimator must be one of difference-in-means, aipw, released, got 'ols'"]
+    """
+    from adaptinf.inference.arms.choice import ESTIMATORS, WEIGHTS
+    from adaptinf.inference.results.base import alpha_problems
+    from adaptinf.parameters import choice_problem
+
+    problems = alpha_problems(alpha)
+    if epsilon is not None:
+        try:
+            PrivacyGuarantee(epsilon=epsilon, unit="reward")
+        except ParameterError as error:
+            problems += error.problems
+    known = (*ESTIMATORS, "batched") if contrast else tuple(ESTIMATORS)
+    if grouped:
+        known = ("difference-in-means", "aipw", "released")
+    if estimator is not None:
+        problems += choice_problem("estimator", estimator, known)
+    if weights is not None:
+        problems += choice_problem("weights", weights, tuple(WEIGHTS))
+    return problems
+
+
+def with_unused(results: Results, unused: Sequence[str]) -> Results:
+    """Results with a note on the columns of the file that were not used.
+
+    Parameters
+    ----------
+    results : Results
+        Any.
+    unused : sequence of str
+        The columns.
+
+    Returns
+    -------
+    Results
+        The same object where all columns were used.
+    """
+    if not unused:
+        return results
+    shown = ", ".join(unused[:_SHOWN]) + (f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else "")
+    note = (
+        f"Columns of the file that were not used: {shown}. Name with --context those that the choice of arms "
+        "could depend on."
+    )
+    return replace(results, notes=(*results.notes, note))
+
+
+def describe(log: AdaptiveLog) -> str:
+    """Arms, design and guarantee of a log, and what was seen of each arm.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        Any log.
+
+    Returns
+    -------
+    str
+        Some lines of text.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, 0.5, 0], "p": [0.5, 0.5, 0.8]})
+    >>> print(describe(AdaptiveLog(frame, action="arm", reward="y", propensity="p")))
+    AdaptiveLog: 3 rounds, 2 arms ('a', 'b')
+      design: unknown
+      guarantee: none
+      propensities: exact, chosen arm only
+    arm  rounds  mean reward  smallest propensity when chosen
+      a       2          0.5                              0.5
+      b       1          0.5                              0.5
+    """
+    arrays = log.arrays
+    columns = {"reward": arrays.reward}
+    if arrays.propensity is not None:
+        columns["propensity"] = arrays.propensity
+    by_arm = pd.DataFrame(columns).groupby(arrays.action)
+    table = pd.DataFrame({"rounds": by_arm.size(), "mean reward": by_arm["reward"].mean()})
+    if arrays.propensity is not None:
+        table["smallest propensity when chosen"] = by_arm["propensity"].min()
+    table = table.reindex(range(log.n_arms))
+    table["rounds"] = table["rounds"].fillna(0).astype(int)
+    table.insert(0, "arm", [str(arm) for arm in log.arms])
+    return f"{log!r}\n{table.to_string(index=False, na_rep='-', float_format='{:.4g}'.format)}"
+
+
+def fit(
+    log: AdaptiveLog,
+    *,
+    treatment: str | None = None,
+    control: str | None = None,
+    by: Sequence[str] | None = None,
+    estimator: str | None = None,
+    weights: str | None = None,
+) -> Results:
+    """Results of the model that the arguments ask for.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    treatment, control : str, optional
+        Arms as text; both, or none. With groups of a log of two arms none is needed.
+    by : sequence of str, optional
+        Context columns that make groups.
+    estimator, weights : str, optional
+        As in the models; by default what the model prefers.
+
+    Returns
+    -------
+    Results
+        Of `CATE` with groups, of `Contrast` with two arms, otherwise of `ArmMeans`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument makes no sense.
+    InvalidForLog
+        If the log does not support the estimator.
+    """
+    known = {str(arm): arm for arm in log.arms}
+    first = None if treatment is None else _label(treatment, known)
+    second = None if control is None else _label(control, known)
+    chosen: dict[str, Any] = {"weights": weights}
+    if estimator is not None:
+        chosen["estimator"] = estimator
+    if by:
+        from adaptinf.inference.effects.models import CATE
+
+        return CATE(log, by=by, treatment=first, control=second).fit(**chosen)
+
+    from adaptinf.inference.arms.models import ArmMeans, Contrast
+
+    if first is None and second is None:
+        return ArmMeans(log).fit(**chosen)
+    if first is None or second is None:
+        arms = ", ".join(map(repr, log.arms))
+        raise ParameterError("a difference of arms", [f"give --treatment and --control; the log has {arms}"])
+    return Contrast(log, treatment=first, control=second).fit(**chosen)
+
+
+def render(results: Results, alpha: float, form: str) -> str:
+    """Results in one of the output formats.
+
+    Parameters
+    ----------
+    results : Results
+        Any.
+    alpha : float
+        One minus the level of the intervals.
+    form : {"text", "markdown", "latex", "html", "csv", "json"}
+        The summary as text, Markdown, LaTeX or HTML; or the numbers in full precision as CSV or JSON.
+
+    Returns
+    -------
+    str
+        No line break at its end.
+
+    Raises
+    ------
+    ParameterError
+        If alpha is not between 0 and 0.5.
+    """
+    if form == "csv":
+        return results.to_frame(alpha).to_csv(index=False, lineterminator="\n").rstrip("\n")
+    if form == "json":
+        return json.dumps(_finite(_record(results, alpha)), allow_nan=False, ensure_ascii=False, indent=2)
+    summary = results.summary(alpha)
+    forms = {
+        "text": summary.as_text,
+        "markdown": summary.as_markdown,
+        "latex": summary.as_latex,
+        "html": summary.as_html,
+    }
+    return forms[form]()
+
+
+def _record(results: Results, alpha: float) -> dict[str, Any]:
+    facts, correction = results.facts, results.correction
+    return {
+        "model": results.model,
+        "estimator": results.estimator,
+        "weights": results.weights,
+        "test": results.reference.name,
+        "exact": results.reference.exact,
+        "null": results.null,
+        "alpha": alpha,
+        "n_rounds": facts.n_rounds,
+        "design": facts.design,
+        "guarantee": None if facts.guarantee is None else facts.guarantee.to_dict(),
+        "noise": facts.noise,
+        "correction": None if correction is None else {"epsilon": correction.epsilon, "n": correction.n},
+        "results": results.to_frame(alpha).to_dict("records"),
+        "notes": list(results.summary(alpha).notes),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """The same without NaN and infinities, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _labels(frame: pd.DataFrame, action: str) -> dict[str, Any]:
+    """Arms that a column holds, by their text; none where there is no such column, or several."""
+    if list(frame.columns).count(action) != 1:
+        return {}
+    return {str(label): label for label in frame[action].unique().tolist()}
+
+
+def _label(text: str, known: Mapping[str, Any]) -> Any:
+    """Arm that a text means: a known one, else a number where all known ones are numbers."""
+    kinds = set(map(type, known.values()))
+    if text not in known and len(kinds) == 1 and kinds <= {int, float}:
+        try:
+            return kinds.pop()(text)
+        except ValueError:
+            return text
+    return known.get(text, text)

@@ -1,0 +1,244 @@
+"""The command line: ``adaptinf demo``, ``adaptinf validate`` and ``adaptinf analyze``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from adaptinf import __version__
+from adaptinf.errors import AdaptinfError, ParameterError
+
+__all__ = ["main"]
+
+_FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
+_COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments, by default those of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 2 for bad usage, a file that cannot be read, a bad log, or a method that does not
+        suit it. What is wrong goes to standard error, all of it at once.
+
+    Examples
+    --------
+    >>> main(["validate", "nowhere.csv"])
+    2
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (AdaptinfError, OSError) as error:
+        print(f"adaptinf {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="adaptinf",
+        description="Valid inference for data that were gathered adaptively, with or without differential "
+        "privacy.",
+    )
+    parser.add_argument("--version", action="version", version=f"adaptinf {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    _add_demo(commands)
+    _add_validate(commands)
+    _add_analyze(commands)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    text = "Simulate two private adaptive trials on real outcomes and analyse them."
+    parser = commands.add_parser("demo", help="two private adaptive trials, analysed", description=text)
+    parser.add_argument("--rng", type=_seed, default=0, metavar="SEED", help="seed of the simulation (0)")
+    parser.set_defaults(run=_demo)
+
+
+def _add_validate(commands: Any) -> None:
+    text = "Check a log of an adaptive experiment, and list everything that is wrong with it."
+    parser = commands.add_parser("validate", help="check a log", description=text)
+    _add_file(parser)
+    parser.set_defaults(run=_validate)
+
+
+def _add_analyze(commands: Any) -> None:
+    text = (
+        "Estimate the mean of every arm; the difference of two arms with --treatment and --control; that "
+        "difference within groups with --by."
+    )
+    parser = commands.add_parser("analyze", help="estimates from a log", description=text)
+    _add_file(parser)
+    what = parser.add_argument_group("what to estimate")
+    what.add_argument("--treatment", metavar="ARM", help="minuend of a difference of two arms")
+    what.add_argument("--control", metavar="ARM", help="subtrahend")
+    what.add_argument("--by", action="append", metavar="COLUMN", help="context that makes the groups")
+    what.add_argument(
+        "--estimator",
+        metavar="NAME",
+        help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by "
+        "difference-in-means, aipw or released. By default what suits the log",
+    )
+    what.add_argument("--weights", metavar="NAME", help="uniform, sqrt or two-point, for ipw and aipw")
+    what.add_argument("--alpha", type=float, default=0.05, help="one minus the confidence level (0.05)")
+    output = parser.add_argument_group("output")
+    output.add_argument("--format", choices=_FORMATS, default="text", help="text unless said otherwise")
+    output.add_argument("--output", metavar="FILE", help="write there, not to standard output")
+    parser.set_defaults(run=_analyze)
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="log as .csv or .parquet")
+    columns = parser.add_argument_group(
+        "columns", "A file that adaptinf wrote knows its columns; name none of them then."
+    )
+    for role in _COLUMNS:
+        columns.add_argument(f"--{role}", metavar="COLUMN", help=_HELP[role])
+    columns.add_argument(
+        "--propensities",
+        action="append",
+        type=_pairs,
+        metavar="ARM=COLUMN[,...]",
+        help="probability of each arm, chosen or not (default: columns propensity_ARM)",
+    )
+    columns.add_argument(
+        "--context", action="append", metavar="COLUMN", help="known before the choice; may be repeated"
+    )
+    columns.add_argument(
+        "--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="smallest and largest reward"
+    )
+    columns.add_argument(
+        "--epsilon",
+        type=float,
+        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
+        "corrected columns",
+    )
+
+
+_HELP = {
+    "action": "chosen arm (needed)",
+    "reward": "reward (needed)",
+    "propensity": "probability of the chosen arm given the past",
+    "batch": "batch number",
+    "unit": "who took part",
+    "round": "increasing round number or time",
+    "phase": "phase, such as learning and estimation",
+    "randomised": "true where the arm was drawn with fixed probabilities",
+}
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Columns by arm; a text with one = is one pair, so that its names may hold commas."""
+    parts = [text] if text.count("=") == 1 else text.split(",")
+    pairs = dict(part.split("=", 1) for part in parts)
+    if len(pairs) < len(parts):
+        raise ValueError(text)
+    return pairs
+
+
+_pairs.__name__ = "ARM=COLUMN list"
+_seed.__name__ = "seed"
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from adaptinf.cli.demonstration import run_demo
+
+    print(run_demo(rng=arguments.rng))
+    return 0
+
+
+def _validate(arguments: argparse.Namespace) -> int:
+    from adaptinf.cli.commands import describe, open_log
+
+    log, _ = open_log(arguments.file, _column_options(arguments))
+    print(f"{arguments.file} is a valid log.\n{describe(log)}")
+    return 0
+
+
+def _analyze(arguments: argparse.Namespace) -> int:
+    from adaptinf.cli.commands import argument_problems, fit, open_log, render, with_unused
+
+    options = _column_options(arguments)
+    if options and arguments.by:
+        options["context"] = list(dict.fromkeys([*options.get("context", []), *arguments.by]))
+    problems = argument_problems(
+        arguments.alpha,
+        arguments.epsilon,
+        arguments.estimator,
+        arguments.weights,
+        grouped=bool(arguments.by),
+        contrast=arguments.treatment is not None,
+    )
+    if any(problem.startswith("epsilon") for problem in problems):
+        del options["epsilon"]
+    try:
+        log, unused = open_log(arguments.file, options)
+    except (AdaptinfError, OSError) as error:
+        if problems:
+            raise ParameterError("arguments and file", [*problems, str(error)]) from error
+        raise
+    if problems:
+        raise ParameterError("arguments", problems)
+    results = fit(
+        log,
+        treatment=arguments.treatment,
+        control=arguments.control,
+        by=arguments.by,
+        estimator=arguments.estimator,
+        weights=arguments.weights,
+    )
+    text = render(with_unused(results, unused), arguments.alpha, arguments.format)
+    if arguments.output is None:
+        print(text)
+    else:
+        Path(arguments.output).write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `AdaptiveLog` that were given."""
+    named = {name: getattr(arguments, name) for name in (*_COLUMNS, "context", "epsilon")}
+    options = {name: value for name, value in named.items() if value is not None}
+    if arguments.reward_range is not None:
+        options["reward_range"] = tuple(arguments.reward_range)
+    if arguments.propensities is not None:
+        options["propensities"] = _merged(arguments.propensities)
+    return options
+
+
+def _merged(given: Sequence[dict[str, str]]) -> dict[str, str]:
+    merged: dict[str, str] = {}
+    for pairs in given:
+        repeated = [arm for arm in pairs if arm in merged]
+        if repeated:
+            raise ParameterError("--propensities", [f"arm {arm!r} is given twice" for arm in repeated])
+        merged |= pairs
+    return merged
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Finitely many arms without contexts."""

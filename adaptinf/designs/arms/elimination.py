@@ -1,0 +1,287 @@
+"""Successive elimination: pull the remaining arms in turn, drop those that are clearly worse."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from adaptinf.designs.arms.elimination_kernel import elimination_epochs, elimination_program, shortest_horizon
+from adaptinf.designs.base import Design
+from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_unit
+from adaptinf.designs.ratios.epochs import EpochMeanScore
+from adaptinf.designs.replications import ReleaseName
+from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.simulation.environments import Environment, Tableau
+from adaptinf.simulation.replicate import Program, Run
+from adaptinf.simulation.run import BERNOULLI, NORMAL
+
+__all__ = ["PrivateSuccessiveElimination", "SuccessiveElimination"]
+
+_CHECKS = ("every-round", "epochs")
+_SHOWN = 2
+"""Rounds after an epoch of two arms that tell which of them are left."""
+_REACH = 2.0
+"""Scales of the noise by which the difference of two means stays below the threshold."""
+
+
+def _beta_problems(beta: float | None) -> list[str]:
+    return [] if beta is None else number_problem("beta", beta, 0.0, 1.0, open_low=True)
+
+
+def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
+    """Whether rewards follow one of the laws, with no contexts in between."""
+    return env.n_features == 1 and env.tables(1).kind in laws
+
+
+def _epoch_problems(env: Environment, horizon: int, beta: float | None, epsilon: float) -> list[str]:
+    shortest = shortest_horizon(env.n_arms, beta, epsilon)
+    if env.n_arms < 2 or horizon >= shortest:
+        return []
+    return [
+        f"horizon must be at least {shortest:,}, the rounds of the first epoch with {env.n_arms} arms, "
+        f"got {horizon:,}: nothing would ever be compared"
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuccessiveElimination(Design):
+    """Successive elimination without privacy, for rewards in [0, 1].
+
+    Parameters
+    ----------
+    beta : float or None
+        Bound on the probability that a best arm is ever dropped; by default 1 / horizon.
+    check : {"every-round", "epochs"}
+        When arms are compared: after every pass through the remaining arms, on all rewards so far; or at the
+        end of epochs that start afresh, those of `PrivateSuccessiveElimination` at an infinite epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If beta is not in (0, 1] or there is no such check; on running, if the horizon is shorter than one
+        pass or epoch, or rewards may lie outside [0, 1].
+
+    Notes
+    -----
+    All remaining arms are pulled in turn, in their order. After pass r of ``"every-round"`` an arm is dropped
+    when its mean plus h lies below the highest mean minus h, h = sqrt(log(4 K r^2 / beta) / (2 r)):
+    Hoeffding's inequality over K arms and all r, whose failures sum to .83 beta. When one arm is left it is
+    pulled to the end. Ties drop nothing. The bound holds for rewards in [0, 1]; normal rewards are admitted
+    and never clipped, and it holds for them where the standard deviation is at most 1/2.
+
+    `Replications.released` has, for each run: ``passes`` (or ``epochs``), the number of comparisons;
+    ``decided_at``, the round after which one arm was left; and ``last_arm``, that arm's position. The last
+    two are NaN where the horizon came first. Given the past the propensities are 0 or 1, so inverse weighting
+    is impossible.
+
+    `replicate` draws a stretch between two comparisons at once where rewards are 0/1 or normal and there are
+    no contexts; it has the distribution of the rounds.
+
+    References
+    ----------
+    Even-Dar, E., Mannor, S. and Mansour, Y. (2002). PAC bounds for multi-armed bandit and Markov decision
+    processes. COLT.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> arms = environments.BernoulliArms([0.9, 0.5, 0.2])
+    >>> sims = SuccessiveElimination(beta=0.05).replicate(arms, horizon=5_000, replications=100, rng=0)
+    >>> bool((sims.released["last_arm"] == 0).all())
+    True
+    """
+
+    beta: float | None = None
+    check: str = "every-round"
+
+    min_arms: ClassVar[int] = 2
+    unit_rewards: ClassVar[bool] = True
+
+    def _problems(self) -> list[str]:
+        return _beta_problems(self.beta) + choice_problem("check", self.check, _CHECKS)
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        problems = super()._environment_problems(env, horizon)
+        if self.check == "epochs":
+            return problems + _epoch_problems(env, horizon, self.beta, math.inf)
+        if horizon < env.n_arms:
+            problems.append(f"horizon must be at least {env.n_arms}, one pull of each arm, got {horizon}")
+        return problems
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        return ("passes" if self.check == "every-round" else "epochs", "decided_at", "last_arm")
+
+    def _has_shortcut(self, environment: Environment) -> bool:
+        return _reward_law(environment, (BERNOULLI, NORMAL))
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+        decided = float(run.outcome[1])
+        return horizon - 1 if np.isnan(decided) else min(int(decided), horizon - 1)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        return elimination_program(
+            environment.n_arms,
+            horizon,
+            beta=1.0 / horizon if self.beta is None else float(self.beta),
+            by_epochs=self.check == "epochs",
+            recording=recording,
+            by_rounds=by_rounds,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateSuccessiveElimination(Design):
+    """Differentially private successive elimination, by epochs that start afresh, for rewards in [0, 1].
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards.
+    beta : float or None
+        Bound on the probability that a best arm is ever dropped; by default 1 / horizon.
+    calibration : {"corrected", "published"}
+        The algorithm is right as published, so the two are one.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range; on running, if the horizon is shorter than the first
+        epoch, or rewards may lie outside [0, 1].
+
+    Notes
+    -----
+    In epoch e = 1, 2, ... the m remaining arms are pulled in turn, ceil(R) times each, with
+    R = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1. The epoch's means are
+    released with Laplace noise of scale 1 / (epsilon ceil(R)), and arms further below the highest than
+    2 sqrt(log(8 m e^2 / beta) / (2 R)) + 2 log(4 m e^2 / beta) / (R epsilon) are dropped. Counts and sums
+    start afresh. When one arm is left it is pulled to the end. An epoch that the horizon cuts short releases
+    and drops nothing.
+
+    A reward enters one mean, so the actions and the noisy means are epsilon-differentially private whatever
+    the number of arms and epochs. Rewards are clipped to [0, 1] where they enter a sum (normal rewards may
+    need it; the bound on dropping a best arm is then one for the clipped rewards); the raw reward is logged.
+    Given the released means the propensities are 0 or 1, so inverse weighting is impossible.
+
+    `Replications.released` has, for each run: ``epochs``, the number completed; ``decided_at``, the round
+    after which one arm was left; and ``last_arm``, that arm's position. The last two are NaN where the
+    horizon came first. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number where there
+    are no contexts; it has the distribution of the rounds.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> design = PrivateSuccessiveElimination(epsilon=1.0)
+    >>> log = design.run(environments.BernoulliArms([0.9, 0.5, 0.2]), horizon=10_000, rng=0)
+    >>> log.releases[["round", "name", "group"]].values.tolist()
+    [[4761, 'noisy_mean', 0], [4761, 'noisy_mean', 1], [4761, 'noisy_mean', 2]]
+    """
+
+    epsilon: float
+    beta: float | None = None
+    calibration: str = "corrected"
+
+    release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
+    releases_by_arm: ClassVar[bool] = True
+    min_arms: ClassVar[int] = 2
+    unit_rewards: ClassVar[bool] = True
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems += _beta_problems(self.beta)
+        return problems + choice_problem("calibration", self.calibration, ("corrected", "published"))
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        problems = super()._environment_problems(env, horizon)
+        return problems + _epoch_problems(env, horizon, self.beta, float(self.epsilon))
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions and the noisy means promise, parallel over arms and over fresh epochs."""
+        self._refuse_sizes(horizon, n_arms)
+        mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
+        return parallel(*[mean] * n_arms)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of
+            its scales whatever the length of the epoch; the first arm's mean lies so far below the second's
+            that naming the arms that are left tells nearly as much.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        horizon, passes, threshold = self._shortest_trial()
+        rewards = np.zeros((horizon, 2))
+        rewards[:, 1] = max(0.0, threshold - _REACH / (self.epsilon * passes))
+        first, second = one_reward_apart(rewards, row=0)
+        return (
+            Neighbours(
+                Tableau(first),
+                Tableau(second),
+                horizon,
+                "reward",
+                "the rewards of round 1 are 0 and 1",
+                EpochMeanScore(first, second, row=0),
+                hidden=tuple(range(2 * passes)),
+            ),
+        )
+
+    def _shortest_trial(self) -> tuple[int, int, float]:
+        """Rounds of a trial of two arms that is barely longer than an epoch; its passes and threshold."""
+        horizon = shortest_horizon(2, self.beta, self.epsilon) + _SHOWN
+        while True:
+            beta = 1.0 / horizon if self.beta is None else self.beta
+            lengths, thresholds = elimination_epochs(2, horizon, beta, self.epsilon)
+            passes = int(lengths[2, 0])
+            if 2 * passes + _SHOWN <= horizon:
+                return horizon, passes, float(thresholds[2, 0])
+            horizon = 2 * passes + _SHOWN
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        return ("epochs", "decided_at", "last_arm")
+
+    def _has_shortcut(self, environment: Environment) -> bool:
+        return _reward_law(environment, (BERNOULLI,))
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+        """Rounds up to the last release: rewards after it are not compared."""
+        last = int(run.released[-1, 0]) if run.released.shape[0] else 0
+        return min(last, horizon - 1)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        return elimination_program(
+            environment.n_arms,
+            horizon,
+            beta=1.0 / horizon if self.beta is None else float(self.beta),
+            epsilon=float(self.epsilon),
+            recording=recording,
+            by_rounds=by_rounds,
+        )

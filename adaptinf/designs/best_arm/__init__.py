@@ -1,0 +1,1 @@
+"""Designs that name one arm at a fixed budget."""

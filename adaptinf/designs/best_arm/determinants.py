@@ -1,0 +1,153 @@
+"""MAX-DET collections: few arms, in terms of which every arm has coefficients of at most 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from adaptinf.designs.best_arm.determinants_kernel import exchange_rows
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import number_problem
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["feature_problems", "feature_rows", "max_det", "max_det_basis"]
+
+_RANK_TOLERANCE = 1e-10
+_REFRESHES = 50
+
+
+def feature_rows(features: Any) -> FloatArray:
+    """Features as an array, one row an arm, divided by their largest entry; scale is immaterial."""
+    rows = np.array(features, dtype=np.float64)
+    return np.ascontiguousarray(rows / np.abs(rows).max())
+
+
+def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
+    """Say what is wrong with feature vectors that must span their space, and be `distinct` if asked."""
+    try:
+        rows = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        return [f"features must be numbers, one row an arm, got {features!r:.60}"]
+    if rows.ndim != 2 or 0 in rows.shape:
+        hint = ": one coordinate an arm is features.reshape(-1, 1)" if rows.ndim == 1 else ""
+        return [
+            f"features must have one row an arm and one column a coordinate, got shape {rows.shape}{hint}"
+        ]
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        return [f"features must be finite, those of {_listed(bad)} are not"]
+    problems = []
+    n, dimension = rows.shape
+    largest = float(np.abs(rows).max())
+    if largest > 0.0 and not 1e-100 <= largest <= 1e100:
+        return [f"features must not be that large or small, the largest is {largest:g}: divide by a constant"]
+    rank = _rank(rows)
+    if rank < dimension:
+        problems.append(
+            f"features must span all {dimension} coordinates, but those of the {n} arms span {rank} only: "
+            f"rewrite them in {rank or 'some'} coordinates, for example by a singular value decomposition"
+        )
+    if distinct:
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        twins = np.flatnonzero(first[inverse.ravel()] != np.arange(n))
+        if twins.size:
+            pairs = [f"{int(first[inverse.ravel()[twin]])} and {int(twin)}" for twin in twins[:5]]
+            more = f" and {twins.size - 5} more" if twins.size > 5 else ""
+            problems.append(
+                f"arms must differ in their features, the same are those of arms {'; '.join(pairs)}{more}: "
+                "equal features mean equal means, so that no arm is the best one; keep one of each"
+            )
+    return problems
+
+
+def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
+    """Row indices of a MAX-DET collection: arms in terms of which all arms have small coefficients.
+
+    Parameters
+    ----------
+    features : array_like of shape (arms, dimension)
+        One feature vector a row; together they span all coordinates.
+    tol : float
+        No coefficient of any arm exceeds 1 + tol in size; at least 1e-9.
+
+    Returns
+    -------
+    ndarray of int, shape (dimension,)
+        Sorted positions of rows.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong: features that are not finite, or span less than their space, or are so nearly
+        dependent that coefficients cannot be computed to within tol.
+
+    Notes
+    -----
+    A collection is MAX-DET when its absolute determinant is the largest of all. What designs need of it is
+    that all coefficients are at most 1, and that is what is found here: from a QR decomposition with pivoting
+    one vector at a time is exchanged while a coefficient exceeds 1 + tol. An exchange at coefficient c
+    multiplies the determinant by c, so that there are at most of order d log(d) / tol of them. The result is
+    a local maximum: often, not always, the largest determinant.
+
+    References
+    ----------
+    Chen, Z., Karthik, P. N., Chee, Y. M. and Tan, V. Y. F. (2024). Fixed-budget differentially private best
+    arm identification. ICLR.
+
+    Examples
+    --------
+    >>> max_det([[0.0, 1.0], [0.0, 0.9], [10.0, 0.0], [1.0, 0.5]])
+    array([0, 2])
+    """
+    problems = feature_problems(features) + number_problem("tol", tol, 1e-9)
+    if problems:
+        raise ParameterError("max_det", problems)
+    basis, _ = max_det_basis(feature_rows(features), float(tol))
+    return np.sort(basis)
+
+
+def max_det_basis(rows: FloatArray, tol: float) -> tuple[IntArray, FloatArray]:
+    """MAX-DET collection of rows that span their space, and the coefficients of all rows in it.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (arms, dimension)
+        As `feature_rows` gives them.
+    tol : float
+        By how much a coefficient may exceed 1.
+
+    Returns
+    -------
+    basis : ndarray of int, shape (dimension,)
+        Positions of rows.
+    coefficients : ndarray of shape (arms, dimension)
+        Row i writes vector i in terms of the vectors `basis`, in their order.
+    """
+    dimension = rows.shape[1]
+    pivots = linalg.qr(rows.T, mode="r", pivoting=True)[1]
+    basis = np.ascontiguousarray(pivots[:dimension], dtype=np.int64)
+    for _ in range(_REFRESHES):
+        coefficients = np.ascontiguousarray(np.linalg.solve(rows[basis].T, rows.T).T)
+        if not exchange_rows(coefficients, 1.0 + tol, basis):
+            return basis, coefficients
+    raise ParameterError(
+        "max_det",
+        [f"the features are too nearly dependent for coefficients to within tol={tol:g}: take a larger tol"],
+    )
+
+
+def _rank(rows: FloatArray) -> int:
+    largest = np.abs(rows).max()
+    if largest == 0.0:
+        return 0
+    triangle = linalg.qr((rows / largest).T, mode="r", pivoting=True)[0]
+    diagonal = np.abs(np.diag(triangle))
+    return int((diagonal > _RANK_TOLERANCE * diagonal[0]).sum())
+
+
+def _listed(positions: IntArray) -> str:
+    shown = ", ".join(str(int(position)) for position in positions[:5])
+    return f"arm{'s' if positions.size > 1 else ''} {shown}{', ...' if positions.size > 5 else ''}"

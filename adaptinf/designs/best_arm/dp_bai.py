@@ -1,0 +1,304 @@
+"""DP-BAI: private best-arm identification with a fixed budget, for arms with linear means."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from adaptinf.designs.best_arm.base import FeatureDesign
+from adaptinf.designs.best_arm.determinants import feature_rows, max_det_basis
+from adaptinf.designs.best_arm.estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLACE_NOISE, MAX_DET
+from adaptinf.designs.best_arm.kernel import best_arm_program, best_arm_tables
+from adaptinf.designs.best_arm.neighbours import best_arm_neighbours, wanted_pulls
+from adaptinf.designs.best_arm.schedule import Schedule, max_det_schedule, reserve
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
+from adaptinf.designs.ratios.epochs import EpochMeanScore
+from adaptinf.designs.replications import ReleaseName
+from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+
+__all__ = ["DPBAI", "DPBAIGauss"]
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _NoisyMeans(FeatureDesign):
+    """Phases of noisy means, of a MAX-DET collection or of all arms that are left."""
+
+    max_det: bool = True
+    calibration: str = "corrected"
+
+    releases_by_arm: ClassVar[bool] = True
+    unit_rewards: ClassVar[bool] = True
+    law: ClassVar[int] = LAPLACE_NOISE
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        if self.max_det not in (True, False):
+            problems.append(f"max_det must be True or False, got {self.max_det!r}")
+        return problems + choice_problem("calibration", self.calibration, ("corrected", "published"))
+
+    @abstractmethod
+    def _noise(self) -> float:
+        """Scale of the noise of a sum of rewards."""
+
+    def schedule(self) -> Schedule:
+        """Numbers of arms in each phase, with lambda, M_1 and M."""
+        return max_det_schedule(*self.rows.shape)
+
+    def _least_budget(self, n_arms: int) -> int:
+        schedule = self.schedule()
+        if self.max_det:
+            return reserve(schedule, self.rows.shape[1]) + 1
+        return schedule.phases * int(schedule.sizes[0])
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """The reward of the first round, 0 and 1, which moves the first mean.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can
+            move any. The last round pulls the arm that is named, and its action is the only one shown.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        normal = self.law == GAUSSIAN_NOISE
+        return (
+            best_arm_neighbours(
+                self,
+                self._audited_horizon(),
+                self._noise(),
+                np.ones(len(self.features)),
+                partial(EpochMeanScore, normal=normal),
+            ),
+        )
+
+    def _audited_horizon(self) -> int:
+        """Rounds that leave one at least for the arm that is named."""
+        schedule = self.schedule()
+        n, dimension = self.rows.shape
+        if not self.max_det:
+            one = schedule.phases * n
+            return int(one * wanted_pulls(self._noise(), one) + 1)
+        # two beyond whole multiples: rounding pulls up then never costs all of the reserve
+        one = schedule.phases * (dimension if dimension**2 < n else n)
+        return int(reserve(schedule, dimension) + one * (wanted_pulls(self._noise(), one) - 1) + 2)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        schedule = self.schedule()
+        if not self.max_det:
+            tables = best_arm_tables(
+                schedule.sizes,
+                method=EVERY_ARM,
+                law=self.law,
+                noise=self._noise(),
+                budget=horizon,
+                recording=recording,
+            )
+            return best_arm_program(tables)
+        rows = feature_rows(self.features)
+        basis, coefficients = max_det_basis(rows, _TOLERANCE)
+        tables = best_arm_tables(
+            schedule.sizes,
+            method=MAX_DET,
+            features=rows,
+            coefficients=coefficients,
+            basis=basis,
+            law=self.law,
+            noise=self._noise(),
+            rounding_up=True,
+            budget=horizon - reserve(schedule, rows.shape[1]),
+            recording=recording,
+        )
+        return best_arm_program(tables)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DPBAI(_NoisyMeans):
+    """Differentially private best-arm identification with a fixed budget, by MAX-DET collections.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards.
+    features : array_like of shape (arms, dimension)
+        Feature vector of each arm; the mean reward is a linear function of it. They span all coordinates, and
+        no two are the same.
+    max_det : bool
+        Whether a phase pulls a MAX-DET collection of the arms that are left, where they outnumber the
+        square of the dimension of their span. Without it every phase pulls all of them: the paper's
+        baseline, just as private.
+    calibration : {"corrected", "published"}
+        The noise is right as published, so the two are one.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that is wrong: features that are not finite, span less than their space, or are
+        the same for two arms; on running, an environment with another number of arms, with contexts or with
+        rewards outside [0, 1], or a horizon that leaves less than one pull of an arm in some phase.
+
+    Notes
+    -----
+    The horizon is the budget T. M phases begin with s_1 = K, ..., s_M arms; the last one leaves one, the arm
+    that is recommended (`schedule` has the numbers). Where their span has a dimension d_p < sqrt(s_p), a
+    phase writes the arms that are left in terms of a collection with coefficients of at most 1 + 1e-6 (see
+    `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase with
+    Laplace noise of scale 1 / (epsilon N), N its number of pulls, and estimates the other arms by their
+    coefficients. Elsewhere it pulls all that are left, ceil(T' / (M s_p)) times each: of what rewards add to
+    the variance of an estimate, the collection could have d_p^2 / s_p times as much. The paper does not say
+    what happens to rounds that are left over: here they pull the recommended arm, and their rewards are not
+    looked at.
+
+    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4), or where that is less, as it can be for K up to about d^2, the
+    number of arms that all phases pull at most, less 1: rounding pulls up would exceed the budget.
+
+    Without `max_det` pulls are floor(T / (M s_p)): rounded up they would exceed it too.
+
+    A reward enters one mean, so the actions, the noisy means and the recommended arm are
+    epsilon-differentially private. Rewards are clipped to [0, 1] where they enter a sum; the log has the raw
+    ones. Given the released means, propensities are 0 or 1, so inverse weighting is impossible.
+
+    `log.recommended` and `Replications.recommended` name the arm; `Replications.released` has ``decided_at``,
+    the round of the last release.
+
+    References
+    ----------
+    Chen, Z., Karthik, P. N., Chee, Y. M. and Tan, V. Y. F. (2024). Fixed-budget differentially private best
+    arm identification. ICLR.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
+    >>> design = DPBAI(epsilon=1.0, features=features)
+    >>> log = design.run(BernoulliArms([0.9, 0.45, 0.2, 0.55, 0.31]), horizon=200, rng=0)
+    >>> log.recommended, log.guarantee.epsilon
+    (0, 1.0)
+    >>> log.releases[["round", "name", "group"]].values.tolist()
+    [[198, 'noisy_mean', 0], [198, 'noisy_mean', 2]]
+    """
+
+    epsilon: float
+
+    release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
+
+    def _problems(self) -> list[str]:
+        return number_problem("epsilon", self.epsilon, 0.0, open_low=True) + super()._problems()
+
+    def _noise(self) -> float:
+        return 1.0 / float(self.epsilon)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means."""
+        self._refuse_sizes(horizon, n_arms)
+        mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/N, has noise of scale 1/(epsilon N)
+        return parallel(mean, mean)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DPBAIGauss(_NoisyMeans):
+    """`DPBAI` with normal noise, for a guarantee with a delta.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Privacy parameters of the rewards, delta strictly between 0 and 1.
+    features : array_like of shape (arms, dimension)
+        Feature vector of each arm, as for `DPBAI`.
+    max_det : bool
+        As for `DPBAI`.
+    calibration : {"corrected", "published"}
+        ``"corrected"``: a mean of N rewards has noise of the smallest standard deviation that is (epsilon,
+        delta)-private (Balle and Wang). ``"published"``: sqrt(2 log(1.25 / delta)) / (epsilon N), proved for
+        epsilon below 1.
+
+    Raises
+    ------
+    ParameterError
+        As for `DPBAI`.
+
+    Notes
+    -----
+    All else is as in `DPBAI`. Where the published standard deviation is proved it is never below the
+    corrected one; at a large epsilon it is too small, and `guarantee` then has the delta that it gives.
+
+    References
+    ----------
+    Chen, Z., Karthik, P. N., Chee, Y. M. and Tan, V. Y. F. (2024). Fixed-budget differentially private best
+    arm identification. ICLR.
+    Balle, B. and Wang, Y.-X. (2018). Improving the Gaussian mechanism for differential privacy. ICML.
+
+    Examples
+    --------
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
+    >>> design = DPBAIGauss(epsilon=1.0, delta=1e-5, features=features)
+    >>> design.guarantee(horizon=200, n_arms=5).delta
+    1e-05
+    """
+
+    epsilon: float
+    delta: float
+
+    release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "gaussian"),)
+    law: ClassVar[int] = GAUSSIAN_NOISE
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        wrong = number_problem("delta", self.delta, 0.0, open_low=True)
+        if not wrong and self.delta >= 1.0:
+            wrong = [f"delta must be below 1, got {self.delta!r}"]
+        return problems + wrong + super()._problems()
+
+    def _noise(self) -> float:
+        if self.calibration == "corrected":
+            return analytic_scale(float(self.epsilon), float(self.delta))
+        return math.sqrt(2.0 * math.log(1.25 / self.delta)) / float(self.epsilon)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With the delta that the noise really gives where it is more than was asked for.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        given = gaussian_delta(epsilon, self._noise())
+        if self.calibration == "corrected" or given <= delta:
+            return PrivacyGuarantee(epsilon=epsilon, delta=delta)
+        reason = (
+            f"the classical standard deviation is proved for epsilon below 1 only: at epsilon = {epsilon:g} "
+            f"it gives delta = {given:.3g} where {delta:g} was asked for"
+        )
+        return PrivacyGuarantee(epsilon=epsilon, delta=given, reasons=(reason,))

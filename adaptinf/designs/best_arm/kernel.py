@@ -1,0 +1,373 @@
+"""Best-arm designs: phases that pull by a plan, estimate every arm that is left and keep the best of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.best_arm.determinants_kernel import basis_coefficients, exchange, orthogonal_coordinates
+from adaptinf.designs.best_arm.estimates import EVERY_ARM, G_OPTIMAL, MAX_DET, NO_NOISE, estimate
+from adaptinf.designs.best_arm.g_optimal_kernel import balance
+from adaptinf.privacy.noise import uniform
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["BestArmTables", "best_arm_program", "best_arm_tables"]
+
+_PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
+_SCALAR_COLUMNS = 9
+_LIMIT = 1.0 + 1e-6
+_DESIGN_GAP, _DESIGN_STEPS = 1e-6, 10_000
+_EXPLORING, _LEFTOVER = range(2)
+
+
+class BestArmTables(NamedTuple):
+    """What the kernels need to know, and their working memory, of n arms with d coordinates.
+
+    Attributes
+    ----------
+    method, law : int
+        Which arms a phase pulls, and the law of the noise.
+    noise : float
+        Scale of the noise of a sum; a mean of N rewards gets noise / N.
+    shuffled : bool
+        Whether ties of estimates are broken at random, else by position.
+    rounding_up : bool
+        Whether the pulls of an arm are rounded up.
+    budget : int
+        Rounds to be divided among the phases.
+    share : float
+        Rounds of one phase that an optimal design divides.
+    sizes : ndarray of int, shape (phases + 1,)
+        Arms that enter each phase, and the one that is left.
+    features, first_coefficients : ndarray of shape (n, d)
+        Feature vectors, and what they are in terms of those at `first_basis`.
+    first_basis : ndarray of int, shape (d,)
+        Positions of the arms that a first phase pulls, or starts its design from.
+    first_weights : ndarray of shape (n,)
+        Design of the first phase.
+    active, ranks, order, pulled, counts : ndarray of int, shape (n,)
+        Arms that are left, by slot; position of each arm among ties; slots, the best first; slots that this
+        phase pulls, and how often.
+    sums, estimates, weights, leverage : ndarray of shape (n,)
+        Sums of rewards by place in `pulled`; estimates, design weights and leverages by slot.
+    basis : ndarray of int, shape (d,)
+        Slots in terms of which the others are written.
+    coordinates : ndarray of shape (n, d)
+        Coordinates of each arm after the last reduction of the dimension.
+    residual, reduced, coefficients : ndarray of shape (slots, d)
+        Working memory of phases after the first one.
+    directions, matrix : ndarray of shape (d, d)
+        Working memory.
+    image, moment : ndarray of shape (d,)
+        Working memory.
+    """
+
+    method: int
+    law: int
+    noise: float
+    shuffled: bool
+    rounding_up: bool
+    budget: int
+    share: float
+    sizes: IntArray
+    features: FloatArray
+    first_coefficients: FloatArray
+    first_basis: IntArray
+    first_weights: FloatArray
+    active: IntArray
+    ranks: IntArray
+    order: IntArray
+    pulled: IntArray
+    counts: IntArray
+    sums: FloatArray
+    estimates: FloatArray
+    weights: FloatArray
+    leverage: FloatArray
+    basis: IntArray
+    coordinates: FloatArray
+    residual: FloatArray
+    reduced: FloatArray
+    coefficients: FloatArray
+    directions: FloatArray
+    matrix: FloatArray
+    image: FloatArray
+    moment: FloatArray
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _begin(tables: BestArmTables, state: FloatArray, source: Any) -> None:
+    """Put all arms in the first phase, in an order among ties that is drawn where it should be."""
+    n = tables.active.shape[0]
+    for arm in range(n):
+        tables.active[arm] = arm
+        tables.ranks[arm] = arm
+    if tables.shuffled:
+        for last in range(n - 1, 0, -1):
+            other = min(int(uniform(source) * (last + 1)), last)
+            tables.ranks[last], tables.ranks[other] = tables.ranks[other], tables.ranks[last]
+    state[SCALARS, _BEGUN] = 1.0
+    _plan(tables, state)
+
+
+@kernel
+def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
+    """Whether a phase pulls all of the n arms, of a span of this dimension, that are left."""
+    return bool(tables.method == EVERY_ARM or (tables.method == MAX_DET and rank * rank >= n))
+
+
+@kernel
+def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int:
+    """Write the arms that are left in terms of few of them; the dimension of their span.
+
+    Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
+    only the dimension is needed.
+    """
+    if phase == 0:
+        for k in range(tables.features.shape[1]):
+            tables.basis[k] = tables.first_basis[k]
+        state[SCALARS, _DIMENSION] = tables.features.shape[1]
+        return int(tables.features.shape[1])
+    dimension = int(state[SCALARS, _DIMENSION])
+    source = tables.features if phase == 1 else tables.coordinates
+    rank = orthogonal_coordinates(
+        source,
+        tables.active,
+        n,
+        dimension,
+        tables.residual,
+        tables.directions,
+        tables.reduced,
+        tables.basis,
+    )
+    for slot in range(n):
+        arm = tables.active[slot]
+        for k in range(rank):
+            tables.coordinates[arm, k] = tables.reduced[slot, k] if rank < dimension else source[arm, k]
+    state[SCALARS, _DIMENSION] = rank
+    if not _all_pulled(tables, n, rank):
+        basis_coefficients(tables.reduced, tables.basis, n, rank, tables.coefficients)
+        exchange(tables.coefficients, n, rank, _LIMIT, tables.basis)
+    return rank
+
+
+@kernel
+def _plan(tables: BestArmTables, state: FloatArray) -> None:
+    """Which slots the phase pulls, and how often."""
+    phase = int(state[SCALARS, _PHASE])
+    n = int(tables.sizes[phase])
+    rank = n
+    if tables.method != EVERY_ARM:
+        rank = _reduce(tables, state, phase, n)
+    if tables.method == G_OPTIMAL:
+        pulled = _optimal_plan(tables, phase, n, rank)
+    else:
+        everything = _all_pulled(tables, n, rank)
+        pulled = n if everything else rank
+        parts = (tables.sizes.shape[0] - 1) * pulled
+        count = (tables.budget + (parts - 1 if tables.rounding_up else 0)) // parts
+        for place in range(pulled):
+            tables.pulled[place] = place if everything else tables.basis[place]
+            tables.counts[place] = count
+    for place in range(pulled):
+        tables.sums[place] = 0.0
+    state[SCALARS, _PULLED] = pulled
+    state[SCALARS, _NEXT] = 0.0
+    state[SCALARS, _LEFT] = tables.counts[0]
+
+
+@kernel
+def _optimal_plan(tables: BestArmTables, phase: int, n: int, rank: int) -> int:
+    if phase > 0:
+        balance(
+            tables.coefficients,
+            n,
+            rank,
+            tables.basis,
+            _DESIGN_GAP,
+            _DESIGN_STEPS,
+            tables.weights,
+            tables.leverage,
+            tables.matrix,
+            tables.image,
+        )
+    pulled = 0
+    for slot in range(n):
+        weight = tables.weights[slot] if phase > 0 else tables.first_weights[slot]
+        if weight > 0.0:
+            tables.pulled[pulled] = slot
+            # a weight that is a hair too large must not cost a pull
+            tables.counts[pulled] = max(1, math.ceil(weight * tables.share - 1e-9))
+            pulled += 1
+    return pulled
+
+
+@kernel
+def _before(tables: BestArmTables, slot: int, other: int) -> bool:
+    """Whether a slot is better than another."""
+    if tables.estimates[slot] != tables.estimates[other]:
+        return bool(tables.estimates[slot] > tables.estimates[other])
+    return bool(tables.ranks[tables.active[slot]] < tables.ranks[tables.active[other]])
+
+
+@kernel
+def _sift(tables: BestArmTables, start: int, end: int) -> None:
+    """Move an entry of the heap `order` down until no worse one is above a better one's parent."""
+    root = start
+    while 2 * root + 1 < end:
+        child = 2 * root + 1
+        if child + 1 < end and _before(tables, tables.order[child], tables.order[child + 1]):
+            child += 1
+        if _before(tables, tables.order[child], tables.order[root]):
+            return
+        tables.order[root], tables.order[child] = tables.order[child], tables.order[root]
+        root = child
+
+
+@kernel
+def _sort(tables: BestArmTables, n: int) -> None:
+    """Slots into `order`, the best first: heap sort, which needs no memory."""
+    for slot in range(n):
+        tables.order[slot] = slot
+    for start in range(n // 2 - 1, -1, -1):
+        _sift(tables, start, n)
+    for end in range(n - 1, 0, -1):
+        tables.order[0], tables.order[end] = tables.order[end], tables.order[0]
+        _sift(tables, 0, end)
+
+
+@kernel
+def _end_phase(tables: BestArmTables, state: FloatArray, source: Any) -> None:
+    phase = int(state[SCALARS, _PHASE])
+    n = int(tables.sizes[phase])
+    rank = int(state[SCALARS, _DIMENSION])
+    estimate(tables, state, phase, n, rank, int(state[SCALARS, _PULLED]), source)
+    _sort(tables, n)
+    kept = int(tables.sizes[phase + 1])
+    for place in range(kept):
+        tables.pulled[place] = tables.active[tables.order[place]]
+    for place in range(kept):
+        tables.active[place] = tables.pulled[place]
+    state[SCALARS, _PHASE] += 1.0
+    if phase + 2 == tables.sizes.shape[0]:
+        state[SCALARS, _DECIDED] = state[SCALARS, ROUND]
+    else:
+        _plan(tables, state)
+
+
+@kernel
+def _choose(tables: BestArmTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    if state[SCALARS, _BEGUN] == 0.0:
+        _begin(tables, state, source)
+    if state[SCALARS, _DECIDED] > 0.0:
+        tables.status[0] = _LEFTOVER
+        arm = int(tables.active[0])
+    else:
+        tables.status[0] = _EXPLORING
+        arm = int(tables.active[tables.pulled[int(state[SCALARS, _NEXT])]])
+    certain_arm(tables, arm)
+    return arm
+
+
+@kernel
+def _update(
+    tables: BestArmTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    if tables.status[0] != _EXPLORING:
+        return
+    place = int(state[SCALARS, _NEXT])
+    tables.sums[place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
+    state[SCALARS, _LEFT] -= 1.0
+    if state[SCALARS, _LEFT] > 0.0:
+        return
+    if place + 1 < int(state[SCALARS, _PULLED]):
+        state[SCALARS, _NEXT] = place + 1.0
+        state[SCALARS, _LEFT] = tables.counts[place + 1]
+    else:
+        _end_phase(tables, state, source)
+
+
+@kernel
+def _finish(tables: BestArmTables, state: FloatArray, outcome: FloatArray) -> None:
+    decided = state[SCALARS, _DECIDED] > 0.0
+    outcome[0] = float(tables.active[0]) if decided else math.nan
+    outcome[1] = state[SCALARS, _DECIDED] if decided else math.nan
+
+
+@compiled
+def _run_block(
+    tables: BestArmTables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+) -> None:
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+
+
+def best_arm_tables(
+    sizes: IntArray,
+    *,
+    method: int = EVERY_ARM,
+    features: FloatArray | None = None,
+    coefficients: FloatArray | None = None,
+    basis: IntArray | None = None,
+    weights: FloatArray | None = None,
+    law: int = NO_NOISE,
+    noise: float = 0.0,
+    rounding_up: bool = False,
+    budget: int = 0,
+    share: float = 0.0,
+    recording: bool = False,
+) -> BestArmTables:
+    """Tables and working memory of one design."""
+    n = int(sizes[0])
+    rows = np.zeros((0, 0)) if features is None else features
+    dimension = rows.shape[1]
+    slots = int(sizes[1]) if features is not None else 0
+    several = method == G_OPTIMAL
+    releases = (sizes.size - 1) * dimension if several else int(sizes[:-1].sum())
+    return BestArmTables(
+        method=method,
+        law=law,
+        noise=noise,
+        shuffled=law == NO_NOISE,
+        rounding_up=rounding_up,
+        budget=budget,
+        share=share,
+        sizes=sizes,
+        features=rows,
+        first_coefficients=np.zeros((0, 0)) if coefficients is None else coefficients,
+        first_basis=np.zeros(dimension, dtype=np.int64) if basis is None else basis,
+        first_weights=np.zeros(0) if weights is None else weights,
+        active=np.zeros(n, dtype=np.int64),
+        ranks=np.zeros(n, dtype=np.int64),
+        order=np.zeros(n, dtype=np.int64),
+        pulled=np.zeros(n, dtype=np.int64),
+        counts=np.zeros(n, dtype=np.int64),
+        sums=np.zeros(n),
+        estimates=np.zeros(n),
+        weights=np.zeros(slots),
+        leverage=np.zeros(slots),
+        basis=np.zeros(dimension, dtype=np.int64),
+        coordinates=np.zeros(rows.shape),
+        residual=np.zeros((slots, dimension)),
+        reduced=np.zeros((slots, dimension)),
+        coefficients=np.zeros((slots, dimension)),
+        directions=np.zeros((dimension, dimension)),
+        matrix=np.zeros((dimension, dimension)),
+        image=np.zeros(dimension),
+        moment=np.zeros(dimension),
+        status=np.zeros(1, dtype=np.int64),
+        propensity=np.zeros(n if recording else 0),
+        released=np.zeros((releases if recording and law != NO_NOISE else 0, 5)),
+    )
+
+
+def best_arm_program(tables: BestArmTables) -> Program:
+    """Entry point with its tables."""
+    return Program(_run_block, tables, (1, _SCALAR_COLUMNS), n_statuses=2, n_outcomes=2)

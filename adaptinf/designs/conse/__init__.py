@@ -1,0 +1,1 @@
+"""Effects by group: first the better arm of each, then a randomised phase."""

@@ -1,0 +1,197 @@
+"""DP-ConSE: ConSE whose actions and estimates are differentially private."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from adaptinf.designs.base import Design
+from adaptinf.designs.conse.epochs import CONSE_STATUSES, LEARNING_RANDOMISED
+from adaptinf.designs.conse.neighbours import corrected_neighbours
+from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
+from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, published_program
+from adaptinf.designs.conse.published_neighbours import published_neighbours, shared_center_neighbours
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.replications import ReleaseName, Status
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program, Run
+from adaptinf.simulation.run import BERNOULLI
+
+__all__ = ["DPConSE"]
+
+_CORRECTED_RELEASES = (ReleaseName("contrast_sum", "laplace"), ReleaseName("arrivals", "laplace"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPConSE(Design):
+    """Differentially private ConSE: two arms, finitely many contexts, effects by context.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of a participant's record.
+    alpha : float
+        In [0, 1]: 0 spends everything on estimation, 1 on regret.
+    calibration : {"corrected", "published"}
+        ``"corrected"`` has pure differential privacy. ``"published"`` follows the paper's pseudo-code, with
+        the sign in the normaliser of its batch lengths mended; it has no finite epsilon.
+    contrast_share : float
+        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected).
+    first_window : int or None
+        Rounds of the first window, by default ceil(n / 64), but at least 64 and at most
+        ceil(256 M log n), M the number of contexts (corrected).
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range; when it is run, if the environment's rewards leave
+        [0, 1].
+
+    Notes
+    -----
+    Corrected, first half: windows of doubling length, fixed by the calendar. In a window each undecided
+    context is assigned by a fair coin; at its end D_j = sum (2a - 1)(r - 1/2) over the randomised arrivals
+    of each undecided context is released with Laplace(1/epsilon_D), and the number N_j of arrivals of each
+    context with Laplace(2/epsilon_N). The worse arm is dropped where ``abs(D_j)`` is beyond what noise
+    explains. Second half: each arrival enters the randomised trial with a public probability rho_j and
+    otherwise gets the better arm, so the propensities are constant. At the end D_j and N_j over the trial
+    are released.
+
+    Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
+    record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
+    standard.
+
+    Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
+    as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
+
+    References
+    ----------
+    Li, J., Shi, K. and Simchi-Levi, D. (2024). Privacy preserving adaptive experiment design. ICML.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> environment = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> design = DPConSE(epsilon=1.0, alpha=0.2)
+    >>> log = design.run(environment, horizon=20_000, rng=0)
+    >>> print(log.guarantee.epsilon, log.guarantee.unit, log.guarantee.notion, log.reward_guarantee.epsilon)
+    1.0 record anticipating 0.6
+    """
+
+    epsilon: float
+    alpha: float = 0.0
+    calibration: str = "corrected"
+    contrast_share: float = 0.6
+    first_window: int | None = None
+
+    statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
+    min_arms: ClassVar[int] = 2
+    max_arms: ClassVar[int | None] = 2
+    min_horizon: ClassVar[int] = 2
+    vectors: ClassVar[str] = "refused"
+    unit_rewards: ClassVar[bool] = True
+
+    @property
+    def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
+        """What the release codes of the calibration mean."""
+        return _CORRECTED_RELEASES if self.calibration == "corrected" else PUBLISHED_RELEASES
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems += number_problem("alpha", self.alpha, 0.0, 1.0)
+        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
+        problems += number_problem("contrast_share", self.contrast_share, 0.0, 1.0, open_low=True)
+        if not problems and self.contrast_share == 1.0:
+            problems.append("contrast_share must be below 1: the counts of arrivals need a budget too")
+        if self.first_window is not None:
+            problems += count_problem("first_window", self.first_window)
+        return problems
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What actions and releases promise for a record: windows and halves are disjoint."""
+        self._refuse_sizes(horizon, n_arms)
+        if self.calibration == "published":
+            return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
+        contrasts = PrivacyGuarantee(self.contrast_share * self.epsilon, unit="record", notion="anticipating")
+        arrivals = PrivacyGuarantee(
+            (1.0 - self.contrast_share) * self.epsilon, unit="record", notion="anticipating"
+        )
+        return contrasts.compose(arrivals)
+
+    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
+        """With contexts and coins fixed, a reward moves one sum of rewards and no count."""
+        self._refuse_sizes(horizon, n_arms)
+        if self.calibration == "published":
+            return None
+        return PrivacyGuarantee(epsilon=self.contrast_share * self.epsilon)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Neighbouring trials for an audit.
+
+        Parameters
+        ----------
+        unit : {"record", "reward"}, optional
+            What differs between them; ``"record"`` by default.
+
+        Returns
+        -------
+        tuple of Neighbours
+            Corrected: a participant of the first half, alone in the window; one of the second half; one of a
+            window with others; and one whose sum decides later actions, for ``view="actions"``. In all of
+            them the participant spends all of epsilon, or for rewards of epsilon_D. Published: whose batch
+            closes with the participant; whether there is an estimate; other participants' actions alone; and,
+            except at an alpha for which no participant can, who moves the T_min of twenty contexts.
+
+        Raises
+        ------
+        ParameterError
+            If `unit` is another one, or is ``"reward"`` under the published calibration.
+        """
+        unit = "record" if unit is None else unit
+        problems = choice_problem("unit", unit, ("record", "reward"))
+        if unit == "reward" and self.calibration == "published":
+            problems.append("the published calibration promises nothing for rewards alone")
+        if problems:
+            raise ParameterError("DPConSE.neighbours", problems)
+        if self.calibration == "corrected":
+            contrasts = self.contrast_share * self.epsilon
+            return corrected_neighbours(
+                unit, contrasts, (1.0 - self.contrast_share) * self.epsilon, self.first_window
+            )
+        shared = shared_center_neighbours(self.epsilon, self.alpha)
+        return published_neighbours(self.epsilon, self.alpha) + ((shared,) if shared else ())
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        if self.calibration == "published":
+            names = ["estimate", "length", "better_arm"]
+        else:
+            names = ["contrast_sum", "arrivals", "inclusion", "better_arm"]
+        return ("t_min", *[name for name in names for _ in range(n_features)])
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        return int((run.record.status == LEARNING_RANDOMISED).sum())
+
+    def _has_shortcut(self, environment: Environment) -> bool:
+        return self.calibration == "corrected" and environment.tables(1).kind == BERNOULLI
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        if self.calibration == "published":
+            return published_program(horizon, environment.n_features, self.alpha, self.epsilon, recording)
+        return corrected_program(
+            horizon,
+            environment.n_features,
+            self.alpha,
+            self.contrast_share * self.epsilon,
+            (1.0 - self.contrast_share) * self.epsilon,
+            window_ends(horizon, self.first_window, environment.n_features),
+            recording,
+            by_rounds,
+        )

@@ -1,0 +1,1 @@
+"""Rewards linear in a context vector of each arm."""

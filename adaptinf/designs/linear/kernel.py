@@ -1,0 +1,238 @@
+"""Kernels of the linear designs: ridge estimates, their uncertainty and their noise, one set an arm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
+from adaptinf.privacy.counters.sums import fresh_scale, next_noise
+from adaptinf.privacy.noise import gaussian
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["NOISELESS", "PROJECTED", "PUBLISHED", "RIDGE", "LinearTables", "linear_program"]
+
+NOISELESS, PROJECTED, RIDGE, PUBLISHED = range(4)
+"""How an index allows for the noise of X'Y: not at all, by its bound times the length of V^-1 x, by its
+bound over sqrt(lambda) times the V^-1-norm of x, or by the paper's bound over lambda alone."""
+
+_COUNT, _LOG_DET, _RADIUS, _REACH, _SUM, _THETA, _SCRATCH, _INVERSE = range(1, 9)
+
+
+class LinearTables(NamedTuple):
+    """What the kernels need to know of a linear design.
+
+    Attributes
+    ----------
+    n_arms, dimension : int
+        Arms, and coordinates of a context vector.
+    regularisation : float
+        The ridge parameter lambda: V = X'X + lambda I.
+    width : int
+        How the index allows for noise, one of `NOISELESS`, `PROJECTED`, `RIDGE`, `PUBLISHED`.
+    root : float
+        sqrt(lambda) times the bound on the length of theta.
+    noise_scale : float
+        Sub-Gaussian scale of the rewards' noise.
+    log_share : float
+        Log of arms over the failure probability of the self-normalised bound; published: log(1 / failure).
+    clipped : bool
+        Whether rewards are clipped to [0, 1].
+    gaussian : bool
+        Normal instead of Laplace noise, in a binary tree.
+    hybrid : bool
+        Hybrid instead of binary counters.
+    trunk, node : float
+        Scales of the counters; 0 where there are none.
+    slots : int
+        Levels of the counters.
+    bounds : ndarray of shape (slots, slots + 1)
+        Bound of the noise's norm at a count, by the count's top bit and its number of ones; published: one
+        entry, the factor of log(count)^1.5.
+    status, propensity, released : ndarray
+        As in every design.
+    """
+
+    n_arms: int
+    dimension: int
+    regularisation: float
+    width: int
+    root: float
+    noise_scale: float
+    log_share: float
+    clipped: bool
+    gaussian: bool
+    hybrid: bool
+    trunk: float
+    node: float
+    slots: int
+    bounds: FloatArray
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _refresh(tables: LinearTables, state: FloatArray, arm: int) -> None:
+    """Write the multipliers of an arm's uncertainty, which change only with its pulls."""
+    radius = math.sqrt(2.0 * (0.5 * state[_LOG_DET, arm] + tables.log_share)) * tables.noise_scale
+    count = int(state[_COUNT, arm])
+    bound = 0.0
+    if count > 0 and tables.width == PUBLISHED:
+        bound = tables.bounds[0, 0] * math.log(count) ** 1.5
+    elif count > 0 and tables.width != NOISELESS:
+        bound = tables.bounds[top_bit(count), bit_count(count)]
+    state[_REACH, arm] = bound
+    if tables.width == RIDGE:
+        radius += bound / math.sqrt(tables.regularisation)
+    state[_RADIUS, arm] = radius + tables.root
+
+
+@kernel
+def _begin(tables: LinearTables, state: FloatArray) -> None:
+    for arm in range(tables.n_arms):
+        for k in range(tables.dimension):
+            state[_INVERSE + k, arm * tables.dimension + k] = 1.0 / tables.regularisation
+        _refresh(tables, state, arm)
+
+
+@kernel
+def _common_radius(tables: LinearTables, state: FloatArray) -> float:
+    """The published width of a unit of ||x||: it grows with the round and is the same for all arms."""
+    now = state[SCALARS, ROUND] + 1.0
+    log_term = math.log1p(now / tables.regularisation) + tables.log_share
+    return math.sqrt(2.0 * tables.dimension * log_term) + tables.root
+
+
+@kernel
+def _choose(tables: LinearTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    if state[SCALARS, ROUND] == 0.0:
+        _begin(tables, state)
+    dimension = tables.dimension
+    published = tables.width == PUBLISHED
+    common = _common_radius(tables, state) if published else 0.0
+    best = 0
+    highest = -np.inf
+    for arm in range(tables.n_arms):
+        base = arm * dimension
+        mean = 0.0
+        quadratic = 0.0
+        square = 0.0
+        for k in range(dimension):
+            product = 0.0
+            for other in range(dimension):
+                product += state[_INVERSE + k, base + other] * context[base + other]
+            mean += state[_THETA, base + k] * context[base + k]
+            quadratic += product * context[base + k]
+            square += product * product
+        length = math.sqrt(max(quadratic, 0.0))
+        if published:
+            index = mean + length * common + state[_REACH, arm] / tables.regularisation
+        else:
+            index = mean + length * state[_RADIUS, arm]
+            if tables.width == PROJECTED:
+                index += math.sqrt(square) * state[_REACH, arm]
+        if index > highest:
+            highest = index
+            best = arm
+    certain_arm(tables, best)
+    return best
+
+
+@kernel
+def _next_normal_noise(
+    tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
+) -> float:
+    """Noise of a binary tree with normal nodes at `count`, called once for each count in turn."""
+    earlier = count & (count - 1)
+    total = gaussian(source, tables.node)
+    if earlier > 0:
+        total += state[trunk_row + 1 + trailing_zeros(earlier), column]
+    state[trunk_row + 1 + trailing_zeros(count), column] = total
+    return total
+
+
+@kernel
+def _add_noise(tables: LinearTables, state: FloatArray, arm: int, count: int, source: Any) -> None:
+    """Put the released, noisy X'Y of an arm into the row of its estimate."""
+    trunk_row = _INVERSE + tables.dimension
+    scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, count)
+    for k in range(tables.dimension):
+        column = arm * tables.dimension + k
+        if tables.gaussian:
+            noise = _next_normal_noise(tables, state, trunk_row, column, count, source)
+        else:
+            noise = next_noise(
+                tables.hybrid, tables.trunk, tables.node, state, trunk_row, column, count, source
+            )
+        state[_SCRATCH, k] = state[_SUM, column] + noise
+        release(tables, state, k, arm, state[_SCRATCH, k], scale)
+
+
+@kernel
+def _learn(tables: LinearTables, state: FloatArray, context: FloatArray, arm: int) -> None:
+    """Take the arm's context into V^-1 (Sherman and Morrison) and the log determinant."""
+    dimension = tables.dimension
+    base = arm * dimension
+    quadratic = 0.0
+    for k in range(dimension):
+        product = 0.0
+        for other in range(dimension):
+            product += state[_INVERSE + k, base + other] * context[base + other]
+        state[_SCRATCH, k] = product
+        quadratic += product * context[base + k]
+    factor = 1.0 / (1.0 + quadratic)
+    for k in range(dimension):
+        for other in range(dimension):
+            change = factor * (state[_SCRATCH, k] * state[_SCRATCH, other])
+            state[_INVERSE + k, base + other] -= change
+    state[_LOG_DET, arm] += math.log1p(quadratic)
+
+
+@kernel
+def _update(
+    tables: LinearTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    dimension = tables.dimension
+    base = arm * dimension
+    state[SCALARS, ROUND] += 1.0
+    count = state[_COUNT, arm] + 1.0
+    state[_COUNT, arm] = count
+    _learn(tables, state, context, arm)
+    value = min(max(reward, 0.0), 1.0) if tables.clipped else reward
+    for k in range(dimension):
+        state[_SUM, base + k] += context[base + k] * value
+        state[_SCRATCH, k] = state[_SUM, base + k]
+    if tables.node > 0.0:
+        _add_noise(tables, state, arm, int(count), source)
+    for k in range(dimension):
+        estimate = 0.0
+        for other in range(dimension):
+            estimate += state[_INVERSE + k, base + other] * state[_SCRATCH, other]
+        state[_THETA, base + k] = estimate
+    _refresh(tables, state, arm)
+
+
+@kernel
+def _finish(tables: LinearTables, state: FloatArray, outcome: FloatArray) -> None:
+    pass
+
+
+@compiled
+def _run_block(
+    tables: LinearTables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+) -> None:
+    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+
+
+def linear_program(tables: LinearTables) -> Program:
+    """Compiled entry point and the size of the state for a linear design."""
+    rows = _INVERSE + tables.dimension
+    if tables.node > 0.0:
+        rows += 1 + tables.slots
+    return Program(_run_block, tables, (rows, max(2, tables.n_arms * tables.dimension)))

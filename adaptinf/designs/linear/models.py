@@ -1,0 +1,401 @@
+"""Linear contextual bandits: LinUCB, and LinPriv on noisy sums of contexts times rewards."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.designs.linear.kernel import (
+    NOISELESS,
+    PROJECTED,
+    PUBLISHED,
+    RIDGE,
+    LinearTables,
+    linear_program,
+)
+from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
+from adaptinf.designs.neighbours import Neighbours, refuse_unit
+from adaptinf.designs.ratios.counters import vector_neighbours
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.validation.columns import label_array
+from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.replicate import Program
+from adaptinf.typing import FloatArray
+
+__all__ = ["LinPriv", "LinUCB"]
+
+_NORM_ROUNDING = 1e-12
+_UNIT_REWARDS = 0.5
+_AUDITED_DIMENSION = 2
+
+
+def _failure_problems(failure: float | None) -> list[str]:
+    return [] if failure is None else number_problem("failure", failure, 1e-200, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinUCB(Design):
+    """Pull the arm whose linear prediction, plus the width of its confidence band, is highest (OFUL).
+
+    Parameters
+    ----------
+    regularisation : float
+        Ridge parameter, the paper's lambda.
+    failure : float or None
+        Probability with which some arm's band may miss in some round; by default 1 / horizon.
+    noise_scale : float or None
+        Sub-Gaussian scale R of the rewards around their means. By default that of the environment, where it
+        is known, and 1/2 otherwise, which serves for rewards in [0, 1].
+    bound : float
+        Upper bound S of the length of every arm's coefficient vector.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Notes
+    -----
+    Each arm has a ridge regression of its own on the rounds in which it was pulled, with V = X'X + lambda I,
+    and the index x'theta_hat + ||x||_{V^-1} (R sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure)) +
+    sqrt(lambda) S). With probability at least 1 - failure all of x'theta lies below the index, and above
+    its mirror image, for every arm, round and context at once. There are no forced pulls: an arm without
+    any has the band of its prior. Ties go to the first arm; propensities are 0 or 1.
+
+    V^-1 is updated in place, by rank-one steps: after 100,000 rounds in 20 dimensions it is exact to 1e-13 of
+    its largest entry for a regularisation down to 1e-6, and to 1e-7 at 1e-12.
+
+    References
+    ----------
+    Abbasi-Yadkori, Y., Pal, D. and Szepesvari, C. (2011). Improved algorithms for linear stochastic bandits.
+    NeurIPS.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> theta = [[0.9, 0.1], [0.1, 0.9]]
+    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    >>> log = LinUCB().run(environment, horizon=300, rng=0)
+    >>> log.context
+    ('x1_0', 'x2_0', 'x1_1', 'x2_1')
+    """
+
+    regularisation: float = 1.0
+    failure: float | None = None
+    noise_scale: float | None = None
+    bound: float = 1.0
+
+    vectors: ClassVar[str] = "needed"
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("regularisation", self.regularisation, 0.0, open_low=True)
+        problems += _failure_problems(self.failure)
+        problems += [] if self.noise_scale is None else number_problem("noise_scale", self.noise_scale, 0.0)
+        return problems + number_problem("bound", self.bound, 0.0)
+
+    def _placed(self, env: Environment) -> LinUCB:
+        if self.noise_scale is not None or not isinstance(env, LinearArms):
+            return self
+        return dataclasses.replace(self, noise_scale=env.noise_scale)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        placed = self._placed(environment)
+        tables = placed.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
+        return linear_program(tables)
+
+    def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
+        """What the kernels need to know: constants of the index, and space for what a run records."""
+        failure = 1.0 / horizon if self.failure is None else float(self.failure)
+        return LinearTables(
+            n_arms=n_arms,
+            dimension=dimension,
+            regularisation=float(self.regularisation),
+            width=NOISELESS,
+            root=math.sqrt(self.regularisation) * float(self.bound),
+            noise_scale=_UNIT_REWARDS if self.noise_scale is None else float(self.noise_scale),
+            log_share=math.log(n_arms / failure),
+            clipped=False,
+            gaussian=False,
+            hybrid=False,
+            trunk=0.0,
+            node=0.0,
+            slots=0,
+            bounds=np.zeros((1, 1)),
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(n_arms if recording else 0),
+            released=np.zeros((0, 5)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinPriv(Design):
+    """LinUCB on differentially private running sums of context times reward, one vector counter an arm.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards.
+    delta : float
+        The other privacy parameter; 0 asks for Laplace noise.
+    calibration : {"corrected", "published"}
+        ``"corrected"`` scales the noise to the sums' true sensitivity. ``"published"`` takes it for 1, and
+        has the paper's index.
+    noise : {"smallest", "laplace", "gaussian"}
+        Law of the noise (corrected). ``"smallest"`` takes the one of smaller variance at the worst count
+        where delta is positive, Laplace noise where it is 0.
+    counter : {"hybrid", "binary"}
+        Counter of Laplace noise (corrected): the binary one is less noisy and needs the horizon. Normal
+        noise sits in a binary tree.
+    noise_width : {"projected", "ridge"}
+        Allowance for noise in the index (corrected), with s a bound on the norm of the noise vector:
+        s ||V^-1 x||_2, or the never smaller s ||x||_{V^-1} / sqrt(lambda).
+    failure : float or None
+        Probability with which some arm's band may miss in some round, half of it for the noise; by default
+        1 / horizon.
+    regularisation : float
+        Ridge parameter, the paper's lambda.
+    bound : float
+        Upper bound S of the length of every arm's coefficient vector.
+    dimension : int or None
+        Coordinates of a context vector, where the guarantee depends on it: with the published calibration,
+        and with the smallest of two kinds of noise. A run knows it from its environment.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Notes
+    -----
+    Contexts are public and of length at most 1; longer ones are refused before anything is collected, as
+    are rewards of a bounded range outside [0, 1]. Rewards are clipped to [0, 1] where they enter a counter
+    (the log has the raw ones): normal rewards stay private, but the bands then speak of clipped rewards,
+    which are not linear in x, and need not cover.
+
+    A reward enters the counter of one arm only, so the whole of actions and noisy sums has the guarantee of
+    one counter. Changing it moves x y by up to sqrt(d) in L1 and by up to 1 in L2: Laplace noise is scaled by
+    sqrt(d), normal noise (a binary tree; analytic Gaussian mechanism) by the square root of the number of
+    levels. The published noise ignores sqrt(d) and guarantees sqrt(d) epsilon.
+
+    Corrected index: x'theta_hat + ||x||_{V^-1} (1/2 sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K /
+    failure')) + sqrt(lambda) S) + s ||V^-1 x||_2, failure' being half of `failure`. Published index:
+    x'theta_hat + ||x||_{V^-1} (sqrt(2 d log((1 + t / lambda) / failure)) + sqrt(lambda) S) + s / lambda with
+    s = log(N)^1.5 log(K / failure) / epsilon: the paper gives s up to constants and lower logarithms, the
+    constant is 1 here.
+
+    Given the past, propensities depend on the noise and are not tractable: the log has none. Its releases
+    are named ``noisy_xy_1`` to ``noisy_xy_d``, and grouped by arm.
+
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
+    Abbasi-Yadkori, Y., Pal, D. and Szepesvari, C. (2011). Improved algorithms for linear stochastic bandits.
+    NeurIPS.
+
+    Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
+    SGD via optimal private linear operators on adaptive streams. NeurIPS.
+
+    Examples
+    --------
+    >>> from adaptinf import environments
+    >>> theta = [[0.9, 0.1], [0.1, 0.9]]
+    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    >>> log = LinPriv(epsilon=1.0).run(environment, horizon=300, rng=0)
+    >>> log.guarantee.epsilon, len(log.releases)
+    (1.0, 600)
+    >>> LinPriv(epsilon=1.0, calibration="published", dimension=4).guarantee(horizon=300, n_arms=2).epsilon
+    2.0
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    calibration: str = "corrected"
+    noise: str = "smallest"
+    counter: str = "hybrid"
+    noise_width: str = "projected"
+    failure: float | None = None
+    regularisation: float = 1.0
+    bound: float = 1.0
+    dimension: int | None = None
+
+    vectors: ClassVar[str] = "needed"
+    unit_rewards: ClassVar[bool] = True
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        wrong_delta = number_problem("delta", self.delta, 0.0)
+        if not wrong_delta and self.delta >= 1.0:
+            wrong_delta = [f"delta must be below 1, got {self.delta!r}"]
+        problems += wrong_delta
+        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
+        problems += choice_problem("noise", self.noise, ("smallest", "laplace", "gaussian"))
+        problems += choice_problem("counter", self.counter, COUNTERS)
+        problems += choice_problem("noise_width", self.noise_width, ("projected", "ridge"))
+        problems += _failure_problems(self.failure)
+        problems += number_problem("regularisation", self.regularisation, 0.0, open_low=True)
+        problems += number_problem("bound", self.bound, 0.0)
+        problems += [] if self.dimension is None else count_problem("dimension", self.dimension)
+        return problems + ([] if wrong_delta else self._noise_problems())
+
+    def _noise_problems(self) -> list[str]:
+        """What does not go together in the choice of the noise."""
+        if self.calibration == "published":
+            kept = (self.delta, self.noise, self.counter, self.noise_width)
+            if kept != (0.0, "smallest", "hybrid", "projected"):
+                return [
+                    "delta, noise, counter and noise_width must be left out: the published calibration has "
+                    "Laplace noise in hybrid counters, and a width of its own"
+                ]
+        elif self.noise == "gaussian" and self.delta == 0.0:
+            return ["delta must be above 0 where the noise is normal"]
+        elif self.noise == "laplace" and self.delta > 0.0:
+            return ["delta must be 0 with Laplace noise, which spends none"]
+        return []
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        problems = super()._environment_problems(env, horizon)
+        if self.dimension is not None and env.dimension and self.dimension != env.dimension:
+            problems.append(f"dimension is {self.dimension}, contexts have {env.dimension} coordinates")
+        if env.context_norm > 1.0 + _NORM_ROUNDING:
+            problems.append(
+                f"contexts must have a length of at most 1, the longest has {env.context_norm:.6g}: "
+                "divide them by a constant that is fixed beforehand"
+            )
+        return problems
+
+    def _law(self, dimension: int, horizon: int) -> NoiseLaw:
+        if self.calibration == "published":
+            return NoiseLaw(False, "hybrid", *counter_scales("hybrid", self.epsilon, horizon))
+        return noise_law(self.epsilon, self.delta, self.noise, self.counter, dimension, horizon)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions and the noisy sums promise, parallel over the arms' counters.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Unit reward. Where `dimension` is not given and the noise is the smallest of two kinds, what both
+            of them promise.
+
+        Raises
+        ------
+        ParameterError
+            With the published calibration, where `dimension` is not given; if `horizon` or `n_arms` is not a
+            whole number of at least 1.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        epsilon = float(self.epsilon)
+        if self.calibration == "published":
+            if self.dimension is None:
+                raise ParameterError(
+                    "LinPriv", ["dimension must be given: the published noise guarantees sqrt(d) epsilon"]
+                )
+            reason = (
+                f"the noise is scaled to a sensitivity of 1, but one reward moves the sum of x y by up to "
+                f"sqrt(d) in L1, d = {self.dimension} and ||x||_2 at most 1"
+            )
+            return PrivacyGuarantee(epsilon=epsilon * math.sqrt(self.dimension), reasons=(reason,))
+        if self.dimension is None:
+            return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta))
+        normal = self._law(self.dimension, horizon).gaussian
+        return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1.
+
+        Parameters
+        ----------
+        unit : {"reward"}, optional
+            What differs between them.
+
+        Returns
+        -------
+        tuple of Neighbours
+            In `dimension` coordinates, or two where it is not given: the fewer they are, the likelier is a
+            loss near the largest. Such contexts are the longest in L1. In the first pair the second arm has
+            null contexts, so that it is hardly ever pulled; in the second pair both arms have the same.
+
+        Raises
+        ------
+        ParameterError
+            If the unit is another one.
+        """
+        refuse_unit(type(self).__name__, unit)
+        dimension = _AUDITED_DIMENSION if self.dimension is None else int(self.dimension)
+        return vector_neighbours(lambda horizon: self._law(dimension, horizon), dimension)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        tables = self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
+        return linear_program(tables)
+
+    def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LinearTables:
+        """What the kernels need to know: constants of the index, and space for what a run records."""
+        failure = 1.0 / horizon if self.failure is None else float(self.failure)
+        law = self._law(dimension, horizon)
+        if self.calibration == "published":
+            width, log_share = PUBLISHED, -math.log(failure)
+            bounds = np.full((1, 1), math.log(n_arms / failure) / self.epsilon)
+        else:
+            width = PROJECTED if self.noise_width == "projected" else RIDGE
+            log_share = math.log(2.0 * n_arms / failure)
+            bounds = noise_bounds(law, dimension, horizon, -log_share)
+        return LinearTables(
+            n_arms=n_arms,
+            dimension=dimension,
+            regularisation=float(self.regularisation),
+            width=width,
+            root=math.sqrt(self.regularisation) * float(self.bound),
+            noise_scale=_UNIT_REWARDS,
+            log_share=log_share,
+            clipped=True,
+            gaussian=law.gaussian,
+            hybrid=law.counter == "hybrid",
+            trunk=law.trunk,
+            node=law.node,
+            slots=counter_slots(horizon),
+            bounds=bounds,
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(0),
+            released=np.zeros((horizon * dimension if recording else 0, 5)),
+        )
+
+    def _placed(self, env: Environment) -> LinPriv:
+        return dataclasses.replace(self, dimension=env.dimension)
+
+    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+        if not released.shape[0]:
+            return None
+        names = np.array([f"noisy_xy_{k + 1}" for k in range(env.dimension)], dtype=object)
+        gaussian = self._law(env.dimension, released.shape[0] // env.dimension).gaussian
+        mechanism = "gaussian counter" if gaussian else "counter"
+        return {
+            "round": released[:, 0].astype(np.int64),
+            "name": names[released[:, 1].astype(np.int64)],
+            "group": label_array(env.arms)[released[:, 2].astype(np.int64)],
+            "value": released[:, 3],
+            "mechanism": np.full(released.shape[0], mechanism, dtype=object),
+            "scale": released[:, 4],
+        }

@@ -1,0 +1,1 @@
+"""Reports that are private before they leave the participant."""

@@ -1,0 +1,124 @@
+"""What locally private designs share: contexts in the unit cube, auxiliary logs, and what reports promise."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adaptinf.designs.base import Design
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignRecord
+from adaptinf.parameters import number_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
+
+__all__ = ["LocallyPrivate", "cube_problems"]
+
+
+def cube_problems(env: Environment) -> list[str]:
+    """Why the contexts of an environment are not one point of the unit cube a round."""
+    if not env.dimension:
+        return []
+    tables = env.tables(1)
+    problems = []
+    if not tables.shared and env.n_arms > 1:
+        problems.append("all arms must have the same context vector in a round (shared=True)")
+    told = "those of the unit sphere do not" if tables.vector_law == SPHERE else ""
+    if tables.vector_law not in (SPHERE, ORTHANT, CUBE):
+        inside = ((tables.vectors >= 0.0) & (tables.vectors <= 1.0)).all(axis=1)
+        rows = np.flatnonzero(~inside)
+        told = f"{rows.size} rows do not, the first is row {rows[0]}" if rows.size else ""
+    if told:
+        problems.append(
+            f"contexts must lie in the cube [0, 1]^{env.dimension}, {told}: scale them by a UnitCube, "
+            "which is fixed beforehand"
+        )
+    return problems
+
+
+class LocallyPrivate(Design):
+    """A design whose participants make their reports private by themselves.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of a participant's record, context and reward.
+    auxiliary : tuple of AuxiliaryLog
+        Logs that report before the trial begins, each under an epsilon of its own.
+    report_sensitivity : float
+        Most that a record can move a report; a reward moves it by at most 1, in the same norm.
+    not_covered : str
+        What the guarantee leaves out.
+    """
+
+    epsilon: float
+    auxiliary: tuple[AuxiliaryLog, ...]
+
+    report_sensitivity: ClassVar[float]
+    not_covered: ClassVar[str]
+    min_arms: ClassVar[int] = 2
+    vectors: ClassVar[str] = "needed"
+    unit_rewards: ClassVar[bool] = True
+
+    def _problems(self) -> list[str]:
+        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        given: Any = self.auxiliary
+        if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
+            problems.append("auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each")
+        return problems
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        problems = super()._environment_problems(env, horizon) + cube_problems(env)
+        for number, part in enumerate(self.auxiliary, 1):
+            problems += [f"auxiliary log {number}: {told}" for told in part.mismatches(env)]
+        return problems
+
+    def record(self) -> DesignRecord:
+        """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""
+        given = super().record()
+        told = [{"n_rounds": part.log.n_rounds, "epsilon": part.epsilon} for part in self.auxiliary]
+        return DesignRecord(name=given.name, parameters={**given.parameters, "auxiliary": told})
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the reports promise.
+
+        Parameters
+        ----------
+        horizon : int
+            Participants of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Unit record, model local, notion anticipating: everything but the participant's own arm.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        return PrivacyGuarantee(
+            epsilon=float(self.epsilon),
+            unit="record",
+            model="local",
+            notion="anticipating",
+            reasons=(self.not_covered,),
+        )
+
+    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What arms and reports promise for one participant's rewards, contexts being public.
+
+        Parameters
+        ----------
+        horizon : int
+            Participants of the trial.
+        n_arms : int
+            Number of arms.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Epsilon over the sensitivity of a report, as a reward moves it by at most 1.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        return PrivacyGuarantee(epsilon=float(self.epsilon) / self.report_sensitivity, model="local")

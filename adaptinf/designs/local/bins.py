@@ -1,0 +1,267 @@
+"""The locally private nonparametric bandit: successive elimination in bins that noisy reports refine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adaptinf.designs.local.base import LocallyPrivate
+from adaptinf.designs.local.bins_kernel import LDPTables, ldp_program
+from adaptinf.designs.local.bins_summary import released_rows
+from adaptinf.designs.local.neighbours import (
+    MOST_ARRIVALS,
+    BinRatio,
+    arrivals_to_drop,
+    arrivals_to_halve,
+    one_participant,
+    public_log,
+)
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.errors import ParameterError
+from adaptinf.log.validation.columns import label_array
+from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.replicate import Program
+from adaptinf.typing import FloatArray
+
+__all__ = ["LDPBandit"]
+
+_REPORT_SENSITIVITY = 4.0
+_WIDTH, _REFINEMENT = 8.0, 0.1
+_WEIGHTED = ("weighted_count", "weighted_sum", "weighted_squares")
+_NOT_COVERED = (
+    "everything but the participant's own arm: bins differ in the arms left, so it tells of the context"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDPBandit(LocallyPrivate):
+    """Locally private bandit on contexts in the unit cube, for rewards in [0, 1].
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of a participant's record, context and reward.
+    calibration : {"corrected", "published"}
+        Radius of the confidence intervals, and with it when arms are dropped and bins halved. The privacy is
+        the same.
+    width : float
+        Squared number of standard deviations in a radius (corrected), the C of the notes.
+    refinement : float
+        A bin is halved when a radius in it falls below this share of the paper's threshold (corrected).
+    check_every : int
+        Participants from one check of arms and bins to the next. The paper checks after each one; longer
+        gaps are faster, as the noise of a gap is drawn at once.
+    axis : {"random", "first"}
+        Which of a bin's longest edges is halved: any, as in the paper, or the first one.
+    max_bins : int
+        Most active bins; when there is no room for more, bins stay as they are.
+    auxiliary : tuple of AuxiliaryLog
+        Logs that report before the trial begins, one after another, each under an epsilon of its own.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range; on running, if contexts are not shared by the arms or
+        may leave [0, 1]^d, or rewards may leave [0, 1].
+
+    Notes
+    -----
+    The cube is the first bin. A participant finds the bin of their context and pulls one of the arms that
+    are left there, uniformly. Then they report, *for every active bin and each of its arms*, U = 1{context
+    in the bin, arm pulled} and V = U times the reward, each plus Laplace noise of scale 4 / epsilon. Sums of
+    U and V over the t participants that a bin has had so far give the estimate f = V / U, with a radius r.
+
+    Corrected: r = sqrt(C (64 t / epsilon^2 + U / 4)) / (U - sqrt(32 C t / epsilon^2)) where the denominator
+    is positive, otherwise infinite. An arm is dropped when f + r lies below another's f - r. A bin of depth s
+    is halved, along one of its longest edges, when one of the radii left is below refinement times
+    2 sqrt(d) 2^(-s/d). The halves begin without data, with the arms that are left.
+
+    Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (the paper gives it up to
+    constants), refinement 1, intervals of 2 r to each side, and no arm dropped before t reaches log(n)^2. It
+    ignores that each sum's noise has variance 32 t / epsilon^2: bins are halved on noise.
+
+    Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm that their
+    log gave them; arms are dropped and bins halved meanwhile (the jump-start). From then on f is the ratio of
+    weighted sums over sources m, weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m reaches
+    log(n)^2, n being the largest size of a source. Corrected: r = sqrt(C sum l_m^2 (64 t_m / epsilon_m^2 +
+    U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's (28) and (29).
+    The guarantee is that of the trial's participants; those of a log have its epsilon.
+
+    Replacing one participant's record moves the U by at most 2 in L1 and the V by at most 2: all reports
+    together are epsilon-private, on the participant's side. Their reward alone moves one V by at most 1, so
+    that rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they are
+    reported. A participant's arm is not among the outputs: where bins differ in the arms left it tells
+    something of the context, as do the propensities; a log has both because it is a simulation's.
+
+    A log has, as releases, the state of what the server knows at the end: for each bin that was ever active
+    (the group is its number) its corners ``low_x`` and ``high_x``, and for each of its arms
+    ``participants``, ``count`` and ``sum``: the participants that reported on it, and the sums of the noisy
+    U and V. `scale` is that of each participant's noise; sums have as many draws of it as participants.
+    For intervals (`BinMeans`) the server also weighs reports, with weights w that it fixes before they come:
+    at the end of each stage of a bin's life, when its arms change, it is halved or the trial ends,
+    ``weighted_count``, ``weighted_sum`` and ``weighted_squares`` are the sums so far of w U, w V and w^2 U,
+    and ``spent`` is the sum of w^2 over participants, at most 1. All are made of the same noisy reports.
+    `Replications.released` has ``bins``, ``depth`` and ``dropped`` (active bins, halvings of the smallest,
+    arms dropped over all bins), ``decided`` (volume of the bins with one arm left) and ``full`` (1 where
+    `max_bins` kept a bin from being halved).
+
+    References
+    ----------
+    Ma, Y., Jiang, F., Zhao, Z., Yang, H. and Yu, Y. (2025). Locally private nonparametric contextual
+    multi-armed bandits with transfer learning.
+
+    Examples
+    --------
+    >>> from adaptinf.simulation.environments.smooth import SmoothArms
+    >>> design = LDPBandit(epsilon=8.0)
+    >>> log = design.run(SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
+    >>> print(log.guarantee)
+    epsilon = 8, pure, per record, local, anticipating
+    >>> print(log.reward_guarantee)
+    epsilon = 2, pure, per reward, local, standard
+    """
+
+    epsilon: float
+    calibration: str = "corrected"
+    width: float = _WIDTH
+    refinement: float = _REFINEMENT
+    check_every: int = 1
+    axis: str = "random"
+    max_bins: int = 1024
+    auxiliary: tuple[AuxiliaryLog, ...] = ()
+
+    report_sensitivity: ClassVar[float] = _REPORT_SENSITIVITY
+    not_covered: ClassVar[str] = _NOT_COVERED
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
+        problems += number_problem("width", self.width, 0.0, open_low=True)
+        problems += number_problem("refinement", self.refinement, 0.0)
+        problems += count_problem("check_every", self.check_every)
+        problems += choice_problem("axis", self.axis, ("random", "first"))
+        problems += count_problem("max_bins", self.max_bins)
+        if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
+            problems.append("width and refinement must be left out: the published radius has its own")
+        return problems
+
+    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
+        """Neighbouring trials of a single participant, whose report is released as it is.
+
+        Parameters
+        ----------
+        unit : {"record", "reward"}, optional
+            What differs between them; ``"record"`` by default.
+
+        Returns
+        -------
+        tuple of Neighbours
+            The participant comes after public auxiliary data that leave one arm in each of two bins. They
+            are in one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or
+            0. Where the parameters keep bins from being halved within 100,000 participants, one bin is left,
+            and records differ in the reward.
+
+        Raises
+        ------
+        ParameterError
+            If `unit` is another one, or no arm is dropped within 100,000 participants.
+        """
+        unit = "record" if unit is None else unit
+        problems = choice_problem("unit", unit, ("record", "reward"))
+        published = self.calibration == "published"
+        fewest = arrivals_to_drop(self.width, published)
+        if fewest > MOST_ARRIVALS:
+            problems.append("width must be smaller: with this one no arm is dropped in any short trial")
+        if problems:
+            raise ParameterError("LDPBandit.neighbours", problems)
+        arrivals = arrivals_to_halve(self.width, self.refinement, published)
+        halved = self.max_bins > 1 and arrivals <= MOST_ARRIVALS
+        size = int(arrivals) if halved else fewest
+        arms = np.arange(2 * size) % 2
+        public = public_log(np.full((2 * size, 1), 0.25), arms, (1 - arms).astype(np.float64))
+        max_bins = 2 if halved else 1
+        design = replace(self, auxiliary=(public,), check_every=2 * size, max_bins=max_bins)
+        moved = halved and unit == "record"
+        first, second = np.zeros((max_bins, 2)), np.zeros((max_bins, 2))
+        first[0] = 1.0
+        second[1 if moved else 0] = (1.0, 1.0) if moved else (1.0, 0.0)
+        score = BinRatio(
+            first, second, (1, 2) if halved else (0,), (3, 4), _REPORT_SENSITIVITY / self.epsilon
+        )
+        pair = Neighbours(
+            one_participant((0.25,), 0),
+            one_participant((0.75 if moved else 0.25,), 0 if moved else 1),
+            horizon=1,
+            unit=unit,
+            differs="a participant is in one bin or in the other" if moved else "a reward is 1 or 0",
+            score=score,
+            score_name="the log-likelihood ratio of the participant's report",
+            hidden=(0,) if unit == "record" else (),
+            design=design,
+        )
+        return (pair,)
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        return ("bins", "depth", "dropped", "decided", "full")
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        tables = self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
+        return ldp_program(tables, self.max_bins)
+
+    def tables(self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False) -> LDPTables:
+        """What the kernels need to know: constants of the radius, and space for what a run records."""
+        published = self.calibration == "published"
+        logs = [part.log.arrays for part in self.auxiliary]
+        sizes = [part.reward.size for part in logs]
+        edges = np.append(np.cumsum([0, *sizes]) - sum(sizes), horizon)
+        epsilons = np.array([*(part.epsilon for part in self.auxiliary), self.epsilon], dtype=np.float64)
+        most = max([horizon, *sizes])
+        rows = released_rows(n_arms, dimension, self.max_bins) if recording else 0
+        return LDPTables(
+            n_arms=n_arms,
+            dimension=dimension,
+            horizon=horizon,
+            starts=edges[:-1],
+            ends=edges[1:],
+            epsilons=epsilons,
+            scales=_REPORT_SENSITIVITY / epsilons,
+            contexts=np.concatenate([np.zeros((0, dimension)), *(part.contexts for part in self.auxiliary)]),
+            arms=np.concatenate([np.zeros(0, np.int64), *(part.action for part in logs)]),
+            rewards=np.concatenate([np.zeros(0), *(part.reward for part in logs)]),
+            enough=math.log(most) ** 2,
+            published=published,
+            width=2.0 * math.log2(most) if published else float(self.width),
+            warm_up=math.log(horizon) ** 2 if published and not self.auxiliary else 0.0,
+            reach=2.0 if published else 1.0,
+            refinement=2.0 * math.sqrt(dimension) * (1.0 if published else float(self.refinement)),
+            check_every=int(self.check_every),
+            first_axis=self.axis == "first",
+            status=np.zeros(1, dtype=np.int64),
+            propensity=np.zeros(n_arms if recording else 0),
+            released=np.zeros((rows, 5)),
+        )
+
+    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+        names = [f"{end}_{name}" for end in ("low", "high") for name in env.vector_names[: env.dimension]]
+        for parts in (("participants", "count", "sum"), _WEIGHTED):
+            names += [f"{part}_{arm}" for arm in env.arms for part in parts]
+        names.append("spent")
+        released = released[np.lexsort((released[:, 1], released[:, 0], released[:, 2]))]
+        noisy = released[:, 4] > 0.0
+        return {
+            "round": released[:, 0].astype(np.int64),
+            "name": np.array(names, dtype=object)[released[:, 1].astype(np.int64)],
+            "group": label_array(range(int(released[:, 2].max()) + 1))[released[:, 2].astype(np.int64)],
+            "value": released[:, 3],
+            "mechanism": np.where(noisy, "laplace reports", "public").astype(object),
+            "scale": released[:, 4],
+        }

@@ -1,0 +1,1 @@
+"""Likelihood ratios of what counters and epochs release, for audits."""

@@ -1,0 +1,1 @@
+"""How many samples until a mean is known well enough."""

@@ -1,0 +1,259 @@
+"""What one sample can change of a private stopping rule: two streams, the exact score, many runs on both."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.stopping import kernel
+from adaptinf.designs.stopping.base import StoppingRule
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import choice_problem
+from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
+from adaptinf.simulation.environments import Environment, Tableau
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray
+
+__all__ = ["StoppingOutputs", "StoppingScore", "stopping_neighbours"]
+
+_HUMP = 5
+_ABOVE = 0.5
+"""Looks just above the threshold before the last one, with exponential steps; by how many scales of noise."""
+_MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
+
+
+def look_times(steps: str, samples: int) -> FloatArray:
+    """Samples at each look within so many.
+
+    Examples
+    --------
+    >>> look_times("exponential", 20)
+    array([ 2.,  4.,  8., 16.])
+    """
+    if steps == "every":
+        return np.arange(1.0, samples + 1.0)
+    return np.asarray(2.0 ** np.arange(1, samples.bit_length()), dtype=np.float64)
+
+
+def sums_at_looks(design: StoppingRule, env: Environment, samples: int) -> FloatArray:
+    """Sums of a fixed stream's clipped samples at each look."""
+    bound = float(design.bound)
+    totals = np.cumsum(np.clip(env.tables(samples).tableau[:samples, 0], -bound, bound))
+    return np.asarray(totals[look_times(design.steps, samples).astype(np.int64) - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class StoppingScore:
+    """Exact log-likelihood ratio of a stopping time and its estimate on two fixed streams.
+
+    Attributes
+    ----------
+    times : ndarray of shape (looks,)
+        Samples at each look.
+    ratios : ndarray of shape (looks + 1,)
+        Log-ratio of the probabilities of stopping there on the second and the first stream; the last is that
+        of not stopping.
+    sums : ndarray of shape (2, looks)
+        Sums of both streams at each look.
+    scale : float
+        Laplace scale of the noise on the released sum.
+    """
+
+    times: FloatArray
+    ratios: FloatArray
+    sums: FloatArray
+    scale: float
+
+    def __call__(self, seen: Transcripts) -> FloatArray:
+        """One number a run; large where the second stream is the likelier one."""
+        outcomes = seen.outcomes
+        stopped = outcomes[:, kernel.STOPPED] > 0.0
+        look = np.searchsorted(self.times, outcomes[:, kernel.READ])
+        place = np.where(stopped, look, self.times.size)
+        released = outcomes[:, kernel.ESTIMATE] * outcomes[:, kernel.READ]
+        at = self.sums[:, np.minimum(look, self.times.size - 1)]
+        moved = np.abs(released - at[0]) - np.abs(released - at[1])
+        return np.asarray(self.ratios[place] + np.where(stopped, moved / self.scale, 0.0))
+
+
+def stopping_score(design: StoppingRule, first: Environment, second: Environment, samples: int) -> Any:
+    """The exact score of a private rule for two streams."""
+    rule = design.rule(float(design.bound), 1.0)
+    times = look_times(design.steps, samples)
+    sums = np.array([sums_at_looks(design, env, samples) for env in (first, second)])
+    needed = np.array([kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)])
+    sensitivity = 2.0 * float(design.bound)
+    threshold, query = sensitivity / rule.threshold_scale, 2.0 * sensitivity / rule.query_scale
+    mechanism = SparseVector(
+        epsilon=threshold + query,
+        sensitivity=sensitivity,
+        threshold_share=threshold / (threshold + query),
+    )
+    laws = [mechanism.stopping_law(np.abs(totals), needed) for totals in sums]
+    with np.errstate(divide="ignore"):
+        logs = np.log(laws)
+    # looks that no run reaches have a probability of 0 on both
+    ratios = np.where(np.isfinite(logs).all(axis=0), logs[1] - logs[0], 0.0)
+    return StoppingScore(times, ratios, sums, rule.release_scale)
+
+
+def stopping_neighbours(design: StoppingRule) -> Neighbours:
+    """Two streams that differ in their first sample, bound and -bound.
+
+    Parameters
+    ----------
+    design : StoppingRule
+        A private rule.
+
+    Returns
+    -------
+    Neighbours
+        Of one arm; outcomes are those of the stopping kernels.
+
+    Raises
+    ------
+    ParameterError
+        If the rule could not stop within some millions of samples, or 65,536 where it looks at each.
+
+    Notes
+    -----
+    The sum climbs to about the threshold, so that the rule nearly stops, and crosses 0 to about minus the
+    threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to stop
+    at first is likelier there, and so is it to stop at the end.
+    """
+    rule = design.rule(float(design.bound), 1.0)
+    samples = _climb_and_cross(rule) if design.steps == "every" else _doubling(rule)
+    if samples is None:
+        raise ParameterError(
+            f"{type(design).__name__}.neighbours",
+            [
+                f"streams of {_MOST_SAMPLES[design.steps]:,} samples are too short for the rule to stop: "
+                "audit one with a larger alpha or beta, which its privacy does not depend on"
+            ],
+        )
+    second = samples.copy()
+    second[0] = -samples[0]
+    pair = Tableau(samples[:, None]), Tableau(second[:, None])
+    return Neighbours(
+        *pair,
+        samples.size,
+        "reward",
+        f"sample 1 is {samples[0]:g} and {second[0]:g}",
+        stopping_score(design, *pair, samples.size),
+        "the log-likelihood ratio of stopping time and estimate",
+    )
+
+
+def _doubling(rule: kernel.Rule) -> FloatArray | None:
+    """Above the threshold at five looks in a row, below minus the threshold at the next one."""
+    noise = _ABOVE * max(rule.threshold_scale, rule.query_scale)
+    most = _MOST_SAMPLES["exponential"].bit_length() - 1
+    for first in range(1, most - _HUMP + 1):
+        looks = range(first, first + _HUMP + 1)
+        targets = [kernel.halting_sum(rule, 2.0**look, float(look)) + noise for look in looks]
+        targets[-1] *= -1.0
+        stops = [1, *(2**look for look in looks)]
+        sums = [rule.bound, *targets]
+        steps = [
+            (after - before) / (end - begin)
+            for (before, after), (begin, end) in zip(
+                itertools.pairwise(sums), itertools.pairwise(stops), strict=True
+            )
+        ]
+        if max(map(abs, steps)) <= rule.bound:
+            return np.concatenate([[rule.bound], np.repeat(steps, np.diff(stops))])
+    return None
+
+
+def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
+    """Up by the bound with every sample to about the threshold, and down to minus the threshold."""
+    noise = max(rule.threshold_scale, rule.query_scale)
+    # looks within a scale of the noise add up
+    crowd = noise / rule.bound
+    peak = noise * (_ABOVE - max(0.0, math.log(0.5 * crowd)))
+    end = noise * (_ABOVE - max(0.0, math.log(crowd)))
+    time, total, top = 0, 0.0, 0
+    while time < _MOST_SAMPLES["every"]:
+        time += 1
+        total += -rule.bound if top else rule.bound
+        reached = abs(total) - kernel.halting_sum(rule, float(time), float(time))
+        if not top and reached >= peak:
+            top = time
+        elif top and total < 0.0 and reached >= end:
+            return np.concatenate([np.full(top, rule.bound), np.full(time - top, -rule.bound)])
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class StoppingOutputs:
+    """Many runs of a private stopping rule on two fixed streams, for `audit.epsilon_lower_bound`.
+
+    Parameters
+    ----------
+    rule : StoppingRule
+        What is run.
+    neighbours : Neighbours
+        The streams, as tables of one arm.
+    view : {"releases", "actions"}
+        Stopping time and estimate, by their exact score; or the stopping time alone.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such view, or no score where one is needed.
+
+    Examples
+    --------
+    >>> from adaptinf.designs import DPNAS
+    >>> outputs = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, steps="exponential").audit_sampler()
+    >>> outputs(0, 3, np.random.default_rng(0)).shape
+    (3,)
+    """
+
+    rule: StoppingRule
+    neighbours: Neighbours
+    view: str = "releases"
+
+    def __post_init__(self) -> None:
+        problems = choice_problem("view", self.view, ("releases", "actions"))
+        given: Any = self.neighbours
+        if not isinstance(given, Neighbours):
+            problems.append(f"neighbours must be Neighbours, got {given!r:.60}")
+        elif self.neighbours.first.n_arms != 1 or not self._fixed():
+            problems.append("neighbours must be tables of one arm: Tableau(samples[:, None])")
+        elif self.neighbours.score is None and self.view == "releases":
+            problems.append("neighbours must have a score where view is 'releases'")
+        if problems:
+            raise ParameterError("StoppingOutputs", problems)
+
+    def _fixed(self) -> bool:
+        return all(isinstance(env, Tableau) for env in (self.neighbours.first, self.neighbours.second))
+
+    @property
+    def __name__(self) -> str:
+        """What is audited, in words."""
+        seen = "stopping time and estimate" if self.view == "releases" else "stopping time"
+        return f"{seen} of {self.rule!r}, {self.neighbours.horizon} samples: {self.neighbours.differs}"
+
+    def transcripts(self, side: int, runs: int, rng: np.random.Generator) -> Transcripts:
+        """Outcomes of runs on one of the streams."""
+        env = (self.neighbours.first, self.neighbours.second)[side]
+        sums = sums_at_looks(self.rule, env, self.neighbours.horizon)
+        outcomes = np.zeros((runs, kernel.OUTCOMES))
+        rule = self.rule.rule(float(self.rule.bound), 1.0)
+        kernel.run_on_sums(rule, sums, rng, np.zeros(kernel.STATE), outcomes)
+        return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
+
+    def __call__(self, side: int, runs: int, rng: np.random.Generator) -> FloatArray:
+        """Scores of shape (runs,), or stopping times of shape (runs, 1): 0 for a run that did not stop."""
+        seen = self.transcripts(side, runs, rng)
+        if self.view == "actions":
+            times = seen.outcomes[:, kernel.READ] * seen.outcomes[:, kernel.STOPPED]
+            return np.asarray(times[:, None])
+        assert self.neighbours.score is not None
+        return self.neighbours.score(seen)

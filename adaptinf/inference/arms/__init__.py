@@ -1,0 +1,8 @@
+"""Means of arms and their differences, one file a method."""
+
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+
+__all__ = [
+    "ArmMeans",
+    "Contrast",
+]

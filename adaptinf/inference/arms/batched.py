@@ -1,0 +1,328 @@
+"""Batched least squares (BOLS): a contrast that is normal batch by batch.
+
+References
+----------
+Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.choice import refuse_by_context
+from adaptinf.inference.arms.rules import ways_out
+from adaptinf.inference.distributions.student_sums import NORMAL, SMALLEST_TAIL, MeanStudent
+from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.hypotheses import WaldTest
+    from adaptinf.log import AdaptiveLog
+
+__all__ = [
+    "BatchContrasts",
+    "BatchedReference",
+    "batch_contrasts",
+    "batched_fit",
+    "batched_notes",
+    "drifting_test",
+    "usable_batches",
+]
+
+_LOG_2 = math.log(2.0)
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchContrasts:
+    """Differences of two arms by batch.
+
+    Attributes
+    ----------
+    treated, control : ndarray, shape (B,)
+        Rewards of either arm.
+    difference : ndarray, shape (B,)
+        Difference of their means; NaN where an arm has none.
+    scale : ndarray, shape (B,)
+        Pooled standard deviation of the rewards around their arm's mean; NaN with fewer than three rewards.
+    """
+
+    treated: FloatArray
+    control: FloatArray
+    difference: FloatArray
+    scale: FloatArray
+
+    @property
+    def precision(self) -> FloatArray:
+        """Inverse standard errors sqrt(N1 N0 / (N1 + N0)) / scale, shape (B,)."""
+        total = np.maximum(self.treated + self.control, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.sqrt(self.treated * self.control / total) / self.scale
+
+    @property
+    def df(self) -> FloatArray:
+        """Degrees of freedom N1 + N0 - 2, shape (B,)."""
+        return self.treated + self.control - 2.0
+
+    def only(self, keep: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> BatchContrasts:
+        """Some of the batches."""
+        return BatchContrasts(self.treated[keep], self.control[keep], self.difference[keep], self.scale[keep])
+
+
+def batch_contrasts(
+    batch: IntArray, action: IntArray, reward: FloatArray, treatment: int, control: int
+) -> BatchContrasts:
+    """Differences of two arms in each batch.
+
+    Parameters
+    ----------
+    batch, action : ndarray of int64, shape (T,)
+        Batches, counted from 0, and arm codes.
+    reward : ndarray, shape (T,)
+        Rewards.
+    treatment, control : int
+        Codes of the arms.
+
+    Returns
+    -------
+    BatchContrasts
+        The scale is pooled over both arms within the batch.
+
+    Examples
+    --------
+    >>> batch, action = np.array([0, 0, 0, 0]), np.array([0, 1, 0, 1])
+    >>> found = batch_contrasts(batch, action, np.array([1.0, 4.0, 3.0, 6.0]), 1, 0)
+    >>> float(found.difference[0]), float(found.scale[0].round(4))
+    (3.0, 1.4142)
+    """
+    size = int(batch[-1]) + 1 if len(batch) else 0
+    counts, means, squares = np.zeros((2, size)), np.full((2, size), np.nan), np.zeros((2, size))
+    for row, arm in enumerate((control, treatment)):
+        own = action == arm
+        place, value = batch[own], reward[own]
+        counts[row] = np.bincount(place, minlength=size)
+        some = counts[row] > 0
+        shift = value[0] if len(value) else 0.0
+        sums = np.bincount(place, weights=value - shift, minlength=size)
+        means[row, some] = shift + sums[some] / counts[row, some]
+        squares[row] = np.bincount(place, weights=(value - means[row, place]) ** 2, minlength=size)
+    freedom = counts.sum(axis=0) - 2.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.sqrt(np.where(freedom > 0.0, squares.sum(axis=0) / freedom, np.nan))
+    return BatchContrasts(counts[1], counts[0], means[1] - means[0], scale)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchedReference:
+    """Tests and interval of a difference by batched least squares.
+
+    Parameters
+    ----------
+    estimate, std_error : float
+        Weighted difference, and the root of the number of batches over the sum of their precisions.
+    df : ndarray of shape (B,), or None
+        Degrees of freedom of the batches; None for the normal law.
+
+    Notes
+    -----
+    P-values below 2e-10 are not resolved where the law is not normal: they are reported as 2e-10 (as more in
+    batches of three or four rewards), and there is no interval at smaller alphas.
+
+    Examples
+    --------
+    >>> reference = BatchedReference(1.0, 0.5, None)
+    >>> reference.interval(math.log(0.05)).round(2)
+    array([[0.02, 1.98]])
+    """
+
+    estimate: float
+    std_error: float
+    df: FloatArray | None
+    exact: bool = field(default=False, init=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return "normal" if self.df is None else "mean of Student's t by batch"
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural log of the two-sided p-value, shape (1,)."""
+        if not self.std_error > 0.0:
+            return np.array([math.nan])
+        z = abs(self.estimate - null) / self.std_error
+        if self.df is None:
+            return np.minimum(0.0, _LOG_2 + log_normal_tail(np.array([z])))
+        return np.array([min(0.0, math.log(2.0 * max(MeanStudent(self.df).tail(z), SMALLEST_TAIL)))])
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        if not self.std_error > 0.0:
+            return np.full((1, 2), np.nan)
+        if self.df is None:
+            quantile = float(normal_quantile(log_alpha - _LOG_2))
+        else:
+            quantile = MeanStudent(self.df).quantile(0.5 * math.exp(log_alpha))
+        half = quantile * self.std_error
+        return np.array([[self.estimate - half, self.estimate + half]])
+
+
+def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[BatchContrasts, list[str]]:
+    """Batches of a log that have a difference and a scale, and notes on those that have none.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    codes : ndarray of int64, shape (2,)
+        Treatment and control.
+    adaptive : bool
+        Whether rewards may have changed later actions.
+
+    Raises
+    ------
+    InvalidForLog
+        If the log has no batches, or leaving out a batch could depend on rewards.
+
+    Notes
+    -----
+    Which batches lack an arm is settled before their own rewards, but not before earlier batches' ones. A
+    design that gives up an arm after an extreme first batch makes the number of usable batches depend on
+    their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
+    the first is large can double the error. So an adaptive log with such batches is refused.
+    """
+    refuse_by_context(log, codes, "batched")
+    method, batch = "batched", log.arrays.batch
+    if batch is None:
+        raise InvalidForLog(
+            method, "it needs batches, and the log has none (give batch=)", ways_out(log, codes)
+        )
+    moved = _moving_batches(batch, log.arrays.propensities)
+    if len(moved):
+        shown = ", ".join(map(str, moved[:10])) + (", ..." if len(moved) > 10 else "")
+        reason = f"propensities move within {len(moved)} batches ({shown}, counted from 0), where nothing may"
+        raise InvalidForLog(method, f"{reason} adapt", ways_out(log, codes))
+    found = batch_contrasts(batch, log.arrays.action, log.arrays.reward, int(codes[0]), int(codes[1]))
+    keep = (found.treated > 0) & (found.control > 0) & (found.df > 0)
+    missing = np.flatnonzero(~keep)
+    if len(missing) == 0:
+        return found, []
+    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+    what = (
+        f"{len(missing)} of {len(keep)} batches ({shown}, counted from 0) lack one of the arms or a third "
+        "reward"
+    )
+    if adaptive or not np.any(keep):
+        reason = (
+            f"{what}; which ones can depend on earlier batches' rewards, so that leaving them out would bend "
+            "the law of the statistic"
+        )
+        raise InvalidForLog(method, reason if np.any(keep) else what, ways_out(log, codes))
+    return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
+
+
+def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArray:
+    """Batches in which the propensities of a round differ from those of the round before."""
+    if propensities is None:
+        return np.zeros(0, dtype=np.int64)
+    moves = np.abs(np.diff(propensities, axis=0)).max(axis=1, initial=0.0) > _SAME
+    return np.asarray(np.unique(batch[1:][moves & (np.diff(batch) == 0)]), dtype=np.int64)
+
+
+def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
+    """Estimate, standard error and reference of a constant difference.
+
+    Parameters
+    ----------
+    found : BatchContrasts
+        Usable batches.
+    test : {"auto", "normal", "t"}
+        The normal law, or that of a mean of Student variables; by default the latter.
+
+    Returns
+    -------
+    estimate, std_error : float
+        NaN where the rewards of a batch do not vary.
+    reference : BatchedReference
+
+    Notes
+    -----
+    With precisions c_b the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). It is linear in d, so
+    its interval is sum c_b D_b / sum c_b, give or take a quantile times sqrt(B) / sum c_b.
+    """
+    precision = found.precision
+    total = float(precision.sum())
+    if not math.isfinite(total):
+        return math.nan, math.nan, BatchedReference(math.nan, math.nan, None)
+    estimate = float(precision @ found.difference) / total
+    std_error = math.sqrt(len(precision)) / total
+    df = None if test == "normal" or np.all(found.df > NORMAL) else found.df
+    return estimate, std_error, BatchedReference(estimate, std_error, df)
+
+
+def batched_notes(log: AdaptiveLog, left_out: list[str], reference: BatchedReference) -> tuple[str, ...]:
+    """Assumptions and reasons under a table.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    left_out : list of str
+        What `usable_batches` said.
+    reference : BatchedReference
+        Of the fit.
+    """
+    notes = [
+        "Batched least squares: assumes arms drawn with probabilities that stay the same within a batch, a "
+        "difference that does throughout, and within each batch one variance of both arms' rewards; the "
+        "arms' means may drift together from batch to batch.",
+        *left_out,
+    ]
+    if reference.df is not None:
+        notes.append("The law of the statistic is exact for normal rewards.")
+    if math.isnan(reference.estimate):
+        notes.append("In a batch the rewards do not vary: there is no estimate.")
+    if log.context:
+        notes.append(
+            "The log has contexts: the estimate is of the arms' difference only if they had no part."
+        )
+    return tuple(notes)
+
+
+def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
+    """Test that the difference is the null in every batch, against any differences.
+
+    Parameters
+    ----------
+    found : BatchContrasts
+        Usable batches.
+    null : float
+        Difference under the null, in every batch.
+    label : str
+        Name of the contrast.
+
+    Returns
+    -------
+    WaldTest
+        Sum of squared batch statistics against chi-squared with one degree of freedom a batch. Each Student
+        statistic is first mapped to the normal one with the same tail, so that small batches need no
+        approximation beyond normal rewards of equal variance.
+    """
+    from adaptinf.inference.distributions.tails import log_student_tail
+    from adaptinf.inference.results.hypotheses import WaldTest, log_chi2_tail
+
+    t = found.precision * (found.difference - null)
+    log_tail = log_student_tail(np.abs(t), found.df)
+    z = np.array([float(normal_quantile(float(x))) for x in log_tail])
+    statistic, df = float(z @ z), len(z)
+    return WaldTest(
+        statistic,
+        df,
+        log_chi2_tail(statistic, df),
+        (f"{label} = {null:g} in every batch",),
+        ("The arms' means may drift from batch to batch.",),
+    )

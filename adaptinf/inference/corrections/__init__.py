@@ -1,0 +1,21 @@
+"""What is due because collection was adaptive: max-information and bounds of the bias."""
+
+from adaptinf.inference.corrections.arm_bias import bias_bound
+from adaptinf.inference.corrections.information import correct_pvalues, corrected_level, max_information
+from adaptinf.inference.corrections.prediction_bias import (
+    LinearBias,
+    LinearBiasBound,
+    linear_bias,
+    linear_bias_bound,
+)
+
+__all__ = [
+    "LinearBias",
+    "LinearBiasBound",
+    "bias_bound",
+    "correct_pvalues",
+    "corrected_level",
+    "linear_bias",
+    "linear_bias_bound",
+    "max_information",
+]

@@ -1,0 +1,437 @@
+"""P-values and levels corrected for adaptive collection by its max-information.
+
+An epsilon-differentially private design lets little information about the rewards into its choice of actions,
+so that p-values computed as if the actions had been fixed need only a bounded correction. Information is
+counted in bits here; the arithmetic is in natural logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Literal, Protocol, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.corrections.domain import (
+    bound_problems,
+    check,
+    interval_problems,
+    level_problems,
+    log_of_level,
+    pvalue_problems,
+)
+from adaptinf.inference.corrections.information_bounds import Bound, information, log_corrected, log_level
+from adaptinf.typing import FloatArray
+
+__all__ = [
+    "Correction",
+    "VacuousCorrectionWarning",
+    "correct_pvalues",
+    "corrected_level",
+    "correction_for",
+    "log_correct_pvalues",
+    "log_corrected_level",
+    "max_information",
+    "why_not",
+]
+
+_LN2 = math.log(2.0)
+_LN10 = math.log(10.0)
+_LOG_SMALLEST_DOUBLE = math.log(5e-324)
+_USUAL_ALPHA = 0.05
+
+
+class VacuousCorrectionWarning(AdaptinfWarning):
+    """No p-value that a double can hold would be significant after the correction."""
+
+
+def max_information(epsilon: float, n: int, beta: float) -> float:
+    """Bound on the beta-approximate max-information between rewards and actions, in bits.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure reward-level privacy of the collection, finite, 0 or more.
+    n : int
+        Number of rounds whose reward can change a later action, given the actions; the number of rounds is
+        always valid.
+    beta : float
+        Probability that the bound may fail, in [0, 1]. At 0 only epsilon * n bounds the information.
+
+    Returns
+    -------
+    float
+        log2(e) * min(epsilon n, epsilon^2 n / 2 + epsilon sqrt(n ln(2 / beta) / 2)).
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Notes
+    -----
+    Rounds must be independent, with contexts that do not depend on past rewards or actions.
+
+    References
+    ----------
+    Dwork, C., Feldman, V., Hardt, M., Pitassi, T., Reingold, O. and Roth, A. (2015). Generalization in
+    adaptive data analysis and holdout reuse.
+
+    Examples
+    --------
+    >>> round(max_information(0.1, 100, beta=0.01), 3)
+    3.07
+    >>> round(max_information(0.1, 100, beta=0.0), 3)
+    14.427
+    """
+    check("max_information", epsilon, n, interval_problems("beta", beta, closed=True))
+    return information(epsilon, n, beta) / _LN2
+
+
+def correct_pvalues(
+    p: ArrayLike,
+    *,
+    epsilon: float,
+    n: int,
+    beta: float | Literal["optimal"] = "optimal",
+    bound: Bound = "max-information",
+) -> FloatArray:
+    """P-values that stay valid although the data were collected adaptively.
+
+    Parameters
+    ----------
+    p : array_like, any shape
+        P-values that are valid for every fixed sequence of actions, in [0, 1]; NaN is passed through. A value
+        of 0 is taken at its word and stays 0: hand p-values that may have underflowed to
+        `log_correct_pvalues`.
+    epsilon : float
+        Pure reward-level privacy of the collection.
+    n : int
+        Number of rounds whose reward can change a later action, given the actions; at least 1.
+    beta : float or "optimal"
+        Failure probability in [0, 1); ``"optimal"`` minimises each corrected p-value over beta.
+    bound : {"max-information", "moment"}
+        The moment bound is never larger and has no beta.
+
+    Returns
+    -------
+    ndarray, or Series where ``p`` is one
+        Shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. All ones (and a warning) where the
+        correction is vacuous at alpha = 0.05.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Warns
+    -----
+    VacuousCorrectionWarning
+        Once a call, where no p-value that a double can hold would be significant at 0.05.
+
+    Notes
+    -----
+    Minimising over beta costs nothing: the corrected p-value is at most alpha exactly when p is at most
+    ``corrected_level(alpha)``, which is a fixed function of alpha. The test may be chosen from the actions
+    and contexts, not from the rewards. Normal approximations are poor so far out in the tail; prefer exact
+    tests.
+
+    References
+    ----------
+    Rogers, R., Roth, A., Smith, A. and Thakkar, O. (2016). Max-information, differential privacy, and
+    post-selection hypothesis testing.
+
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy.
+
+    Examples
+    --------
+    >>> correct_pvalues([0.2, 1e-3, 1e-9], epsilon=0.1, n=100).round(9)
+    array([1.0000000e+00, 1.2486725e-02, 4.3000000e-08])
+    """
+    values = np.asarray(p, dtype=np.float64)
+    problems = bound_problems(bound, beta) + pvalue_problems("p", values, 0.0, 1.0)
+    check("correct_pvalues", epsilon, n, problems, least=1)
+    if _usual_level(epsilon, n, beta, bound) < _LOG_SMALLEST_DOUBLE:
+        warnings.warn(
+            f"no correction possible at epsilon = {epsilon:g} and n = {int(n)}: every corrected p-value is 1",
+            VacuousCorrectionWarning,
+            stacklevel=2,
+        )
+        return _labelled(p, np.where(np.isnan(values), np.nan, 1.0))
+    if beta == "optimal" and epsilon * n == 0.0:
+        return _labelled(p, values.copy())
+    with np.errstate(divide="ignore"):
+        log_p = np.log(values)
+    if beta == "optimal":
+        corrected = np.exp(log_corrected(log_p, epsilon, n, bound))
+    else:
+        inflated = np.exp(np.minimum(0.0, information(epsilon, n, beta) + log_p))
+        corrected = np.minimum(1.0, inflated + beta)
+    # The way through logarithms may lose the last bits; a corrected p-value is never the smaller one.
+    return _labelled(p, np.maximum(corrected, values))
+
+
+def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
+    """Values with the index of what was given, where that is a Series."""
+    if isinstance(given, pd.Series):
+        return cast("FloatArray", pd.Series(values, index=given.index, name=given.name))
+    return values[()]
+
+
+def log_correct_pvalues(
+    log_p: ArrayLike, *, epsilon: float, n: int, bound: Bound = "max-information"
+) -> FloatArray:
+    """Natural logarithms of corrected p-values, for p-values that a double may not hold.
+
+    Parameters
+    ----------
+    log_p : array_like, any shape
+        Natural logarithms of p-values: at most 0; -inf is p = 0 and NaN is passed through.
+    epsilon, n, bound
+        As in `correct_pvalues`.
+
+    Returns
+    -------
+    ndarray, or Series where ``log_p`` is one
+        Shape of ``log_p``, between ``log_p`` and 0.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Examples
+    --------
+    >>> float(log_correct_pvalues(-2000.0, epsilon=0.3, n=20_190).round(3))
+    -450.226
+    """
+    values = np.asarray(log_p, dtype=np.float64)
+    problems = bound_problems(bound, "optimal") + pvalue_problems("log_p", values, -math.inf, 0.0)
+    check("log_correct_pvalues", epsilon, n, problems)
+    return _labelled(log_p, log_corrected(values, epsilon, n, bound))
+
+
+def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max-information") -> float:
+    """Level that an uncorrected p-value must reach to be significant at alpha.
+
+    Parameters
+    ----------
+    alpha : float
+        Level that is wanted (not the confidence level), in [0, 0.5).
+    epsilon, n, bound
+        As in `correct_pvalues`.
+
+    Returns
+    -------
+    float
+        sup over beta of (alpha - beta) / 2^k(beta). A corrected p-value is at most alpha exactly when the
+        p-value is at most this. It is 0 where a double cannot hold it: see `log_corrected_level`.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Examples
+    --------
+    >>> round(corrected_level(0.05, epsilon=0.1, n=100), 5)
+    0.00486
+    >>> round(corrected_level(0.05, epsilon=0.1, n=1000), 8)
+    1.69e-06
+    """
+    problems = bound_problems(bound, "optimal") + level_problems(alpha)
+    check("corrected_level", epsilon, n, problems, least=1)
+    if alpha == 0.0 or epsilon * n == 0.0:
+        return float(alpha)
+    return min(alpha, math.exp(log_level(math.log(alpha), epsilon, n, bound)[0]))
+
+
+def log_corrected_level(
+    log_alpha: float, *, epsilon: float, n: int, bound: Bound = "max-information"
+) -> float:
+    """Natural logarithm of `corrected_level`, from that of alpha.
+
+    Parameters
+    ----------
+    log_alpha : float
+        Natural logarithm of the level that is wanted; below 0.
+    epsilon, n, bound
+        As in `correct_pvalues`.
+
+    Returns
+    -------
+    float
+        At most ``log_alpha``.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range.
+
+    Examples
+    --------
+    >>> round(log_corrected_level(math.log(0.05), epsilon=0.3, n=20_190), 2)
+    -972.55
+    """
+    problems = [] if log_alpha < 0.0 else [f"log_alpha must be below 0, got {log_alpha!r}"]
+    check("log_corrected_level", epsilon, n, bound_problems(bound, "optimal") + problems)
+    return log_level(log_alpha, epsilon, n, bound)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The max-information correction that a log's privacy guarantee licenses.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure reward-level privacy of the collection.
+    n : int
+        Number of rounds whose reward can change a later action.
+    guarantee : PrivacyGuarantee
+        The reward-level guarantee that epsilon comes from.
+    bound : {"max-information", "moment"}
+        As in `correct_pvalues`.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or epsilon is below the guarantee's.
+
+    Examples
+    --------
+    >>> correction = Correction(0.1, 1000, PrivacyGuarantee(epsilon=0.1))
+    >>> print(correction.describe(0.05))
+    max-information 14.3 bits (epsilon = 0.1, n = 1000, beta = 1.7e-02 at alpha = 0.05):
+    a p-value must be at most 1.6e-06
+    """
+
+    epsilon: float
+    n: int
+    guarantee: PrivacyGuarantee
+    bound: Bound = "max-information"
+
+    def __post_init__(self) -> None:
+        check("Correction", self.epsilon, self.n, bound_problems(self.bound, "optimal"))
+        reason = _refusal(self.guarantee)
+        if not reason and self.epsilon < self.guarantee.epsilon:
+            reason = f"epsilon = {self.epsilon:g} is below the guarantee's {self.guarantee.epsilon:g}"
+        if reason:
+            raise ParameterError("Correction", [reason])
+        object.__setattr__(self, "n", int(self.n))
+
+    def bits(self, beta: float) -> float:
+        """Max-information in bits at this beta: see `max_information`."""
+        return max_information(self.epsilon, self.n, beta)
+
+    def beta(self, alpha: float = _USUAL_ALPHA) -> float:
+        """Beta that attains the level at alpha; 0 where epsilon n serves better or the bound has no beta."""
+        return alpha * log_level(log_of_level("Correction.beta", alpha), self.epsilon, self.n, self.bound)[1]
+
+    def apply(self, log_p: ArrayLike) -> FloatArray:
+        """Natural logarithms of the corrected p-values: see `log_correct_pvalues`."""
+        return log_correct_pvalues(log_p, epsilon=self.epsilon, n=self.n, bound=self.bound)
+
+    def level(self, log_alpha: float) -> float:
+        """Natural logarithm of the corrected level: see `log_corrected_level`."""
+        return log_corrected_level(log_alpha, epsilon=self.epsilon, n=self.n, bound=self.bound)
+
+    def vacuous(self, alpha: float = _USUAL_ALPHA) -> bool:
+        """Whether the corrected level at alpha is below the smallest positive double."""
+        return self.level(log_of_level("Correction.vacuous", alpha)) < _LOG_SMALLEST_DOUBLE
+
+    def describe(self, alpha: float = _USUAL_ALPHA) -> str:
+        """One sentence: how much information, at which parameters, and what a p-value must reach."""
+        level = self.level(log_of_level("Correction.describe", alpha))
+        setting = f"epsilon = {self.epsilon:g}, n = {self.n}"
+        if self.bound == "moment":
+            head = f"moment bound ({setting}, alpha = {alpha:g})"
+        else:
+            beta = self.beta(alpha)
+            shown = "0" if beta == 0.0 else f"{beta:.1e}"
+            head = (
+                f"max-information {self.bits(beta):.1f} bits ({setting}, beta = {shown} at alpha = {alpha:g})"
+            )
+        if self.vacuous(alpha):
+            return f"{head}: no correction possible at this epsilon and n"
+        return f"{head}: a p-value must be at most {_scientific(level)}"
+
+
+class GuaranteedLog(Protocol):
+    """What a log must say about itself to be corrected."""
+
+    @property
+    def reward_guarantee(self) -> PrivacyGuarantee | None: ...
+    @property
+    def adaptive_rounds(self) -> int | None: ...
+    @property
+    def n_rounds(self) -> int: ...
+
+
+def correction_for(log: GuaranteedLog) -> Correction | None:
+    """Correction that this log's guarantee licenses, or None: then `why_not` says why.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        Its reward-level guarantee and number of adaptive rounds are read (all rounds, where that is unknown).
+
+    Returns
+    -------
+    Correction or None
+        None unless the log has a pure, standard, reward-level guarantee.
+    """
+    guarantee = log.reward_guarantee
+    if guarantee is None or _refusal(guarantee):
+        return None
+    n = log.n_rounds if log.adaptive_rounds is None else log.adaptive_rounds
+    return Correction(guarantee.epsilon, int(n), guarantee)
+
+
+def why_not(log: GuaranteedLog) -> str:
+    """Why a log has no max-information correction; empty where it has one.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log that was handed to `correction_for`.
+    """
+    if log.reward_guarantee is None:
+        return (
+            "no reward-level privacy guarantee is stated (an anticipating record-level one implies none); "
+            "pass reward_guarantee= if the design has one"
+        )
+    return _refusal(log.reward_guarantee)
+
+
+def _refusal(guarantee: PrivacyGuarantee) -> str:
+    if guarantee.reward_level() is None:
+        return "the guarantee is anticipating: it does not cover the joint law of all actions"
+    if math.isinf(guarantee.epsilon):
+        return "epsilon is infinite: the guarantee bounds no information"
+    if guarantee.delta > 0.0:
+        return (
+            f"delta = {guarantee.delta:g} is positive: the bound is for pure differential privacy (delta = 0)"
+        )
+    return ""
+
+
+def _usual_level(epsilon: float, n: int, beta: float | Literal["optimal"], bound: Bound) -> float:
+    """Logarithm of the largest p-value that is significant at the usual alpha; -inf where none is."""
+    if beta == "optimal":
+        return log_level(math.log(_USUAL_ALPHA), epsilon, n, bound)[0]
+    remaining = _USUAL_ALPHA - beta
+    return math.log(remaining) - information(epsilon, n, beta) if remaining > 0.0 else -math.inf
+
+
+def _scientific(log_value: float) -> str:
+    """Two digits of exp(log_value), rounded down, also far below the smallest double."""
+    exponent = math.floor(log_value / _LN10)
+    mantissa = math.floor(10.0 * math.exp(log_value - exponent * _LN10)) / 10.0
+    return f"{mantissa:.1f}e{exponent:+03d}"

@@ -1,0 +1,179 @@
+"""Do estimates that should agree agree? Sample means against AIPW, and early rounds against late ones.
+
+References
+----------
+Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments". Cochran (1954), "The combination of
+estimates from different experiments".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.diagnostics.propensities import ChiSquare, chi_square
+from adaptinf.inference.scores.means import weighted_means
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["Differences", "batch_groups", "drift_differences", "homogeneity", "mean_differences"]
+
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Differences of two estimates of the same arms, which have mean 0 under the null.
+
+    Attributes
+    ----------
+    difference : ndarray, shape (k,)
+        First minus second.
+    covariance : ndarray, shape (k, k)
+        Of the differences, from what each round contributes to them.
+    """
+
+    difference: FloatArray
+    covariance: FloatArray
+
+    @property
+    def std_error(self) -> FloatArray:
+        """Standard errors, shape (k,)."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)), dtype=np.float64)
+
+    @property
+    def z(self) -> FloatArray:
+        """Standardised differences, shape (k,); NaN where the standard error is 0."""
+        size = self.std_error
+        return np.asarray(self.difference / np.where(size > 0.0, size, np.nan), dtype=np.float64)
+
+    @property
+    def joint(self) -> ChiSquare:
+        """Test of all differences together."""
+        return chi_square(self.difference, self.covariance)
+
+
+def mean_differences(
+    chosen: FloatArray, reward: FloatArray, scores: FloatArray, weights: FloatArray
+) -> Differences:
+    """Sample means minus weighted means of scores.
+
+    Parameters
+    ----------
+    chosen : ndarray, shape (T, k)
+        Indicators of the arms.
+    reward : ndarray, shape (T,)
+        Rewards.
+    scores, weights : ndarray, shape (T, k)
+        Of inverse weighting.
+
+    Returns
+    -------
+    Differences
+        Round t contributes 1{A = a} (Y - mean) / N to the error of the sample mean and h (score - estimate) /
+        sum h to that of the other; the covariance is the sum of the squares of their difference.
+
+    Notes
+    -----
+    Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
+    the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
+    variance, and not under adaptive collection, where the number may even be negative.
+    """
+    count = chosen.sum(axis=0)
+    mean = (reward @ chosen) / count
+    rows = chosen * (reward[:, None] - mean) / count
+    weighted = weighted_means(scores, weights)
+    change = rows - weighted.influence
+    return _settled(mean - weighted.estimate, change.T @ change, mean)
+
+
+def drift_differences(scores: FloatArray, weights: FloatArray, split: int) -> Differences:
+    """Weighted means of scores in late rounds minus those in early rounds.
+
+    Parameters
+    ----------
+    scores, weights : ndarray, shape (T, k)
+        Of inverse weighting.
+    split : int
+        Number of early rounds, fixed in advance.
+
+    Returns
+    -------
+    Differences
+        The two parts share no rounds: their covariances add up.
+
+    Examples
+    --------
+    >>> scores = np.array([[1.0], [3.0], [5.0], [7.0]])
+    >>> found = drift_differences(scores, np.ones((4, 1)), 2)
+    >>> found.difference.tolist(), found.std_error.tolist()
+    ([4.0], [1.0])
+    """
+    early = weighted_means(scores[:split], weights[:split])
+    late = weighted_means(scores[split:], weights[split:])
+    return _settled(late.estimate - early.estimate, early.covariance + late.covariance, early.estimate)
+
+
+def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) -> Differences:
+    """Differences whose variance is rounding have none."""
+    size = np.sqrt(np.diag(covariance))
+    constant = size <= _CONSTANT * np.maximum(np.abs(scale), np.finfo(np.float64).tiny)
+    covariance = covariance.copy()
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    return Differences(difference, covariance)
+
+
+def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
+    """Consecutive batches joined into a few groups of about the same number of rounds.
+
+    Parameters
+    ----------
+    batch : ndarray of int64, shape (T,)
+        Batch of each round, from 0 and never falling.
+    most : int
+        Largest number of groups.
+
+    Returns
+    -------
+    ndarray of int64, shape (T,)
+        Group of each round, from 0: a batch belongs where its middle round does.
+
+    Examples
+    --------
+    >>> batch_groups(np.array([0, 0, 1, 1, 2, 2, 3, 3]), most=2).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    rounds = np.bincount(batch)
+    middle = np.cumsum(rounds) - 0.5 * rounds
+    group = np.minimum((middle * most / batch.size).astype(np.int64), most - 1)
+    return np.asarray(np.unique(group, return_inverse=True)[1].reshape(-1)[batch], dtype=np.int64)
+
+
+def homogeneity(scores: FloatArray, weights: FloatArray, group: IntArray) -> ChiSquare:
+    """Test that the weighted mean of scores is the same in all groups of rounds.
+
+    Parameters
+    ----------
+    scores, weights : ndarray, shape (T,)
+        Of one arm.
+    group : ndarray of int64, shape (T,)
+        Group of each round, from 0.
+
+    Returns
+    -------
+    ChiSquare
+        Cochran's Q: squared distances of the groups' means from their precision-weighted mean, over their
+        variances. NaN where a group's scores do not vary.
+    """
+    estimate, variance = [], []
+    for code in range(int(group.max()) + 1):
+        here = group == code
+        part = weighted_means(scores[here, None], weights[here, None])
+        estimate.append(float(part.estimate[0]))
+        variance.append(float(part.covariance[0, 0]))
+    means, spread = np.array(estimate), np.array(variance)
+    if means.size < 2 or not (spread > (_CONSTANT * np.abs(means)) ** 2).all():
+        return ChiSquare(np.nan, 0)
+    centre = float(np.sum(means / spread) / np.sum(1.0 / spread))
+    return ChiSquare(float(np.sum((means - centre) ** 2 / spread)), means.size - 1)

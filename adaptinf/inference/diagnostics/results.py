@@ -1,0 +1,204 @@
+"""The table of checks that `diagnose` makes of a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.results.multiplicity import adjusted_logs
+from adaptinf.parameters import choice_problem
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.summary import ResultSummary
+
+__all__ = ["AGAINST", "CAUTION", "FINE", "NOT_APPLICABLE", "NO_EVIDENCE", "Check", "Diagnosis", "judged"]
+
+NO_EVIDENCE, AGAINST = "no evidence against", "evidence against"
+FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One row of a diagnosis.
+
+    Attributes
+    ----------
+    name : str
+        The check.
+    term : str
+        What it is of: an arm, all arms, a design.
+    measure : str
+        What the statistic is.
+    statistic : float
+        A test statistic or a figure; NaN where the check does not apply.
+    log_pvalue : float
+        Natural log of the p-value; NaN where there is none.
+    verdict : str
+        Of a test: "no evidence against" or "evidence against"; of a figure: "fine" or "caution"; or "not
+        applicable".
+    advice : str
+        What to do, or why the check does not apply.
+    log_adjusted : float
+        Natural log of the p-value after Holm, over all p-values of the table.
+    """
+
+    name: str
+    term: str
+    measure: str = ""
+    statistic: float = math.nan
+    log_pvalue: float = math.nan
+    verdict: str = NOT_APPLICABLE
+    advice: str = ""
+    log_adjusted: float = math.nan
+
+
+def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
+    """Checks with Holm's p-values, and the verdicts of the tests.
+
+    Parameters
+    ----------
+    checks : sequence of Check
+        As they were computed; the advice of a test is for the case that it rejects.
+    alpha : float
+        Level of all tests together.
+
+    Returns
+    -------
+    tuple of Check
+    """
+    adjusted = adjusted_logs(np.array([check.log_pvalue for check in checks]), "holm")
+    found = []
+    for check, log_p in zip(checks, adjusted.tolist(), strict=True):
+        if math.isnan(log_p):
+            found.append(check)
+        elif log_p <= math.log(alpha):
+            found.append(replace(check, log_adjusted=log_p, verdict=AGAINST))
+        else:
+            found.append(replace(check, log_adjusted=log_p, verdict=NO_EVIDENCE, advice=""))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What a log's propensities and rewards say about the assumptions of its analysis.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        One row a check and arm.
+    questions : mapping of str to str
+        What each check asks, by its name.
+    alpha : float
+        Level of all tests together, by Holm.
+    tables : mapping of str to DataFrame
+        Behind the checks: "calibration" (choices by bins of propensity), "decay" (smallest propensities over
+        time) and "arms" (pulls, effective sample sizes, estimates), where they could be made.
+    notes : tuple of str
+        What to know of the tests.
+    """
+
+    checks: tuple[Check, ...]
+    questions: Mapping[str, str]
+    alpha: float
+    tables: Mapping[str, pd.DataFrame]
+    notes: tuple[str, ...]
+
+    @property
+    def concerns(self) -> tuple[Check, ...]:
+        """Checks with a verdict of "evidence against" or "caution"."""
+        return tuple(check for check in self.checks if check.verdict in (AGAINST, CAUTION))
+
+    def check(self, name: str, term: Any = None) -> tuple[Check, ...]:
+        """Rows of a check.
+
+        Parameters
+        ----------
+        name : str
+            Name of the check.
+        term : label, optional
+            An arm, or what else stands in the table.
+
+        Returns
+        -------
+        tuple of Check
+            Empty where this log has no row of that check, or that check none of that term.
+
+        Raises
+        ------
+        ParameterError
+            If there is no check of that name, or no row of any check of that term.
+        """
+        problems = choice_problem("name", name, tuple(self.questions))
+        terms = tuple(dict.fromkeys(row.term for row in self.checks))
+        wanted = None if term is None else str(term)
+        if wanted is not None:
+            problems += choice_problem("term", wanted, terms)
+        if problems:
+            raise ParameterError("Diagnosis.check", problems)
+        return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a check and arm.
+
+        Returns
+        -------
+        DataFrame
+            Columns check, term, asks, measure, statistic, p_value, p_holm, verdict and advice.
+        """
+        return pd.DataFrame(
+            {
+                "check": [check.name for check in self.checks],
+                "term": [check.term for check in self.checks],
+                "asks": [self.questions[check.name] for check in self.checks],
+                "measure": [check.measure for check in self.checks],
+                "statistic": [check.statistic for check in self.checks],
+                "p_value": np.exp([check.log_pvalue for check in self.checks]),
+                "p_holm": np.exp([check.log_adjusted for check in self.checks]),
+                "verdict": [check.verdict for check in self.checks],
+                "advice": [check.advice for check in self.checks],
+            }
+        )
+
+    def summary(self) -> ResultSummary:
+        """The table, as text, Markdown, LaTeX, HTML or CSV; advice stands among the notes."""
+        from adaptinf.inference.results.summary import ResultSummary, format_number, format_pvalue
+        from adaptinf.inference.results.tables import plain_table
+
+        rows = []
+        for check in self.checks:
+            whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
+            figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
+            rows.append(
+                [
+                    check.name,
+                    check.term,
+                    check.measure,
+                    "" if math.isnan(check.statistic) else figure,
+                    "" if math.isnan(check.log_pvalue) else format_pvalue(check.log_pvalue),
+                    "" if math.isnan(check.log_adjusted) else format_pvalue(check.log_adjusted),
+                    check.verdict,
+                ]
+            )
+        table = plain_table(rows, ["", "of", "measure", "value", "P", "Holm", "verdict"], "lllrrrl")
+        return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
+
+    def _advice(self) -> list[str]:
+        """Advice and reasons, each said once."""
+        told = dict.fromkeys(
+            f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
+            for check in self.checks
+            if check.advice
+        )
+        return list(told)
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

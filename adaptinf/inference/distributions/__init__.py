@@ -1,0 +1,1 @@
+"""Tails and laws that know no log."""

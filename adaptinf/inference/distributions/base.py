@@ -1,0 +1,227 @@
+"""Reference distributions: one object gives p-values and intervals, so they never disagree.
+
+Everything is computed in logs. A p-value that will be corrected for adaptivity has to be right far
+out in the tail, where the probability itself underflows.
+
+References
+----------
+Clopper, Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the
+binomial". Welch (1947), "The generalization of 'Student's' problem when several different
+population variances are involved".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.tails import (
+    binomial_limits,
+    log_binomial_tails,
+    log_normal_tail,
+    log_student_tail,
+    normal_quantile,
+    student_quantile,
+)
+from adaptinf.typing import FloatArray
+
+__all__ = [
+    "AdjustedReference",
+    "BinomialReference",
+    "NormalReference",
+    "Reference",
+    "StudentReference",
+]
+
+_LOG_2 = float(np.log(2.0))
+_LOG_4 = float(np.log(4.0))
+_LARGE = 1e300
+_MAX_ROOT = 300
+_ABOVE_MINUS_ONE = float(np.nextafter(-1.0, 0.0))
+
+
+@runtime_checkable
+class Reference(Protocol):
+    """The distribution behind the p-values and intervals of k terms.
+
+    Attributes
+    ----------
+    name : str
+        Shown in tables, such as ``"normal"`` or ``"binomial (exact)"``.
+    exact : bool
+        Whether the p-values are valid in finite samples for every fixed action history.
+
+    Notes
+    -----
+    ``log_pvalues(null) <= log_alpha`` holds exactly when ``interval(log_alpha)`` excludes the null.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold in finite samples."""
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); NaN rows where there is none."""
+
+
+@runtime_checkable
+class AdjustedReference(Protocol):
+    """A reference whose tests rest on other numbers than the estimates and standard errors shown."""
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distances from the null in standard errors, shape (k,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormalReference:
+    """Two-sided normal tests and intervals.
+
+    Parameters
+    ----------
+    estimate, std_error : ndarray
+        Shape (k,). A term whose standard error is not positive and finite gets NaN.
+
+    Notes
+    -----
+    Asymptotic: not to be trusted far out in the tail.
+
+    Examples
+    --------
+    >>> reference = NormalReference(np.array([1.96]), np.array([1.0]))
+    >>> float(np.exp(reference.log_pvalues(0.0))[0].round(4))
+    0.05
+    """
+
+    estimate: FloatArray
+    std_error: FloatArray
+    name: str = field(default="normal", init=False)
+    exact: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        _store(self, estimate=self.estimate, std_error=_usable(self.std_error))
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        z = (self.estimate - null) / self.std_error
+        return np.asarray(np.minimum(0.0, _LOG_2 + log_normal_tail(z)), dtype=float)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return _symmetric(self.estimate, self.std_error, normal_quantile(log_alpha - _LOG_2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudentReference:
+    """Two-sided t-tests and intervals.
+
+    Parameters
+    ----------
+    estimate, std_error, df : ndarray
+        Shape (k,). A term whose standard error or degrees of freedom are not positive gets NaN.
+
+    Notes
+    -----
+    Exact for normal rewards of equal variance within an arm; asymptotic otherwise.
+
+    Examples
+    --------
+    >>> reference = StudentReference(np.array([2.0]), np.array([1.0]), np.array([10.0]))
+    >>> reference.interval(float(np.log(0.05))).round(4)
+    array([[-0.2281,  4.2281]])
+    """
+
+    estimate: FloatArray
+    std_error: FloatArray
+    df: FloatArray
+    name: str = field(default="t", init=False)
+    exact: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        _store(self, estimate=self.estimate, std_error=_usable(self.std_error), df=self.df)
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        t = (self.estimate - null) / self.std_error
+        return np.asarray(np.minimum(0.0, _LOG_2 + log_student_tail(t, self.df)), dtype=float)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return _symmetric(self.estimate, self.std_error, student_quantile(log_alpha - _LOG_2, self.df))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinomialReference:
+    """Central exact tests of success rates, with Clopper-Pearson intervals.
+
+    Parameters
+    ----------
+    successes, trials : ndarray
+        Counts, shape (k,); without trials a term gets NaN.
+
+    Notes
+    -----
+    The p-value is twice the smaller tail, capped at 1, so that it is at most alpha exactly when the
+    Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the
+    action history.
+
+    Examples
+    --------
+    >>> reference = BinomialReference(np.array([8]), np.array([10]))
+    >>> reference.interval(float(np.log(0.05))).round(4)
+    array([[0.4439, 0.9748]])
+    >>> float(np.exp(reference.log_pvalues(0.5))[0].round(6))
+    0.109375
+    """
+
+    successes: FloatArray
+    trials: FloatArray
+    name: str = field(default="binomial (exact)", init=False)
+    exact: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        _store(self, successes=self.successes, trials=self.trials)
+        _check_counts("BinomialReference", self.successes, self.trials)
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        at_most, at_least = log_binomial_tails(self.successes, self.trials, null)
+        return np.asarray(np.minimum(0.0, _LOG_2 + np.minimum(at_most, at_least)), dtype=float)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - _LOG_2))
+
+
+def _symmetric(estimate: FloatArray, std_error: FloatArray, quantile: float | FloatArray) -> FloatArray:
+    half = quantile * std_error
+    return np.column_stack((estimate - half, estimate + half))
+
+
+def _usable(std_error: FloatArray) -> FloatArray:
+    size = np.asarray(std_error, dtype=float)
+    return np.where((size > 0) & np.isfinite(size), size, np.nan)
+
+
+def _store(reference: object, **arrays: FloatArray) -> None:
+    """Set read-only float arrays of one common shape (k,) on a frozen reference."""
+    shaped = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=float)) for x in arrays.values()))
+    for name, values in zip(arrays, shaped, strict=True):
+        own = values.copy()
+        own.setflags(write=False)
+        object.__setattr__(reference, name, own)
+
+
+def _check_counts(subject: str, successes: FloatArray, trials: FloatArray) -> None:
+    whole = (successes == np.floor(successes)) & (trials == np.floor(trials))
+    if not np.all(whole & (successes >= 0) & (successes <= trials)):
+        raise ParameterError(subject, ["successes and trials must be counts with 0 <= successes <= trials"])

@@ -1,0 +1,346 @@
+"""Differences of two arms' means that keep their level in small samples.
+
+Welch's t where both arms vary; the Agresti-Caffo adjustment for binary rewards where an arm has few
+successes or few failures, because the plain interval is too short there and is a point at 0 out of n.
+
+References
+----------
+Welch (1947), "The generalization of 'Student's' problem when several different population variances
+are involved". Agresti, Caffo (2000), "Simple and effective confidence intervals for proportions and
+differences of proportions result from adding two successes and two failures".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
+from adaptinf.inference.results.base import check_alpha
+from adaptinf.typing import BoolArray, FloatArray
+
+__all__ = [
+    "FEW_EVENTS",
+    "Difference",
+    "DifferenceReference",
+    "agresti_caffo",
+    "choose_difference",
+    "difference_in_means",
+    "difference_intervals",
+    "effective_events",
+    "few_events",
+    "welch",
+]
+
+FEW_EVENTS = 10
+"""An arm with fewer successes, or fewer failures, than this gets the Agresti-Caffo adjustment."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference of means and the law of its error.
+
+    Attributes
+    ----------
+    estimate : ndarray
+        Treatment mean minus control mean, shape (...,); NaN where an arm is empty.
+    center, std_error : ndarray
+        Middle of the intervals and its standard error, shape (...,). The center is the estimate, or the
+        adjusted difference. The standard error is NaN where it cannot be estimated.
+    df : ndarray
+        Degrees of freedom of Student's t, shape (...,); infinite for a normal law.
+    adjusted : ndarray of bool
+        Where the Agresti-Caffo adjustment was made, shape (...,); intervals stay within [-1, 1] there.
+    """
+
+    estimate: FloatArray
+    center: FloatArray
+    std_error: FloatArray
+    df: FloatArray
+    adjusted: BoolArray
+
+
+def welch(
+    counts1: ArrayLike,
+    means1: ArrayLike,
+    variances1: ArrayLike,
+    counts0: ArrayLike,
+    means0: ArrayLike,
+    variances0: ArrayLike,
+) -> Difference:
+    """Difference of two means with Welch's standard error and degrees of freedom.
+
+    Parameters
+    ----------
+    counts1, means1, variances1 : array_like
+        Number, mean and unbiased variance of the treatment arm's rewards, shape (...,).
+    counts0, means0, variances0 : array_like
+        The same of the control arm.
+
+    Returns
+    -------
+    Difference
+        The standard error is NaN where an arm has fewer than two rewards, or where neither arm varies.
+
+    Examples
+    --------
+    >>> result = welch(5, 2.0, 1.0, 4, 1.0, 4.0)
+    >>> float(result.std_error.round(6)), float(result.df.round(4))
+    (1.095445, 4.1942)
+    """
+    n1, m1, v1, n0, m0, v0 = np.broadcast_arrays(
+        *(np.asarray(x, dtype=float) for x in (counts1, means1, variances1, counts0, means0, variances0))
+    )
+    estimate = np.where((n1 >= 1) & (n0 >= 1), m1 - m0, np.nan)
+    enough = (n1 >= 2) & (n0 >= 2)
+    part1 = np.where(enough, v1, 0.0) / np.maximum(n1, 2.0)
+    part0 = np.where(enough, v0, 0.0) / np.maximum(n0, 2.0)
+    usable = enough & (part1 + part0 > 0.0)
+    total = np.where(usable, part1 + part0, 1.0)
+    share1, share0 = part1 / total, part0 / total
+    freedom = 1.0 / np.where(
+        usable, share1**2 / np.maximum(n1 - 1.0, 1.0) + share0**2 / np.maximum(n0 - 1.0, 1.0), 1.0
+    )
+    return Difference(
+        estimate=estimate,
+        center=estimate,
+        std_error=np.where(usable, np.sqrt(total), np.nan),
+        df=np.where(usable, freedom, np.nan),
+        adjusted=np.zeros(estimate.shape, dtype=bool),
+    )
+
+
+def difference_in_means(
+    counts1: ArrayLike,
+    sums1: ArrayLike,
+    squares1: ArrayLike,
+    counts0: ArrayLike,
+    sums0: ArrayLike,
+    squares0: ArrayLike,
+) -> Difference:
+    """Welch's difference from tallies.
+
+    Parameters
+    ----------
+    counts1, sums1, squares1 : array_like
+        Number, sum and sum of squares of the treatment arm's rewards, shape (...,).
+    counts0, sums0, squares0 : array_like
+        The same of the control arm.
+
+    Returns
+    -------
+    Difference
+
+    Notes
+    -----
+    Unbiased given the counts where the rounds were assigned with a known constant probability. Rewards
+    far from 0 lose digits in a sum of squares: subtract a constant from both arms first. A variance
+    below the rounding error of its tallies counts as 0.
+
+    Examples
+    --------
+    >>> float(difference_in_means(4, 3.0, 3.0, 4, 1.0, 1.0).estimate)
+    0.5
+    """
+    return welch(
+        counts1,
+        *_mean_and_variance(counts1, sums1, squares1),
+        counts0,
+        *_mean_and_variance(counts0, sums0, squares0),
+    )
+
+
+def _mean_and_variance(
+    counts: ArrayLike, sums: ArrayLike, squares: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    n, total, square = (np.asarray(x, dtype=float) for x in (counts, sums, squares))
+    mean = total / np.maximum(n, 1.0)
+    centred = square - total * mean
+    centred = np.where(centred > _ROUNDING * square, centred, 0.0)
+    return mean, centred / np.maximum(n - 1.0, 1.0)
+
+
+def agresti_caffo(
+    counts1: ArrayLike, successes1: ArrayLike, counts0: ArrayLike, successes0: ArrayLike
+) -> Difference:
+    """Difference of two success rates after adding a success and a failure to each arm.
+
+    Parameters
+    ----------
+    counts1, successes1 : array_like
+        Number of rewards and number of ones of the treatment arm, shape (...,).
+    counts0, successes0 : array_like
+        The same of the control arm.
+
+    Returns
+    -------
+    Difference
+        Its estimate is the raw difference; center and standard error belong to the adjusted one.
+
+    Examples
+    --------
+    >>> result = agresti_caffo(10, 9, 10, 1)
+    >>> float(result.estimate), float(result.center.round(4)), float(result.std_error.round(4))
+    (0.8, 0.6667, 0.1521)
+    """
+    n1, s1, n0, s0 = np.broadcast_arrays(
+        *(np.asarray(x, dtype=float) for x in (counts1, successes1, counts0, successes0))
+    )
+    some = (n1 >= 1) & (n0 >= 1)
+    raw = s1 / np.maximum(n1, 1.0) - s0 / np.maximum(n0, 1.0)
+    rate1, rate0 = (s1 + 1.0) / (n1 + 2.0), (s0 + 1.0) / (n0 + 2.0)
+    variance = rate1 * (1.0 - rate1) / (n1 + 2.0) + rate0 * (1.0 - rate0) / (n0 + 2.0)
+    return Difference(
+        estimate=np.where(some, raw, np.nan),
+        center=np.where(some, rate1 - rate0, np.nan),
+        std_error=np.where(some, np.sqrt(variance), np.nan),
+        df=np.full(some.shape, np.inf),
+        adjusted=some,
+    )
+
+
+def few_events(
+    counts1: ArrayLike, successes1: ArrayLike, counts0: ArrayLike, successes0: ArrayLike
+) -> BoolArray:
+    """Where an arm has fewer than `FEW_EVENTS` successes or failures, shape (...,)."""
+    events = [
+        np.minimum(np.asarray(s, dtype=float), np.asarray(n, dtype=float) - np.asarray(s, dtype=float))
+        for n, s in ((counts1, successes1), (counts0, successes0))
+    ]
+    return np.asarray(np.minimum(*events) < FEW_EVENTS)
+
+
+def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
+    """Expected successes or failures, whichever are fewer, in an effective sample size; shape (...,).
+
+    Below `FEW_EVENTS`, the rounds with large weights rarely hold an event, and an estimate and its standard
+    error are too small together.
+    """
+    share = np.asarray(rate, dtype=float)
+    return np.asarray(np.asarray(ess, dtype=float) * np.minimum(share, 1.0 - share))
+
+
+def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: BoolArray) -> Difference:
+    """Element by element one of two differences.
+
+    Parameters
+    ----------
+    plain, adjusted : Difference
+        Shape (...,) each.
+    use_adjusted : ndarray of bool
+        Where to take the second.
+
+    Returns
+    -------
+    Difference
+        Its estimate is the raw difference either way.
+    """
+    return Difference(
+        estimate=np.where(use_adjusted, adjusted.estimate, plain.estimate),
+        center=np.where(use_adjusted, adjusted.center, plain.center),
+        std_error=np.where(use_adjusted, adjusted.std_error, plain.std_error),
+        df=np.where(use_adjusted, adjusted.df, plain.df),
+        adjusted=np.where(use_adjusted, adjusted.adjusted, plain.adjusted),
+    )
+
+
+def difference_intervals(
+    counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, *, binary: bool, alpha: float = 0.05
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Estimates and intervals of many replications at once.
+
+    Parameters
+    ----------
+    counts, sums, squares : array_like
+        Number, sum and sum of squares of rewards, shape (R, groups, 2); control first, treatment second.
+    binary : bool
+        Whether rewards are 0 or 1, so that arms with few events get the Agresti-Caffo interval.
+    alpha : float
+        One minus the level, between 0 and 0.5.
+
+    Returns
+    -------
+    estimate, low, high : ndarray
+        Shape (R, groups); NaN where an arm is empty, and limits NaN where there is no standard error.
+
+    Examples
+    --------
+    >>> tallies = [[[50, 50]]], [[[20.0, 30.0]]], [[[20.0, 30.0]]]
+    >>> estimate, low, high = difference_intervals(*tallies, binary=True)
+    >>> float(estimate[0, 0].round(3)), float(low[0, 0].round(3)), float(high[0, 0].round(3))
+    (0.2, 0.004, 0.396)
+    """
+    check_alpha("difference_intervals", alpha)
+    n, s, q = (np.asarray(x, dtype=float) for x in (counts, sums, squares))
+    result = difference_in_means(n[..., 1], s[..., 1], q[..., 1], n[..., 0], s[..., 0], q[..., 0])
+    if binary:
+        arms = (n[..., 1], s[..., 1], n[..., 0], s[..., 0])
+        result = choose_difference(result, agresti_caffo(*arms), few_events(*arms))
+    freedom = np.where(np.isfinite(result.df), result.df, 1.0)
+    quantile = np.where(
+        np.isposinf(result.df), -special.ndtri(0.5 * alpha), -special.stdtrit(freedom, 0.5 * alpha)
+    )
+    return result.estimate, *_limits(result, quantile)
+
+
+def _limits(difference: Difference, quantile: FloatArray) -> tuple[FloatArray, FloatArray]:
+    half = quantile * difference.std_error
+    bound = np.where(difference.adjusted, 1.0, np.inf)
+    low, high = difference.center - half, difference.center + half
+    return np.clip(low, -bound, bound), np.clip(high, -bound, bound)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DifferenceReference:
+    """Tests and intervals of differences, each by Welch's t or by the Agresti-Caffo adjustment.
+
+    Parameters
+    ----------
+    difference : Difference
+        Shape (k,), as `choose_difference` mixes them.
+
+    Notes
+    -----
+    The p-value of the adjusted difference is the normal one around its own center, so that it is at
+    most alpha exactly where its interval excludes the null.
+
+    Examples
+    --------
+    >>> reference = DifferenceReference(agresti_caffo([10], [9], [10], [1]))
+    >>> reference.interval(float(np.log(0.05))).round(4)
+    array([[0.3685, 0.9649]])
+    """
+
+    difference: Difference
+    exact: bool = False
+
+    @property
+    def name(self) -> str:
+        """Which of the two laws the terms use."""
+        adjusted = self.difference.adjusted
+        if np.all(adjusted):
+            return "Agresti-Caffo"
+        return "Welch t or Agresti-Caffo" if np.any(adjusted) else "Welch t"
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distances from the null in standard errors, of the adjusted difference where it is used."""
+        return np.asarray((self.difference.center - null) / self.difference.std_error, dtype=np.float64)
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        difference = self.difference
+        t = self.statistics(null)
+        values = np.minimum(0.0, np.log(2.0) + log_student_tail(t, difference.df))
+        impossible = difference.adjusted & (abs(null) > 1.0)
+        values[np.isnan(difference.std_error)] = np.nan
+        return np.where(impossible, -np.inf, values)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
+        quantile = student_quantile(log_alpha - float(np.log(2.0)), self.difference.df)
+        return np.stack(_limits(self.difference, quantile), axis=-1)

@@ -1,0 +1,13 @@
+"""Effects by group, and their projections on covariates."""
+
+from adaptinf.inference.effects.comparisons import GroupResults, HeterogeneityTest
+from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.projection import CATEProjection, ProjectionResults
+
+__all__ = [
+    "CATE",
+    "CATEProjection",
+    "GroupResults",
+    "HeterogeneityTest",
+    "ProjectionResults",
+]

@@ -1,0 +1,380 @@
+"""Comparing the effects of groups: interaction contrasts, and tests that all groups have the same effect.
+
+References
+----------
+Welch (1951), "On the comparison of several mean values: an alternative approach" (the test of equal means
+with unequal variances). Satterthwaite (1946), "An approximate distribution of estimates of variance
+components". Cochran (1954), "The combination of estimates from different experiments".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.tails import log_betainc
+from adaptinf.inference.distributions.two_samples import DifferenceReference
+from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
+from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.inference.results.base import Estimand, Results
+from adaptinf.inference.results.hypotheses import LinearHypothesis, log_chi2_tail
+from adaptinf.inference.results.simultaneous import JointInference
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["GroupResults", "HeterogeneityTest", "equal_effects", "log_f_tail", "satterthwaite"]
+
+_MOST_GROUPS = 50
+_TESTS = ("auto", "chi2", "F")
+
+
+@dataclass(frozen=True, slots=True)
+class HeterogeneityTest:
+    """Test that all groups have the same effect.
+
+    Attributes
+    ----------
+    test : {"chi2", "F", "intervals"}
+        Law of the statistic; ``"intervals"`` has none.
+    statistic : float
+        Weighted sum of squared distances of the effects from their weighted mean (chi2), or that sum by its
+        degrees of freedom and Welch's factor (F); NaN for intervals.
+    df : int
+        Groups minus one.
+    df_denominator : float
+        Of the F law; infinite for chi2 and NaN for intervals.
+    log_pvalue : float
+        Natural log of the p-value, right where that underflows.
+    groups : tuple of str
+        The terms that were compared.
+    notes : tuple of str
+        What the test rests on, and what was left out.
+    """
+
+    test: str
+    statistic: float
+    df: int
+    df_denominator: float
+    log_pvalue: float
+    groups: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value; 0 where it underflows."""
+        return math.exp(self.log_pvalue)
+
+    def __str__(self) -> str:
+        from adaptinf.inference.results.summary import format_pvalue
+
+        p = format_pvalue(self.log_pvalue)
+        law = {
+            "chi2": f"chi2({self.df}) = {self.statistic:.4f}, P>chi2 = {p}",
+            "F": f"F({self.df}, {self.df_denominator:.1f}) = {self.statistic:.4f}, P>F = {p}",
+            "intervals": f"P = {p}",
+        }[self.test]
+        lines = [f"Test of no heterogeneity: {law}", f"  H0: equal effects in {', '.join(self.groups)}"]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupResults(Results):
+    """Effects by group, and comparisons between the groups; made by `CATE.fit`.
+
+    Notes
+    -----
+    A round belongs to one group, so that no round contributes to the errors of two estimates: their
+    covariance is diagonal. For AIPW that is the sum of products of the rounds' influences itself.
+    """
+
+    def interactions(self, reference: Any = None, *, null: float = 0.0) -> Results:
+        """Differences between the effects of groups.
+
+        Parameters
+        ----------
+        reference : label, optional
+            The group whose effect is subtracted from every other one: its label (a tuple of labels for
+            combinations of columns) or its term, such as ``"feature=0"``. By default all pairs, the earlier
+            group subtracted from the later.
+        null : float
+            Difference of effects that is tested.
+
+        Returns
+        -------
+        Results
+            One term a pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
+            Satterthwaite's degrees of freedom. From private releases: the interval runs from the lower limit
+            of one effect minus the upper limit of the other to the upper minus the lower, each at half of
+            alpha, because the law of the noise is not normal.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such group, only one group, or too many pairs.
+        """
+        pairs = self._pairs(reference)
+        rows, columns = pairs.T
+        terms = tuple(f"{_bracket(self.terms[i])} - {_bracket(self.terms[j])}" for i, j in pairs)
+        estimate = self.estimate[rows] - self.estimate[columns]
+        notes = self.notes
+        law: StudentReference | ReleasedDifferenceReference
+        if isinstance(self.reference, ReleasedReference):
+            law = ReleasedDifferenceReference(self.reference.effect, rows, columns)
+            std_error, covariance = np.hypot(self.std_error[rows], self.std_error[columns]), None
+            notes = (
+                *notes,
+                "Differences of effects: the interval combines two intervals at alpha/2 each (Bonferroni), "
+                "which holds whatever the law of the noise.",
+            )
+        else:
+            center, variance, df = self._moments()
+            contrast = np.zeros((len(pairs), len(self.terms)))
+            contrast[np.arange(len(pairs)), rows], contrast[np.arange(len(pairs)), columns] = 1.0, -1.0
+            std_error, freedom = satterthwaite(variance[pairs], df[pairs])
+            law = StudentReference(center[rows] - center[columns], std_error, freedom)
+            covariance = _sandwich(contrast, variance)
+            notes = (*notes, "Differences of effects: Student's t with Satterthwaite's degrees of freedom.")
+        missing = [term for term, size in zip(terms, std_error, strict=True) if not size > 0.0]
+        if missing:
+            reason = "one of the two groups has no standard error"
+            notes = (*notes, f"No test for {', '.join(missing)}: {reason}.")
+        return Results(
+            model="CATE interactions",
+            estimands=tuple(
+                Estimand(
+                    "interaction",
+                    treatment=self.estimands[i].treatment,
+                    control=self.estimands[i].control,
+                    group=(self.estimands[i].group, self.estimands[j].group),
+                )
+                for i, j in pairs
+            ),
+            terms=terms,
+            estimate=estimate,
+            std_error=std_error,
+            covariance=covariance,
+            reference=law,
+            estimator=self.estimator,
+            facts=self.facts,
+            weights=self.weights,
+            null=null,
+            details={
+                name: np.minimum(self.details[name][rows], self.details[name][columns])
+                for name in ("ess", "min_propensity")
+                if name in self.details
+            },
+            notes=notes,
+            private=self.private,
+        )
+
+    def heterogeneity(self, test: str = "auto") -> HeterogeneityTest:
+        """Test that all groups have the same effect.
+
+        Parameters
+        ----------
+        test : {"auto", "chi2", "F"}
+            Wald's chi-squared, or Welch's F, which allows for estimated variances. By default F where the
+            result uses Student's t with finite degrees of freedom. For private releases leave it out.
+
+        Returns
+        -------
+        HeterogeneityTest
+
+        Raises
+        ------
+        ParameterError
+            If there is no such test.
+        InvalidForLog
+            If fewer than two groups have a standard error, or a test was named for private releases.
+
+        Notes
+        -----
+        With private releases the errors are normal plus Laplace, and no quadratic form of theirs has a
+        chi-squared law. The hypothesis is rejected at alpha where the intervals of the G groups at alpha/G
+        each have no effect in common: if all groups have the same effect, that needs one of the intervals to
+        miss it.
+        """
+        if test not in _TESTS:
+            raise ParameterError("heterogeneity", [f"test must be one of {', '.join(_TESTS)}, got {test!r}"])
+        usable = np.isfinite(self.estimate) & (self.std_error > 0.0)
+        kept = tuple(term for term, flag in zip(self.terms, usable, strict=True) if flag)
+        if len(kept) < 2:
+            reason = (
+                f"{len(kept)} of {len(self.terms)} groups has a standard error, and it compares at least two"
+            )
+            raise InvalidForLog("a test of no heterogeneity", reason, ["groups with more rounds"])
+        left_out = [term for term, flag in zip(self.terms, usable, strict=True) if not flag]
+        notes = (f"Left out, without a standard error: {', '.join(left_out)}.",) if left_out else ()
+        if isinstance(self.reference, ReleasedReference):
+            if test != "auto":
+                reason = "errors of private releases are normal plus Laplace, not normal"
+                raise InvalidForLog(f"a {test} test of no heterogeneity", reason, ["heterogeneity()"])
+            log_p = log_common_pvalue(self.reference.effect, np.flatnonzero(usable))
+            notes = (*notes, "By intervals of all groups at alpha/G each that have no effect in common.")
+            return HeterogeneityTest("intervals", math.nan, len(kept) - 1, math.nan, log_p, kept, notes)
+        center, variance, df = (part[usable] for part in self._moments())
+        if isinstance(self.reference, DifferenceReference) and np.any(self.reference.difference.adjusted):
+            notes = (*notes, "Groups with the Agresti-Caffo adjustment enter with their adjusted difference.")
+        statistic, numerator, denominator = equal_effects(center, variance, df)
+        if test == "chi2" or (test == "auto" and math.isinf(denominator)):
+            q = numerator * (len(kept) - 1)
+            log_p = log_chi2_tail(q, len(kept) - 1)
+            return HeterogeneityTest("chi2", q, len(kept) - 1, math.inf, log_p, kept, notes)
+        log_p = log_f_tail(statistic, len(kept) - 1, denominator)
+        return HeterogeneityTest("F", statistic, len(kept) - 1, denominator, log_p, kept, notes)
+
+    def _joint_covariance(self, subject: str, hypothesis: LinearHypothesis) -> FloatArray:
+        if isinstance(self.reference, ReleasedReference):
+            raise InvalidForLog(
+                subject,
+                "errors of private releases are normal plus Laplace: no chi-squared or normal law",
+                ["interactions()", "heterogeneity()", "pvalues", "pvalues_simultaneous(method='bonferroni')"],
+            )
+        return JointInference._joint_covariance(self, subject, hypothesis)
+
+    def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Centers of the groups' laws, their variances and degrees of freedom."""
+        law = self.reference
+        if isinstance(law, DifferenceReference):
+            return law.difference.center, self.std_error**2, law.difference.df
+        if isinstance(law, StudentReference):
+            return self.estimate, self.std_error**2, np.asarray(law.df, dtype=np.float64)
+        return self.estimate, self.std_error**2, np.full(len(self.terms), np.inf)
+
+    def _pairs(self, reference: Any) -> IntArray:
+        size, labels = len(self.terms), [estimand.group for estimand in self.estimands]
+        problems = []
+        if size < 2:
+            problems.append("there is a single group: nothing to compare")
+        elif reference is None and size > _MOST_GROUPS:
+            problems.append(f"{size} groups make {size * (size - 1) // 2} pairs: name reference=")
+        base = None
+        if reference is not None:
+            base = _position(reference, labels, self.terms)
+            if base is None:
+                known = ", ".join(map(repr, labels[:20])) + (" and more" if size > 20 else "")
+                problems.append(f"there is no group {reference!r}; the groups are {known}")
+        if problems:
+            raise ParameterError("interactions", problems)
+        if base is None:
+            return np.array([(j, i) for i, j in combinations(range(size), 2)])
+        return np.array([(i, base) for i in range(size) if i != base])
+
+
+def satterthwaite(variance: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Standard errors and degrees of freedom of sums of independent estimates.
+
+    Parameters
+    ----------
+    variance, df : ndarray, shape (m, q)
+        Estimated variances of the q parts of each sum, and their degrees of freedom (infinite where known).
+
+    Returns
+    -------
+    std_error, df : ndarray, shape (m,)
+        NaN where a part has no variance.
+
+    Examples
+    --------
+    >>> satterthwaite(np.array([[1.0, 1.0]]), np.array([[4.0, 4.0]]))
+    (array([1.41421356]), array([8.]))
+    """
+    total = variance.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(np.isinf(df), 0.0, variance**2 / df).sum(axis=1)
+        freedom = total**2 / spread
+        return np.where(total > 0.0, np.sqrt(total), np.nan), np.where(total > 0.0, freedom, np.nan)
+
+
+def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) -> tuple[float, float, float]:
+    """Welch's test of equal means, for independent estimates with variances of their own.
+
+    Parameters
+    ----------
+    estimate, variance, df : ndarray, shape (k,)
+        Estimates, their estimated variances (positive), and the variances' degrees of freedom.
+
+    Returns
+    -------
+    statistic : float
+        Welch's F.
+    mean_square : float
+        Weighted sum of squares by k - 1; times k - 1 it is Wald's chi-squared.
+    df_denominator : float
+        Of the F law; infinite where all variances are known.
+
+    Notes
+    -----
+    With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum
+    (1 - w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of
+    freedom. For k = 2 this is the square of the t with Satterthwaite's degrees of freedom. Welch's
+    expansion needs of a variance only that its own is 2 variance^2 / df.
+
+    Examples
+    --------
+    >>> equal_effects(np.array([0.0, 2.0]), np.array([1.0, 1.0]), np.array([4.0, 4.0]))
+    (2.0, 2.0, 8.0)
+    """
+    size = len(estimate)
+    share = (1.0 / variance) / np.sum(1.0 / variance)
+    mean = float(share @ estimate)
+    mean_square = float(np.sum((estimate - mean) ** 2 / variance)) / (size - 1)
+    excess = float(np.sum((1.0 - share) ** 2 / df))
+    statistic = mean_square / (1.0 + 2.0 * (size - 2) * excess / (size**2 - 1))
+    return statistic, mean_square, (size**2 - 1) / (3.0 * excess) if excess > 0.0 else math.inf
+
+
+def log_f_tail(statistic: float, df: int, df_denominator: float) -> float:
+    """Natural log of the upper tail of the F distribution, right where the tail underflows.
+
+    Parameters
+    ----------
+    statistic : float
+        Where, at least 0.
+    df : int
+        Degrees of freedom of the numerator.
+    df_denominator : float
+        Of the denominator; may be infinite.
+
+    Examples
+    --------
+    >>> round(math.exp(log_f_tail(4.102821, 2, 10.0)), 6)
+    0.05
+    """
+    if math.isinf(df_denominator):
+        return log_chi2_tail(df * statistic, df)
+    tail = float(special.fdtrc(df, df_denominator, statistic))
+    if tail > 1e-290:
+        return math.log(tail)
+    ratio = df * statistic / df_denominator
+    log_x, log_complement = -math.log1p(ratio), math.log(ratio) - math.log1p(ratio)
+    halves = np.array([0.5 * df_denominator]), np.array([0.5 * df])
+    return float(log_betainc(*halves, np.array([log_x]), np.array([log_complement]))[0])
+
+
+def _sandwich(contrast: FloatArray, variance: FloatArray) -> FloatArray:
+    """Covariance of contrasts of independent estimates; NaN only where a missing variance is involved."""
+    known: BoolArray = np.isfinite(variance)
+    covariance = (contrast * np.where(known, variance, 0.0)) @ contrast.T
+    lost = (contrast[:, ~known] != 0.0).any(axis=1)
+    covariance[lost, :], covariance[:, lost] = np.nan, np.nan
+    return covariance
+
+
+def _position(reference: Any, labels: Sequence[Any], terms: Sequence[str]) -> int | None:
+    for i, (label, term) in enumerate(zip(labels, terms, strict=True)):
+        if reference == term or (type(reference) is type(label) and reference == label):
+            return i
+    loose = [i for i, label in enumerate(labels) if label == reference]
+    return loose[0] if loose else None
+
+
+def _bracket(term: str) -> str:
+    return f"({term})" if ", " in term else term

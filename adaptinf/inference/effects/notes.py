@@ -1,0 +1,164 @@
+"""Notes under the group effects: adjustments, and why a number is missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.arms.fit import TINY_PROPENSITY
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
+from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = [
+    "adjustment_notes",
+    "by_reason",
+    "empty_interval_notes",
+    "estimated_propensities",
+    "gap_notes",
+    "warn_of_tiny",
+    "weight_notes",
+]
+
+_SHOWN, _FEW = 8, 3
+
+
+def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
+    """Where the Agresti-Caffo adjustment was made, and what it means for the table."""
+    adjusted = [term for term, flag in zip(terms, difference.adjusted, strict=True) if flag]
+    if not adjusted:
+        return []
+    return [
+        f"Agresti-Caffo intervals for {_some(adjusted)}: an arm has fewer than {FEW_EVENTS} successes or "
+        "failures. The estimate is the raw difference; p-value, interval and standard error are those of the "
+        "difference with a success and a failure added to each arm."
+    ]
+
+
+def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -> list[str]:
+    """Why groups have no estimate or no standard error: one note a reason."""
+    reasons = []
+    for (control, treatment), error in zip(counts, std_error, strict=True):
+        if min(control, treatment) < 1:
+            missing = "neither arm has" if control == treatment else "one of the arms has no"
+            reasons.append(f"no estimate, {missing} rewards among these rounds")
+        elif np.isnan(error):
+            reason = "an arm has a single reward" if min(control, treatment) < 2 else "no arm's rewards vary"
+            reasons.append(f"no standard error, {reason}")
+        else:
+            reasons.append("")
+    notes = by_reason(terms, reasons)
+    if sum(map(bool, reasons)) > _FEW:
+        notes.append(
+            "Groups this small tell little: CATE.from_formula describes the effect by numbers such as ages "
+            "themselves, and fewer groups have more rounds each."
+        )
+    return notes
+
+
+def by_reason(terms: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """One note a reason, with the groups of which it holds.
+
+    Parameters
+    ----------
+    terms : sequence of str, shape (G,)
+        The groups.
+    reasons : sequence of str, shape (G,)
+        Empty where there is nothing to tell.
+
+    Examples
+    --------
+    >>> by_reason(["x=1", "x=2", "x=3"], ["no estimate", "", "no estimate"])
+    ['x=1; x=3: no estimate.']
+    """
+    found: dict[str, list[str]] = {}
+    for term, reason in zip(terms, reasons, strict=True):
+        if reason:
+            found.setdefault(reason, []).append(term)
+    return [f"{_some(named)}: {reason}." for reason, named in found.items()]
+
+
+def _some(terms: Sequence[str]) -> str:
+    more = f" and {len(terms) - _SHOWN} more" if len(terms) > _SHOWN else ""
+    return "; ".join(terms[:_SHOWN]) + more
+
+
+def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
+    """What the scores and their weights rest on.
+
+    Parameters
+    ----------
+    others : sequence of str
+        Contexts that vary within the groups.
+    weighted : bool
+        Whether the weights are made from propensities.
+    asked : bool
+        Whether no other weights were possible or wanted.
+    """
+    notes = [
+        "Assumes that the logged propensities are the design's own, and that the effect within a group is "
+        "the same in every round."
+    ]
+    names = ", ".join(others)
+    if weighted and others:
+        notes.append(
+            f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
+            "either arm its own mix of contexts, and the difference of two mixes is no effect."
+        )
+    if not weighted:
+        reason = "" if asked or not others else f", because {names} may move the propensities within a group"
+        notes.append(
+            f"Uniform weights{reason}: not normal in general when propensities move with the data, right "
+            "where they settle."
+        )
+    return notes
+
+
+def estimated_propensities(log: AdaptiveLog) -> list[str]:
+    """That propensities are estimates, where they are."""
+    if log.propensity_status != "estimated":
+        return []
+    return ["The propensities were estimated: their error is not in the standard errors."]
+
+
+def empty_interval_notes(
+    terms: Sequence[str], reference: ReleasedReference, estimate: FloatArray
+) -> list[str]:
+    """Groups whose noise left no interval."""
+    empty = np.isnan(reference.interval(float(np.log(0.05)))[:, 0]) & np.isfinite(estimate)
+    reason = "no interval at alpha = 0.05, noise carried the estimate beyond every possible effect"
+    return by_reason(terms, [reason if flag else "" for flag in empty])
+
+
+def warn_of_tiny(subject: str, terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> None:
+    """Warn where an estimate divides by a tiny propensity.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    terms : sequence of str
+        Names of the k estimates.
+    lowest, ess : ndarray, shape (k,)
+        Smallest propensities and effective sample sizes.
+
+    Warns
+    -----
+    AdaptinfWarning
+        With both numbers of each such estimate.
+    """
+    found = [
+        f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
+        for term, low, size in zip(terms, lowest, ess, strict=True)
+        if low < TINY_PROPENSITY
+    ]
+    if found:
+        consequence = "a few rewards carry the estimate, and its interval may be far too short"
+        warnings.warn(f"{subject}: {'; '.join(found)}; {consequence}.", AdaptinfWarning, stacklevel=4)

@@ -1,0 +1,274 @@
+"""Which rounds of a log serve an estimate of group effects, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.effects.notes import estimated_propensities
+from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.inference.validity.profile import is_adaptive
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["Rounds", "arm_propensities", "randomised_rounds", "round_mask", "weightable_rounds"]
+
+_PHASE = "estimation"
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rounds that an estimate uses.
+
+    Attributes
+    ----------
+    keep : ndarray of bool, shape (T,)
+        The rounds.
+    notes : tuple of str
+        Where they come from, and what was left out.
+    """
+
+    keep: BoolArray
+    notes: tuple[str, ...]
+
+
+def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
+    """Rounds that the user marked.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    rounds : str, array_like of shape (T,), or None
+        Name of a column of the log that holds booleans (or 0 and 1), or the booleans themselves.
+
+    Returns
+    -------
+    ndarray of bool, shape (T,), or None
+        None where nothing is marked.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column, or the values are not booleans, of another length, or all false; if a
+        Series has an index other than 0, ..., T - 1.
+    """
+    if rounds is None:
+        return None
+    try:
+        given = log.column(rounds) if isinstance(rounds, str) else rounds
+    except ParameterError as error:
+        raise ParameterError("CATE", [f"rounds: {problem}" for problem in error.problems]) from None
+    values, problems = by_round("rounds", given, pd.RangeIndex(log.n_rounds))
+    if problems:
+        raise ParameterError("CATE", problems)
+    problem = None
+    if values.shape != (log.n_rounds,):
+        problem = f"rounds must have one entry a round, shape ({log.n_rounds},), got shape {values.shape}"
+    elif not set(np.unique(values).tolist()) <= {0, 1}:
+        problem = "rounds must hold booleans (or 0 and 1): true where the arm was drawn at random"
+    elif not values.any():
+        problem = "rounds marks no round"
+    if problem is not None:
+        raise ParameterError("CATE", [problem])
+    return values.astype(bool)
+
+
+def arm_propensities(log: AdaptiveLog, pair: IntArray) -> FloatArray | None:
+    """Propensities of two arms in every round, as far as the log tells.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    pair : ndarray of int64, shape (2,)
+        Codes of control and treatment.
+
+    Returns
+    -------
+    ndarray, shape (T, 2), or None
+        None where only the chosen one of more than two arms has a propensity, or none has.
+    """
+    arrays = log.arrays
+    if arrays.propensities is not None:
+        return np.asarray(arrays.propensities[:, pair], dtype=float)
+    if arrays.propensity is None or log.n_arms != 2:
+        return None
+    chosen = arrays.action[:, None] == pair[None, :]
+    return np.where(chosen, arrays.propensity[:, None], 1.0 - arrays.propensity[:, None])
+
+
+def randomised_rounds(
+    log: AdaptiveLog,
+    marked: BoolArray | None,
+    pair: IntArray,
+    group: IntArray,
+    terms: Sequence[str],
+    *,
+    pooled: bool,
+) -> Rounds:
+    """Rounds whose arms can be compared by plain means within a group.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    marked : ndarray of bool, shape (T,), or None
+        What the user marked.
+    pair : ndarray of int64, shape (2,)
+        Codes of control and treatment.
+    group : ndarray of int64, shape (T,)
+        Codes into `terms`.
+    terms : sequence of str
+        Names of the groups.
+    pooled : bool
+        Whether to use every round of the estimation phase (of the log where it has no phases) instead of
+        those marked as randomised; their propensities must be constant within each group.
+
+    Returns
+    -------
+    Rounds
+
+    Raises
+    ------
+    InvalidForLog
+        If no rounds are known to be randomised with constant probabilities.
+    """
+    in_phase, where = _phase_rounds(log)
+    if marked is None and not pooled and log.arrays.randomised is not None:
+        marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
+    elif marked is not None:
+        where = "the rounds marked by rounds="
+    varying = _varying_groups(log, in_phase if marked is None else marked, pair, group, len(terms))
+    if marked is None:
+        _check_constant(log, varying, terms, pooled=pooled)
+        used = int(in_phase.sum())
+        note = f"Rounds: all {used} of {where}; their propensities are constant within each group."
+        return Rounds(in_phase, (note, *estimated_propensities(log)))
+    notes = [f"Rounds: {where}, {int(marked.sum())} of {log.n_rounds}."]
+    if varying is not None and np.any(varying):
+        notes.append(
+            f"The logged propensities vary over these rounds within {_some(terms, varying)}: the difference "
+            "in means is valid only if a marked round draws its arm with fixed probabilities."
+        )
+    return Rounds(marked, tuple(notes))
+
+
+def weightable_rounds(log: AdaptiveLog, marked: BoolArray | None, pair: IntArray) -> Rounds:
+    """Rounds in which both arms could be chosen, so that inverse weighting works.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    marked : ndarray of bool, shape (T,), or None
+        What the user marked; by default the estimation phase, or the whole log where there are no phases.
+    pair : ndarray of int64, shape (2,)
+        Codes of control and treatment.
+
+    Returns
+    -------
+    Rounds
+
+    Raises
+    ------
+    InvalidForLog
+        If there are no propensities, or no round in which both arms could be chosen.
+    """
+    if log.arrays.propensity is None:
+        raise InvalidForLog("aipw", "it divides by propensities, and the log has none", _ways_out(log))
+    candidates, where = _phase_rounds(log)
+    if marked is not None:
+        candidates, where = marked, "the rounds marked by rounds="
+    both = arm_propensities(log, pair)
+    if both is None:
+        note = (
+            f"Rounds: all {int(candidates.sum())} of {where}. Only the chosen arm's propensity is known: the "
+            "estimate rests on the other arms never having had propensity 0."
+        )
+        return Rounds(candidates, (note,))
+    keep = candidates & (both > 0.0).all(axis=1)
+    dropped = int(candidates.sum() - keep.sum())
+    if not keep.any():
+        reason = f"in none of the {dropped} rounds of {where} could both arms have been chosen"
+        raise InvalidForLog("aipw", reason, _ways_out(log))
+    notes = [f"Rounds: {int(keep.sum())} of {where}."]
+    if dropped:
+        notes.append(
+            f"Left out: {dropped} rounds of {where} in which one of the two arms had propensity 0 (such as "
+            "those after the randomised stretch, which all get one arm). Nothing can be weighted there."
+        )
+    return Rounds(keep, tuple(notes))
+
+
+def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
+    """Rounds of the estimation phase, or all where the log has no such phase; and what to call them."""
+    phase = log.arrays.phase
+    if phase is None or _PHASE not in log.phases:
+        return np.ones(log.n_rounds, dtype=bool), "the log"
+    return phase == log.phases.index(_PHASE), f"phase {_PHASE!r}"
+
+
+def _varying_groups(
+    log: AdaptiveLog, keep: BoolArray, pair: IntArray, group: IntArray, n_groups: int
+) -> BoolArray | None:
+    """Groups in which the share of the treatment among the two arms varies, shape (G,); None if unknown."""
+    if log.arrays.propensity is None:
+        return None
+    action = log.arrays.action
+    rows = np.flatnonzero(keep & np.isin(action, pair))
+    both = arm_propensities(log, pair)
+    if both is None:
+        # The chosen arm's propensity alone: each arm's own must not move.
+        cell = 2 * group[rows] + (action[rows] == pair[1])
+        spread = _spread(log.arrays.propensity[rows], cell, 2 * n_groups)
+        return np.asarray(spread.reshape(n_groups, 2).max(axis=1) > _SAME)
+    share = both[rows, 1] / both[rows].sum(axis=1)
+    return np.asarray(_spread(share, group[rows], n_groups) > _SAME)
+
+
+def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
+    low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
+    np.minimum.at(low, cell, values)
+    np.maximum.at(high, cell, values)
+    return np.where(high >= low, high - np.where(high >= low, low, 0.0), 0.0)
+
+
+def _check_constant(
+    log: AdaptiveLog, varying: BoolArray | None, terms: Sequence[str], *, pooled: bool
+) -> None:
+    method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
+    marked = ["difference-in-means with pooled=False"] if pooled and log.arrays.randomised is not None else []
+    if varying is None:
+        reason = "it says neither which rounds were randomised nor with which propensities"
+        raise InvalidForLog(method, reason, marked + _ways_out(log))
+    if log.propensity_status == "estimated" and is_adaptive(log):
+        reason = (
+            "its propensities are estimates, which cannot show that arms were drawn with fixed probabilities"
+        )
+        raise InvalidForLog(method, reason, [*marked, "aipw", *_ways_out(log)])
+    if np.any(varying):
+        where = _some(terms, varying)
+        reason = f"the propensities vary within {where}, so plain means are biased by what moved them"
+        raise InvalidForLog(method, reason, [*marked, "aipw", *_ways_out(log)])
+
+
+def _ways_out(log: AdaptiveLog) -> list[str]:
+    ways = ["rounds= with a column that marks the rounds whose arm was drawn at random"]
+    if not log.releases.empty:
+        ways.append("released")
+    return ways
+
+
+def _some(terms: Sequence[str], where: BoolArray, most: int = 5) -> str:
+    named = [term for term, flag in zip(terms, where, strict=True) if flag]
+    more = f" and {len(named) - most} more" if len(named) > most else ""
+    return ", ".join(named[:most]) + more

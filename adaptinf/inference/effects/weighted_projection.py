@@ -1,0 +1,219 @@
+"""Weighted least squares of effect scores on covariates, with the sandwich of a martingale.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments" (weights that are known before the arm is drawn). Semenova, Chernozhukov (2021), "Debiased
+machine learning of conditional average treatment effects and other causal functions" (projections of effect
+scores). White (1980), "A heteroskedasticity-consistent covariance matrix estimator and a direct test for
+heteroskedasticity". MacKinnon, White (1985), "Some heteroskedasticity-consistent covariance matrix estimators
+with improved finite sample properties".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
+from adaptinf.inference.scores.weights import two_point_weights
+from adaptinf.typing import BoolArray, FloatArray
+
+__all__ = ["COVARIANCES", "Projection", "contrast_weights", "weighted_projection"]
+
+COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
+_DEPENDENT = 1e-10
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """Coefficients of a weighted projection.
+
+    Attributes
+    ----------
+    coefficient : ndarray, shape (p,)
+        Of the columns as they were given.
+    covariance : ndarray, shape (p, p)
+        Its estimated covariance.
+    influence : ndarray, shape (n, p)
+        What each round contributes to the errors of the coefficients.
+    center : ndarray, shape (p,)
+        What was subtracted from the columns before solving.
+    centered_coefficient, centered_covariance : ndarray, shapes (p,) and (p, p)
+        The same for columns minus `center`: predictions from these lose no digits.
+    """
+
+    coefficient: FloatArray
+    covariance: FloatArray
+    influence: FloatArray
+    center: FloatArray
+    centered_coefficient: FloatArray
+    centered_covariance: FloatArray
+
+    def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fitted values and their standard errors.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (m, p)
+            Columns as they were given to the projection.
+
+        Returns
+        -------
+        value, std_error : ndarray, shape (m,)
+        """
+        centered = rows - self.center
+        variance = np.einsum("ij,jk,ik->i", centered, self.centered_covariance, centered)
+        return centered @ self.centered_coefficient, np.sqrt(np.maximum(variance, 0.0))
+
+
+def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:
+    """Weights of effect scores that are known before the arm is drawn.
+
+    Parameters
+    ----------
+    propensities : ndarray, shape (T, 2)
+        Propensities of control and treatment in every round, given its context.
+    weights : {"uniform", "sqrt", "two-point"}
+        Kind.
+    decay : float, optional
+        Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights.
+
+    Returns
+    -------
+    ndarray, shape (T,)
+        0 where an arm cannot be drawn.
+
+    Notes
+    -----
+    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"sqrt"`` weights,
+    h = (1/e1 + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and
+    others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
+    coin and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
+    always), or one of them falls to its floor.
+
+    Examples
+    --------
+    >>> contrast_weights(np.array([[0.5, 0.5], [0.9, 0.1]]), "sqrt")
+    array([0.5, 0.3])
+    """
+    total = propensities.sum(axis=1)
+    product = propensities[:, 0] * propensities[:, 1]
+    balance = np.where(product > 0.0, product / np.where(total > 0.0, total, 1.0), 0.0)
+    if weights == "uniform":
+        return np.asarray(balance > 0.0, dtype=np.float64)
+    if weights == "sqrt":
+        return np.sqrt(balance)
+    if decay is None:
+        raise ParameterError("two-point weights", ["decay must be in [0, 1), got None"])
+    return two_point_weights(np.minimum(4.0 * balance, 1.0)[:, None], decay)[:, 0]
+
+
+def weighted_projection(
+    covariates: FloatArray,
+    score: FloatArray,
+    weight: FloatArray,
+    names: Sequence[str],
+    covariance: str = "HC0",
+) -> Projection:
+    """Weighted least squares of scores on covariates.
+
+    Parameters
+    ----------
+    covariates : ndarray, shape (n, p)
+        Model matrix.
+    score : ndarray, shape (n,)
+        Effect scores.
+    weight : ndarray, shape (n,)
+        Positive weights.
+    names : sequence of str
+        Names of the p columns.
+    covariance : {"HC0", "HC1", "HC2", "HC3"}
+        The sandwich of the martingale, or with a correction for small samples: times n/(n - p), or residuals
+        divided by (1 - leverage)^(1/2) or by 1 - leverage.
+
+    Returns
+    -------
+    Projection
+
+    Raises
+    ------
+    ParameterError
+        If columns are linear combinations of others: it names them.
+
+    Notes
+    -----
+    With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
+    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
+    when it alone varies in some column: its residual is 0 whatever its score. Where a column is constant the
+    others are centered, and the system is solved by QR of the weighted columns.
+
+    Examples
+    --------
+    >>> x = np.column_stack([np.ones(4), [1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3]])
+    >>> fit = weighted_projection(x, np.array([0.0, 1.0, 2.0, 3.0]), np.ones(4), ["Intercept", "x"])
+    >>> fit.coefficient.round(6)
+    array([-1.e+09,  1.e+00])
+    """
+    center, back = _centering(covariates)
+    centered = covariates - center
+    size, own = np.linalg.norm(centered, axis=0), np.linalg.norm(covariates, axis=0)
+    size = np.where(size > _CONSTANT * own, size, np.where(own > 0.0, own, 1.0))
+    root = np.sqrt(weight)
+    _refuse_dependent(centered / size, names)
+    q, r = linalg.qr(root[:, None] * (centered / size), mode="economic")
+    solved = linalg.solve_triangular(r, q.T @ (root * score)) / size
+    residual = score - centered @ solved
+    if covariance in ("HC2", "HC3"):
+        left = 1.0 - np.einsum("tj,tj->t", q, q)
+        left = np.where(left > FULL_LEVERAGE, left, np.nan)
+        residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
+    influence = linalg.solve_triangular(r, (q * (root * residual)[:, None]).T, check_finite=False).T / size
+    if covariance == "HC1":
+        n, p = covariates.shape
+        influence = influence * np.sqrt(n / (n - p)) if n > p else influence * np.nan
+    original = influence @ back.T
+    return Projection(
+        coefficient=back @ solved,
+        covariance=original.T @ original,
+        influence=original,
+        center=center,
+        centered_coefficient=solved,
+        centered_covariance=influence.T @ influence,
+    )
+
+
+def _centering(covariates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means to subtract, and the matrix that turns coefficients of centered columns into the others."""
+    size = covariates.shape[1]
+    center, back = np.zeros(size), np.eye(size)
+    constant: BoolArray = (covariates == covariates[0]).all(axis=0) & (covariates[0] != 0.0)
+    if not constant.any():
+        return center, back
+    base = int(np.argmax(constant))
+    others = np.arange(size) != base
+    shifted = covariates[0] + (covariates - covariates[0]).mean(axis=0)
+    center[others] = shifted[others]
+    back[base, others] = -center[others] / covariates[0, base]
+    return center, back
+
+
+def _refuse_dependent(scaled: FloatArray, names: Sequence[str]) -> None:
+    n, p = scaled.shape
+    if p == 0:
+        raise ParameterError("projection", ["the formula has no columns"])
+    r = np.linalg.qr(scaled, mode="r")
+    _, triangle, order = linalg.qr(r, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(triangle))
+    rank = int(np.sum(diagonal > _DEPENDENT))
+    if rank < p:
+        named = ", ".join(names[i] for i in sorted(order[rank:]))
+        reason = (
+            f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
+        )
+        raise ParameterError("projection", [f"cannot tell the columns {named} apart from the rest: {reason}"])

@@ -1,0 +1,1 @@
+"""What a user typed, read and checked: labels, formulas, frames by arm."""

@@ -1,0 +1,218 @@
+"""Contextual adaptive doubly robust estimation (CADR) of policy values.
+
+The score of round t is D_t = p_t + c_t / g_t: p_t the policy's mean of the predicted rewards, c_t the
+policy's probability of the chosen arm times the residual, g_t the arm's propensity. It is weighted by the
+inverse of a predictable estimate of its conditional standard deviation. Seen from round t, an earlier round s
+counts with the ratio rho of its arm's propensity under the design of t to the one it had, and its score is
+rebuilt with the former, the predictions being those of round s.
+
+References
+----------
+Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-bandit inference".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.validity.policies import LoggingPolicies, chunks
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["CadrFit", "cadr_fit", "conditional_variances", "default_burn_in"]
+
+_FLOOR = 0.1
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CadrFit:
+    """CADR estimates of k values.
+
+    Attributes
+    ----------
+    estimate, std_error : ndarray, shape (k,)
+        Weighted means of the scores, NaN where no round has a weight; and their standard errors.
+    covariance : ndarray, shape (k, k)
+        Of the estimates: the squared standard errors with the correlations of the weighted scores.
+    weights : ndarray, shape (T, k)
+        Inverse estimated standard deviations; 0 in rounds that are left out.
+    """
+
+    estimate: FloatArray
+    std_error: FloatArray
+    covariance: FloatArray
+    weights: FloatArray
+
+
+def default_burn_in(n_rounds: int) -> int:
+    """First rounds that CADR leaves out: a tenth of the log, but 100 at most and 1 at least.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Rounds in the log.
+    """
+    return max(1, min(100, n_rounds // 10))
+
+
+def conditional_variances(
+    logging: LoggingPolicies, action: IntArray, propensity: FloatArray, plain: FloatArray, change: FloatArray
+) -> FloatArray:
+    """Predictable estimates of the conditional variances of the scores.
+
+    Parameters
+    ----------
+    logging : LoggingPolicies
+        The design's policies, in B batches.
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    propensity : ndarray, shape (T,)
+        Propensities g of the chosen arms.
+    plain, change : ndarray, shape (T,)
+        The parts p and c of the scores.
+
+    Returns
+    -------
+    ndarray, shape (T,)
+        NaN in the first round; 0 or less where earlier rounds do not vary, infinite where an earlier round's
+        arm is one that this round's design cannot choose though the policy may.
+
+    Notes
+    -----
+    For round t it is mean(rho D^2) - mean(rho D)^2 over the earlier rounds, in O(T B) time besides that of
+    the snapshots, and in O(T K) where propensities do not depend on contexts. When the ratios happen to
+    average far from 1 the difference can all but vanish by chance; it is kept above a tenth of
+    mean(rho (D - mean(rho D))^2), which has the same limit and is not negative.
+    """
+    weighted = 1.0 / propensity, plain / propensity, change / propensity
+    sums = (
+        _sums_by_batch(logging, action, weighted, plain, change)
+        if logging.rows is None
+        else _sums_context_free(logging.rows[logging.batch], action, weighted, plain, change)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio, first, second = sums / np.arange(len(action))
+        variance = second - first**2
+        centred = variance + first**2 * (ratio - 1.0)
+        variance = np.maximum(variance, _FLOOR * centred)
+        variance[np.isfinite(second) & (variance <= _NOTHING * second)] = 0.0
+    return np.asarray(variance, dtype=np.float64)
+
+
+def cadr_fit(
+    logging: LoggingPolicies,
+    action: IntArray,
+    propensity: FloatArray,
+    plain: FloatArray,
+    change: FloatArray,
+    burn_in: int,
+) -> CadrFit:
+    """CADR estimates.
+
+    Parameters
+    ----------
+    logging : LoggingPolicies
+        The design's policies, in B batches.
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    propensity : ndarray, shape (T,)
+        Propensities of the chosen arms.
+    plain, change : ndarray, shape (T, k)
+        The parts p and c of the k scores.
+    burn_in : int
+        Number of first rounds that get no weight, 1 or more; fixed in advance.
+
+    Returns
+    -------
+    CadrFit
+        Rounds without a positive variance estimate get no weight either; n is the number of those that do,
+        and the standard error sqrt(n) / sum of weights.
+    """
+    scores = plain + change / propensity[:, None]
+    weights = np.zeros(scores.shape)
+    for k in range(scores.shape[1]):
+        variance = conditional_variances(logging, action, propensity, plain[:, k], change[:, k])
+        usable = variance > 0.0
+        usable[:burn_in] = False
+        weights[usable, k] = 1.0 / np.sqrt(variance[usable])
+    total = weights.sum(axis=0)
+    total = np.where(total > 0.0, total, np.nan)
+    estimate = (weights * scores).sum(axis=0) / total
+    std_error = np.sqrt(np.count_nonzero(weights, axis=0)) / total
+    influence = np.nan_to_num(weights * (scores - estimate))
+    size = np.sqrt(np.einsum("tk,tk->k", influence, influence))
+    correlation = (influence.T @ influence) / np.where(size > 0, np.outer(size, size), 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return CadrFit(estimate, std_error, correlation * np.outer(std_error, std_error), weights)
+
+
+def _moments(
+    density: FloatArray,
+    weighted: tuple[FloatArray, FloatArray, FloatArray],
+    plain: FloatArray,
+    change: FloatArray,
+) -> FloatArray:
+    """Stack rho, rho D and rho D^2, with D rebuilt, for the given densities of the chosen arms; (3, n)."""
+    inverse, p, c = weighted
+    rest = np.where(change == 0.0, 0.0, change * c)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tail = np.where(rest == 0.0, 0.0, rest / density)
+    return np.stack([density * inverse, density * p + c, density * (plain * p) + 2.0 * plain * c + tail])
+
+
+def _sums_by_batch(
+    logging: LoggingPolicies,
+    action: IntArray,
+    weighted: tuple[FloatArray, FloatArray, FloatArray],
+    plain: FloatArray,
+    change: FloatArray,
+) -> FloatArray:
+    """Sums over earlier rounds, seen from each round's design; shape (3, T)."""
+    sums = np.zeros((3, len(action)))
+    inverse, p, c = weighted
+
+    def seen(b: int, low: int, high: int) -> FloatArray:
+        density = np.take_along_axis(logging.at(b, low, high), action[low:high, None], axis=1)[:, 0]
+        part = inverse[low:high], p[low:high], c[low:high]
+        return _moments(density, part, plain[low:high], change[low:high])
+
+    for b, (start, size) in enumerate(zip(logging.starts.tolist(), logging.sizes.tolist(), strict=True)):
+        before = np.zeros(3)
+        for low, high in chunks(0, start):
+            before += seen(b, low, high).sum(axis=1)
+        sums[:, start] = before
+        for low, high in chunks(start, start + size - 1):
+            running = np.cumsum(seen(b, low, high), axis=1)
+            sums[:, low + 1 : high + 1] = before[:, None] + running
+            before += running[:, -1]
+    return sums
+
+
+def _sums_context_free(
+    rows: FloatArray,
+    action: IntArray,
+    weighted: tuple[FloatArray, FloatArray, FloatArray],
+    plain: FloatArray,
+    change: FloatArray,
+) -> FloatArray:
+    """Compute the same sums from running sums by arm, as the density depends on the arm alone."""
+    sums = np.zeros((3, len(action)))
+    inverse, p, c = weighted
+    for arm in range(rows.shape[1]):
+        mine, density = action == arm, rows[:, arm]
+        sums[0] += density * _lagged(mine * inverse)
+        sums[1] += density * _lagged(mine * p) + _lagged(mine * c)
+        rest = _lagged(mine * change * c)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tail = np.where(rest > 0.0, rest / density, 0.0)
+        sums[2] += density * _lagged(mine * plain * p) + 2.0 * _lagged(mine * plain * c) + tail
+    return sums
+
+
+def _lagged(values: FloatArray) -> FloatArray:
+    """Sums over the earlier rounds."""
+    total = np.zeros(len(values))
+    np.cumsum(values[:-1], out=total[1:])
+    return total

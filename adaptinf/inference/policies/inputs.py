@@ -1,0 +1,212 @@
+"""Policies to evaluate, in all the forms in which a user may give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.validity.policies import predict, probability_problems
+from adaptinf.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["Policy", "check_support", "read_policies"]
+
+_LONGEST = 40
+_FORMS = (
+    "an arm, 'uniform', an array of shape (T, K) or (K,), a frame with a column an arm, a mapping from "
+    "arms to columns, a callable of the contexts, or a model with predict_proba"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A policy at the contexts of a log.
+
+    Attributes
+    ----------
+    name : str
+        Its label in tables.
+    probabilities : ndarray, shape (T, K)
+        Probability of every arm in every round.
+    constant : bool
+        Whether it is the same in every round.
+    """
+
+    name: str
+    probabilities: FloatArray
+    constant: bool
+
+
+def read_policies(
+    subject: str, log: AdaptiveLog, policy: Any, names: Sequence[str] | None = None
+) -> tuple[Policy, ...]:
+    """Policies as arrays.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    log : AdaptiveLog
+        The log.
+    policy : policy, or list of policies
+        In any of the forms of `PolicyValue`.
+    names : sequence of str, optional
+        Their labels.
+
+    Returns
+    -------
+    tuple of Policy
+        At least one.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong with any of them.
+    """
+    given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+    problems: list[str] = []
+    if not given:
+        problems.append("give at least one policy")
+    wanted = [names] if isinstance(names, str) else names
+    if wanted is not None and (len(wanted) != len(given) or not all(isinstance(n, str) for n in wanted)):
+        problems.append(f"names must be {len(given)} strings, one a policy, got {names!r:.80}")
+        wanted = None
+    read: list[Policy] = []
+    for position, one in enumerate(given):
+        label = _name(log, one, position, len(given)) if wanted is None else wanted[position]
+        values, found = _probabilities(subject, log, one, label)
+        problems += found
+        if values is not None and not found:
+            constant = len(values) == 1 or values.strides[0] == 0 or bool(np.all(values == values[0]))
+            read.append(Policy(label, values, constant))
+    labels = [one.name for one in read]
+    if len(set(labels)) < len(labels):
+        problems.append(f"two policies have the same name: {', '.join(labels)} (names= tells them apart)")
+    if problems:
+        raise ParameterError(subject, problems)
+    return tuple(read)
+
+
+def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> None:
+    """Refuse policies that take arms which the design could not choose.
+
+    Parameters
+    ----------
+    method : str
+        What was called.
+    log : AdaptiveLog
+        The log, with the propensity of the chosen arm at least.
+    policies : sequence of Policy
+        The policies.
+
+    Raises
+    ------
+    InvalidForLog
+        Naming the arms and how often.
+    """
+    arrays = log.arrays
+    for policy in policies:
+        taken = policy.probabilities > 0.0
+        impossible: BoolArray
+        if arrays.propensities is not None:
+            impossible = taken & (arrays.propensities <= 0.0)
+        elif arrays.propensity is not None:
+            certain = (arrays.propensity >= 1.0)[:, None]
+            impossible = taken & certain & (arrays.action[:, None] != np.arange(log.n_arms))
+        else:
+            return
+        counts = impossible.sum(axis=0)
+        if counts.any():
+            arms = ", ".join(
+                f"{log.arms[code]!r} in {int(counts[code])}" for code in np.flatnonzero(counts)[:5]
+            )
+            raise InvalidForLog(
+                method,
+                f"policy {policy.name!r} may take arms that the design could not choose (propensity 0): "
+                f"{arms} of {log.n_rounds} rounds; nothing was observed of them there",
+                [
+                    "a policy that keeps to the arms the design could choose",
+                    "an analysis of the randomised rounds alone",
+                ],
+            )
+
+
+def _name(log: AdaptiveLog, policy: Any, position: int, count: int) -> str:
+    if isinstance(policy, str) or _is_arm(log, policy):
+        return str(policy)
+    own = getattr(policy, "__name__", None)
+    if isinstance(own, str) and own.isidentifier():
+        return own
+    if isinstance(policy, Mapping) and all(isinstance(one, (str, int, float)) for one in policy.values()):
+        written = "{" + ", ".join(f"{arm}: {_short(one)}" for arm, one in policy.items()) + "}"
+        if len(written) <= _LONGEST:
+            return written
+    return "policy" if count == 1 else f"policy {position + 1}"
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _is_arm(log: AdaptiveLog, policy: Any) -> bool:
+    plain = isinstance(policy, (str, int, float, bool, np.generic))
+    return plain and policy in log.arms
+
+
+def _probabilities(
+    subject: str, log: AdaptiveLog, policy: Any, name: str
+) -> tuple[FloatArray | None, list[str]]:
+    shape, what = (log.n_rounds, log.n_arms), f"policy {name!r}"
+    if _is_arm(log, policy):
+        if policy == "uniform":
+            return None, ["'uniform' is an arm of this log: give an array of shape (K,) for either meaning"]
+        return np.broadcast_to(np.eye(log.n_arms)[log.arms.index(policy)], shape), []
+    if isinstance(policy, str) and policy == "uniform":
+        return np.broadcast_to(np.full(log.n_arms, 1.0 / log.n_arms), shape), []
+    if policy is None or isinstance(policy, (str, int, float, np.generic)):
+        known = ", ".join(map(repr, log.arms))
+        return None, [f"{policy!r} is no arm of the log ({known}); a policy is {_FORMS}"]
+    if isinstance(policy, Mapping):
+        return _from_columns(log, policy, what)
+    values: FloatArray | None
+    if callable(policy) or hasattr(policy, "predict_proba"):
+        values = predict(subject, what, policy, log.frame[list(log.context)], log.arms)
+    else:
+        values, problems = by_arm(what, policy, log.arms, pd.RangeIndex(log.n_rounds))
+        if problems:
+            return None, problems
+    if values is not None and values.shape == (log.n_arms,):
+        values = np.broadcast_to(values, shape)
+    return values, probability_problems(what, values, shape, 0)
+
+
+def _from_columns(
+    log: AdaptiveLog, policy: Mapping[Any, Any], what: str
+) -> tuple[FloatArray | None, list[str]]:
+    """Probabilities from columns of the log, arrays or numbers by arm; arms left out are never taken."""
+    if policy and not any(arm in log.arms for arm in policy):
+        known, keys = ", ".join(map(repr, log.arms)), ", ".join(map(repr, [*policy][:5]))
+        return None, [
+            f"{what}: its keys ({keys}) are no arms of the log ({known}); several policies go in a list, "
+            "with their labels in names="
+        ]
+    problems: list[str] = []
+    columns = dict(policy)
+    for arm, source in policy.items():
+        if isinstance(source, str) and arm in log.arms:
+            try:
+                columns[arm] = log.column(source)
+            except (KeyError, ParameterError) as error:
+                problems.append(f"{what}: {error}")
+                columns[arm] = 0.0
+    values, found = by_arm(what, columns, log.arms, pd.RangeIndex(log.n_rounds))
+    problems += found
+    return values, problems or probability_problems(what, values, (log.n_rounds, log.n_arms), 0)

@@ -1,0 +1,316 @@
+"""Values of policies that were not followed, from adaptively gathered data.
+
+References
+----------
+Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from contextual
+bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-bandit inference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.policies.fit import fit_policies, policy_options
+from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
+from adaptinf.inference.policies.notes import few_rewards, policy_notes, warn_of_few_rewards
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["PolicyContrast", "PolicyValue"]
+
+
+class _Request(NamedTuple):
+    """The arguments of a fit."""
+
+    weights: Any
+    contextual: Any
+    estimator: Any
+    outcome: Any
+    ridge: Any
+    snapshots: Any
+    burn_in: Any
+    null: Any
+    keep_scores: Any
+
+
+class PolicyValue:
+    """Mean reward that a policy would have earned.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data, with the propensity of the chosen arm at least.
+    policy : policy, or list of policies
+        One of: an arm's label, for always that arm; ``"uniform"``; an array of probabilities of shape (T, K),
+        one row a round, or (K,), in the order of ``log.arms``; a frame with a column an arm, or a Series
+        indexed by the arms, in any order; a mapping from arms to columns of the log, arrays of T
+        probabilities or numbers (arms left out have probability 0); a callable that takes the frame
+        of contexts and returns a (T, K) array, a frame or a mapping; a model with ``predict_proba``. A list
+        gives one term a policy, with their joint covariance. What has a row a round must be in the log's
+        order: a pandas index other than 0, ..., T - 1 is refused.
+    names : sequence of str, optional
+        Labels of the policies.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong with any policy: rows that do not sum to 1, negative entries, unknown arms.
+
+    Notes
+    -----
+    Assumed are contexts and potential rewards that are drawn anew, from one distribution, in every round;
+    logged propensities that are the arms' probabilities given the past and the round's context; and a policy
+    that was fixed without this log, or learned from other data.
+
+    Weights that stabilise the variance make the estimate asymptotically normal when propensities move with
+    the data, as long as they do not fall too fast. They need the design's policy at the contexts of other
+    rounds: see `PolicySnapshots`. Non-contextual stable-variance weights and CADR do not need propensities
+    that settle. Contextual and min-variance weights often give shorter intervals, and rely on it.
+
+    References
+    ----------
+    Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
+    contextual bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-bandit
+    inference".
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=2000)
+    >>> action = rng.integers(0, 2, size=2000)
+    >>> arrays = LogArrays(
+    ...     action=action,
+    ...     reward=np.where(action == (x > 0), 1.0, 0.0) + rng.normal(size=2000),
+    ...     propensity=np.full(2000, 0.5),
+    ...     propensities=np.full((2000, 2), 0.5),
+    ...     context={"x": x},
+    ... )
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> def adapt(contexts):
+    ...     right = (contexts["x"] > 0).to_numpy(float)
+    ...     return np.column_stack([1 - right, right])
+    >>> result = PolicyValue(log, ["b", adapt]).fit(snapshots="context-free")
+    >>> result.conf_int().round(2)
+            low  high
+    b      0.39  0.52
+    adapt  0.94  1.07
+    """
+
+    def __init__(self, log: AdaptiveLog, policy: Any, *, names: Sequence[str] | None = None) -> None:
+        require_log("PolicyValue", log)
+        self.log = log
+        self.policies = read_policies("PolicyValue", log, policy, names)
+        check_support("PolicyValue", log, self.policies)
+
+    def fit(
+        self,
+        weights: str | None = None,
+        contextual: bool | None = None,
+        estimator: str = "aipw",
+        outcome: Any = None,
+        ridge: float | None = None,
+        snapshots: Any = None,
+        burn_in: int | None = None,
+        null: float = 0.0,
+        keep_scores: bool = False,
+    ) -> Results:
+        """Estimate the values.
+
+        Parameters
+        ----------
+        weights : {"uniform", "stable-variance", "min-variance"}, optional
+            By default stable-variance, where the design's policies at all contexts are known or `contextual`
+            is given; else uniform.
+        contextual : bool, optional
+            Whether weights depend on the round's own context, or, as is the default, on the mean over the
+            earlier contexts.
+        estimator : {"aipw", "ipw", "cadr"}
+            Scores with an outcome model, without one, or with one and weights of its own (CADR).
+        outcome : str, mapping, or array_like of shape (T, K), optional
+            Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, columns by
+            arm, or an array. Row t must not have used the rewards of round t and later.
+        ridge : float, optional
+            Penalty of the running ridge.
+        snapshots : PolicySnapshots or "context-free", optional
+            What the design would have done with other rounds' contexts. ``"context-free"`` says that it never
+            looked at contexts, which is the default for logs without any and for designs known for it.
+        burn_in : int, optional
+            First rounds to which CADR gives no weight, fixed in advance; by default a tenth of the log, but
+            no more than 100.
+        null : float
+            Value that each is tested against.
+        keep_scores : bool
+            Whether the result keeps scores and weights, arrays over the rounds.
+
+        Returns
+        -------
+        Results
+            One term a policy.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense, or snapshots disagree with the logged propensities.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
+            that is worth fewer than 10 successes or failures.
+        """
+        chosen = _Request(
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+        )
+        return _results("PolicyValue", self.log, self.policies, None, chosen)
+
+
+class PolicyContrast:
+    """Difference of the values of policies from that of a baseline policy.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data, with the propensity of the chosen arm at least.
+    policy : policy, or list of policies
+        As for `PolicyValue`.
+    baseline : policy
+        The policy whose value is subtracted from each.
+    names : sequence of str, optional
+        Labels of the policies, the baseline's last.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong with any policy.
+
+    Notes
+    -----
+    As for `PolicyValue`. Each policy's scores have their own weights, and the standard error takes into
+    account that they are computed from the same rounds; CADR weights the difference of the two scores by the
+    inverse of its own standard deviation.
+
+    References
+    ----------
+    Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
+    contextual bandits".
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> arrays = LogArrays(
+    ...     action=np.array([0, 1, 0, 1, 1, 0]),
+    ...     reward=np.array([0.1, 0.8, 0.3, 0.6, 0.7, 0.2]),
+    ...     propensity=np.full(6, 0.5),
+    ...     propensities=np.full((6, 2), 0.5),
+    ... )
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> PolicyContrast(log, "b", baseline="uniform").fit(estimator="ipw").params.round(3)
+    b - uniform    0.25
+    Name: estimate, dtype: float64
+    """
+
+    def __init__(
+        self, log: AdaptiveLog, policy: Any, *, baseline: Any, names: Sequence[str] | None = None
+    ) -> None:
+        if isinstance(baseline, (list, tuple)):
+            raise ParameterError("PolicyContrast", ["baseline must be one policy, got a list"])
+        require_log("PolicyContrast", log)
+        self.log = log
+        given = [*policy, baseline] if isinstance(policy, (list, tuple)) else [policy, baseline]
+        if len(given) < 2:
+            raise ParameterError("PolicyContrast", ["give at least one policy besides the baseline"])
+        *first, self.baseline = read_policies("PolicyContrast", log, given, names)
+        self.policies = tuple(first)
+        check_support("PolicyContrast", log, [*self.policies, self.baseline])
+
+    def fit(
+        self,
+        weights: str | None = None,
+        contextual: bool | None = None,
+        estimator: str = "aipw",
+        outcome: Any = None,
+        ridge: float | None = None,
+        snapshots: Any = None,
+        burn_in: int | None = None,
+        null: float = 0.0,
+        keep_scores: bool = False,
+    ) -> Results:
+        """Estimate the differences.
+
+        Parameters
+        ----------
+        weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+            As for `PolicyValue.fit`.
+
+        Returns
+        -------
+        Results
+            One term a policy.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense, or snapshots disagree with the logged propensities.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
+            that is worth fewer than 10 successes or failures.
+        """
+        chosen = _Request(
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+        )
+        return _results("PolicyContrast", self.log, self.policies, self.baseline, chosen)
+
+
+def _results(
+    model: str,
+    log: AdaptiveLog,
+    policies: tuple[Policy, ...],
+    baseline: Policy | None,
+    chosen: _Request,
+) -> Results:
+    every = policies if baseline is None else (*policies, baseline)
+    options = policy_options(f"{model}.fit", log, every, **chosen._asdict())
+    fit = fit_policies(log, policies, options, baseline)
+    if baseline is None:
+        terms = tuple(policy.name for policy in policies)
+        estimands = tuple(Estimand("policy-value", arm=policy.name) for policy in policies)
+    else:
+        terms = tuple(f"{policy.name} - {baseline.name}" for policy in policies)
+        estimands = tuple(
+            Estimand("policy-contrast", treatment=policy.name, control=baseline.name) for policy in policies
+        )
+    few = few_rewards(log, fit)
+    warn_of_few_rewards(few)
+    std_error = np.sqrt(np.diag(fit.covariance))
+    return Results(
+        model=model,
+        estimands=estimands,
+        terms=terms,
+        estimate=fit.estimate,
+        std_error=std_error,
+        covariance=fit.covariance,
+        reference=NormalReference(fit.estimate, std_error),
+        estimator=options.estimator,
+        weights=options.label,
+        facts=LogFacts.of(log),
+        null=chosen.null,
+        details={"ess": fit.ess, "min_propensity": fit.min_propensity},
+        notes=policy_notes(log, every, terms, fit, options, few),
+        scores=fit.rows if chosen.keep_scores else None,
+    )

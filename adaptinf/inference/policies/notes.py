@@ -1,0 +1,171 @@
+"""Notes under policy values: assumptions, adjustments, warnings, and why a number is missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.arms.choice import is_adaptive, is_binary
+from adaptinf.inference.arms.fit import TINY_PROPENSITY
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_events
+from adaptinf.inference.policies.fit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
+from adaptinf.inference.policies.inputs import Policy
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["few_rewards", "policy_notes", "warn_of_few_rewards"]
+
+
+def policy_notes(
+    log: AdaptiveLog,
+    policies: Sequence[Policy],
+    terms: Sequence[str],
+    fit: PolicyFit,
+    options: PolicyOptions,
+    few: Sequence[str],
+) -> tuple[str, ...]:
+    """Assumptions and reasons under a table.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    policies : sequence of Policy
+        All policies, a baseline among them.
+    terms : sequence of str
+        Labels of the k terms.
+    fit : PolicyFit
+        The fit.
+    options : PolicyOptions
+        How it was made.
+    few : sequence of str
+        What `few_rewards` says.
+
+    Returns
+    -------
+    tuple of str
+        One entry a note.
+    """
+    notes = [
+        "Assumes contexts and potential rewards that are independent and alike over the rounds, propensities "
+        "given the past and the context, and policies that were fixed without this log."
+    ]
+    notes += [] if options.outcome is None else [options.outcome.note]
+    if log.propensity_status == "estimated":
+        notes.append(
+            "Propensities were estimated: that they are right is an assumption, their error is ignored."
+        )
+    if log.arrays.propensities is None:
+        notes.append(
+            "The log has the chosen arm's propensity alone: that the design could choose every arm that a "
+            "policy takes is assumed."
+        )
+    notes += _weight_notes(log, fit, options)
+    notes += few
+    return (*notes, *_gaps(log, policies, terms, fit))
+
+
+def warn_of_few_rewards(few: Sequence[str]) -> None:
+    """Warn of what `few_rewards` says."""
+    for message in few:
+        warnings.warn(message, AdaptinfWarning, stacklevel=4)
+
+
+def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
+    """Say where very small propensities, or few events, carry the estimates.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    fit : PolicyFit
+        The fit.
+
+    Returns
+    -------
+    list of str
+        Nothing where neither is so.
+    """
+    messages = []
+    if np.any(fit.min_propensity < TINY_PROPENSITY):
+        messages.append(
+            f"The smallest propensity of an arm that a policy takes is {fit.min_propensity.min():.2g}, the "
+            f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and "
+            "its normal interval may be far too short."
+        )
+    reward = log.arrays.reward
+    rate, sizes = float(reward.mean()), fit.ess[fit.ess > 0.0]
+    if is_binary(reward) and 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
+        messages.append(
+            f"An effective sample size of {sizes.min():.1f} at a success rate of {rate:.2g} is worth "
+            f"{effective_events(sizes.min(), rate):.1f} {'successes' if rate <= 0.5 else 'failures'}, fewer "
+            f"than {FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are "
+            "too small together, and the normal interval may be far too short."
+        )
+    return messages
+
+
+def _weight_notes(log: AdaptiveLog, fit: PolicyFit, options: PolicyOptions) -> list[str]:
+    notes = []
+    if options.weights == "uniform" and is_adaptive(log):
+        notes.append(
+            "Uniform weights: not normal in general when propensities move with the data; stable-variance "
+            "weights guard against that"
+            + (", and need the design's policies at all contexts (snapshots=)." if options.defaulted else ".")
+        )
+    if (options.contextual or options.weights == "min-variance") and is_adaptive(log):
+        notes.append(
+            f"{'Contextual' if options.contextual else 'Min-variance'} weights: normal if the design's "
+            "propensities settle; non-contextual stable-variance weights do not need that."
+        )
+    if options.logging is not None and options.logging.rows is not None:
+        reason = "" if log.context else " (the log has no contexts)"
+        notes.append(f"Propensities are taken not to depend on contexts{reason}.")
+    elif options.logging is not None:
+        notes.append(
+            f"Weights from {len(options.logging.starts)} snapshots of the design's policy, which agree with "
+            "the logged propensities."
+        )
+    if options.estimator == "cadr":
+        used = np.count_nonzero(fit.rows["weights"], axis=0)
+        notes.append(
+            f"CADR: the first {options.burn_in} rounds, and those before which no score varied, have no "
+            f"weight; {int(used.min())} of {log.n_rounds} rounds have one."
+        )
+    elif options.logging is not None and not options.contextual and not fit.rows["weights"][0].all():
+        notes.append("The first round has no weight, as there are no earlier contexts to average over.")
+    return notes
+
+
+def _gaps(log: AdaptiveLog, policies: Sequence[Policy], terms: Sequence[str], fit: PolicyFit) -> list[str]:
+    notes = []
+    never = np.bincount(log.arrays.action, minlength=log.n_arms) == 0
+    for policy, share in zip(policies, unobserved(log, policies), strict=True):
+        if share > 0.0:
+            arms = ", ".join(str(arm) for arm, gone in zip(log.arms, never, strict=True) if gone)
+            end = (
+                "no estimate."
+                if share >= UNOBSERVED
+                else "the estimate leaves out what they would have earned."
+            )
+            notes.append(
+                f"{policy.name}: {share:.2%} of its probability is on arms that were never chosen ({arms}), "
+                f"of which nothing is known: {end}"
+            )
+    for policy, share in zip(policies, unobserved(log, policies, 2), strict=True):
+        if share >= UNOBSERVED > unobserved(log, [policy])[0]:
+            notes.append(
+                f"{policy.name}: {share:.2%} of its probability is on arms with one reward at most, whose "
+                "spread is unknown: no standard error."
+            )
+    for term, estimate, variance in zip(terms, fit.estimate, np.diag(fit.covariance), strict=True):
+        if variance == 0.0:
+            notes.append(f"{term}: its scores do not vary: no test or interval.")
+        elif not np.isfinite(estimate) and fit.ess.max() == 0.0:
+            notes.append(f"{term}: no round has a weight, so nothing is estimated.")
+    return notes

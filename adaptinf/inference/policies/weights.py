@@ -1,0 +1,267 @@
+"""Weights that stabilise the variance of policy scores.
+
+The variance of a policy's score given context x and the past is governed by
+
+    v_t(x) = sum over arms w of pi(x, w)^2 / e_t(x, w),
+
+with pi the policy's and e_t the design's probabilities. Non-contextual weights use its mean over the contexts
+of earlier rounds; contextual weights its value at the round's own context, compared with what all other
+rounds' designs would have done there.
+
+References
+----------
+Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from contextual
+bandits".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.validity.policies import LoggingPolicies, chunks
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["KINDS", "ContextualFit", "contextual_fit", "mean_variances", "score_variance", "stabiliser"]
+
+KINDS = ("stable-variance", "min-variance")
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextualFit:
+    """Contextually weighted estimates of k policies.
+
+    Attributes
+    ----------
+    estimate : ndarray, shape (k,)
+        Sums of share times score.
+    influence : ndarray, shape (T, k)
+        What each round contributes to the error.
+    share : ndarray, shape (T, k)
+        Weight of the round over all rounds' weights at its context.
+    """
+
+    estimate: FloatArray
+    influence: FloatArray
+    share: FloatArray
+
+
+def stabiliser(kind: str, variance: FloatArray) -> FloatArray:
+    """Weight for a conditional variance: 1/sqrt(v) (stable-variance) or 1/v (min-variance).
+
+    Parameters
+    ----------
+    kind : {"stable-variance", "min-variance"}
+        Which one.
+    variance : ndarray
+        Conditional variances, positive; infinite where the policy takes an arm that the design could not.
+
+    Returns
+    -------
+    ndarray
+        0 for an infinite variance.
+
+    Examples
+    --------
+    >>> stabiliser("stable-variance", np.array([4.0, np.inf])), stabiliser("min-variance", np.array([4.0]))
+    (array([0.5, 0. ]), array([0.25]))
+    """
+    root = np.sqrt(variance) if kind == "stable-variance" else variance
+    return np.asarray(1.0 / root, dtype=np.float64)
+
+
+def score_variance(squares: FloatArray, propensities: FloatArray) -> FloatArray:
+    """Sum over arms of squared policy probability over propensity.
+
+    Parameters
+    ----------
+    squares : ndarray, shape (n, K)
+        Squared probabilities of the policy.
+    propensities : ndarray, shape (n, K)
+        Propensities.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Infinite where the policy takes an arm of propensity 0.
+
+    Examples
+    --------
+    >>> score_variance(np.array([[0.25, 0.25], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.2, 0.8]]))
+    array([1., 5.])
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = squares / propensities
+    if propensities.size and propensities.min() <= 0.0:
+        ratio[squares == 0.0] = 0.0
+    return np.asarray(ratio @ np.ones(ratio.shape[1]), dtype=np.float64)
+
+
+def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> FloatArray:
+    """Mean over the earlier rounds' contexts of each round's conditional variance.
+
+    Parameters
+    ----------
+    logging : LoggingPolicies
+        The design's policies.
+    policies : sequence of Policy
+        The k policies to evaluate.
+
+    Returns
+    -------
+    ndarray, shape (T, k)
+        The first round has no earlier contexts: its value is exact where neither its design nor the policy
+        looks at contexts, else infinite, so that the round gets no weight.
+    """
+    means = np.empty((logging.n_rounds, len(policies)))
+    for k, policy in enumerate(policies):
+        squares = policy.probabilities**2 if not policy.constant else _constant_squares(policy)
+        means[:, k] = (
+            _running_by_batch(logging, squares)
+            if logging.rows is None
+            else _running_context_free(logging, squares, policy.constant)
+        )
+        if policy.constant and logging.first is not None:
+            means[0, k] = score_variance(squares[:1], logging.first[None, :])[0]
+        else:
+            means[0, k] = np.inf
+    return means
+
+
+def contextual_fit(
+    logging: LoggingPolicies, policies: Sequence[Policy], scores: FloatArray, kind: str
+) -> ContextualFit:
+    """Contextually weighted estimates.
+
+    Parameters
+    ----------
+    logging : LoggingPolicies
+        The design's policies, in B batches.
+    policies : sequence of Policy
+        The k policies to evaluate.
+    scores : ndarray, shape (T, k)
+        Their scores.
+    kind : {"stable-variance", "min-variance"}
+        Weights.
+
+    Returns
+    -------
+    ContextualFit
+        In O(T B K) time for each policy, and memory that does not grow with T B.
+
+    Notes
+    -----
+    With h_t the weight, Z(x) = sum_s h_s(x) and B_t = h_t(X_t)/Z(X_t) times the score, the estimate is the
+    sum of the B_t, and round t contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to its error.
+    """
+    shape = scores.shape
+    total, own = np.zeros(shape), np.zeros(shape)
+    centre = np.zeros((len(logging.starts), shape[1]))
+    batch, sizes = logging.batch, logging.sizes.astype(np.float64)
+    if logging.rows is not None:
+        for k, policy in enumerate(policies):
+            total[:, k], own[:, k] = _context_free_weights(logging.rows, batch, sizes, policy, kind)
+    else:
+        for b, low, high, k, weight in _weights(logging, policies, kind):
+            total[low:high, k] += sizes[b] * weight
+            mine = slice(max(low, int(logging.starts[b])), min(high, int(logging.starts[b] + sizes[b])))
+            if mine.start < mine.stop:
+                own[mine, k] = weight[mine.start - low : mine.stop - low]
+    share = np.divide(own, total, out=np.zeros(shape), where=total > 0.0)
+    terms = share * scores
+    ratio = np.divide(terms, total, out=np.zeros(shape), where=total > 0.0)
+    if logging.rows is not None:
+        for k, policy in enumerate(policies):
+            centre[:, k] = _context_free_centre(logging.rows, policy, ratio[:, k], kind)
+    else:
+        for b, low, high, k, weight in _weights(logging, policies, kind):
+            centre[b, k] += weight @ ratio[low:high, k]
+    return ContextualFit(terms.sum(axis=0), terms - centre[batch], share)
+
+
+def _weights(
+    logging: LoggingPolicies, policies: Sequence[Policy], kind: str
+) -> Iterator[tuple[int, int, int, int, FloatArray]]:
+    """Weights of every batch at every context, a chunk at a time: batch, rows, policy, weights."""
+    for low, high in chunks(0, logging.n_rounds):
+        squares = [policy.probabilities[low:high] ** 2 for policy in policies]
+        for b in range(len(logging.starts)):
+            propensities = logging.at(b, low, high)
+            for k, square in enumerate(squares):
+                yield b, low, high, k, stabiliser(kind, score_variance(square, propensities))
+
+
+def _constant_squares(policy: Policy) -> FloatArray:
+    return np.broadcast_to(policy.probabilities[0] ** 2, policy.probabilities.shape)
+
+
+def _running_by_batch(logging: LoggingPolicies, squares: FloatArray) -> FloatArray:
+    """Lagged running means of v_b(X_s) over s < t, with b the batch of t; the first entry is not defined."""
+    sums = np.zeros(logging.n_rounds)
+    for b, (start, size) in enumerate(zip(logging.starts.tolist(), logging.sizes.tolist(), strict=True)):
+        before = 0.0
+        for low, high in chunks(0, start):
+            before += float(score_variance(squares[low:high], logging.at(b, low, high)).sum())
+        sums[start] = before
+        for low, high in chunks(start, start + size - 1):
+            running = np.cumsum(score_variance(squares[low:high], logging.at(b, low, high)))
+            sums[low + 1 : high + 1] = before + running
+            before += float(running[-1])
+    return sums / np.maximum(np.arange(logging.n_rounds), 1)
+
+
+def _running_context_free(logging: LoggingPolicies, squares: FloatArray, constant: bool) -> FloatArray:
+    assert logging.rows is not None
+    propensities = logging.rows[logging.batch]
+    if constant:
+        return score_variance(squares, propensities)
+    means = np.zeros(squares.shape)
+    np.cumsum(squares[:-1], axis=0, out=means[1:])
+    means /= np.maximum(np.arange(logging.n_rounds), 1)[:, None]
+    return score_variance(means, propensities)
+
+
+def _context_free_weights(
+    rows: FloatArray, batch: IntArray, sizes: FloatArray, policy: Policy, kind: str
+) -> tuple[FloatArray, FloatArray]:
+    """Total weight of all rounds at each round's context, and the round's own; both of shape (T,)."""
+    distinct, place = _distinct(policy)
+    total = np.zeros(len(distinct))
+    for block, weights in _blocks(rows, distinct, kind):
+        total[block] = sizes @ weights
+    squares = _constant_squares(policy) if policy.constant else policy.probabilities**2
+    return total[place], stabiliser(kind, score_variance(squares, rows[batch]))
+
+
+def _context_free_centre(rows: FloatArray, policy: Policy, ratio: FloatArray, kind: str) -> FloatArray:
+    distinct, place = _distinct(policy)
+    sums = np.bincount(place, weights=ratio, minlength=len(distinct))
+    centre = np.zeros(len(rows))
+    for block, weights in _blocks(rows, distinct, kind):
+        centre += weights @ sums[block]
+    return centre
+
+
+def _distinct(policy: Policy) -> tuple[FloatArray, IntArray]:
+    """Distinct rows of a policy, and the place of each round's row among them."""
+    if policy.constant:
+        return policy.probabilities[:1], np.zeros(len(policy.probabilities), dtype=np.int64)
+    rows, place = np.unique(policy.probabilities, axis=0, return_inverse=True)
+    return rows, place.reshape(-1).astype(np.int64)
+
+
+def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple[slice, FloatArray]]:
+    """Weights (B, n) of every batch at blocks of distinct policy rows."""
+    inverse = np.divide(1.0, rows, out=np.zeros(rows.shape), where=rows > 0.0)
+    closed = (rows <= 0.0).astype(np.float64)
+    width = max(1, _BLOCK // len(rows))
+    for low in range(0, len(distinct), width):
+        squares = distinct[low : low + width] ** 2
+        variance = inverse @ squares.T
+        if closed.any():
+            variance[closed @ (squares > 0.0).T > 0.0] = np.inf
+        yield slice(low, low + width), stabiliser(kind, variance)

@@ -1,0 +1,210 @@
+"""Anytime-valid t and F tests of a linear model whose design was fixed in advance, and stopped at will.
+
+References
+----------
+Lindon, Ham, Tingley, Bojinov (2022), "Anytime-valid linear models and regression adjusted causal inference in
+randomized experiments".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.base import _store, _usable
+from adaptinf.parameters import number_problem
+from adaptinf.typing import FloatArray
+
+__all__ = ["AnytimeReference", "anytime_coefficients", "anytime_wald"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnytimeReference:
+    """Anytime-valid t-tests and intervals of k coefficients.
+
+    Parameters
+    ----------
+    estimate, std_error, df : ndarray
+        Of least squares, shape (k,).
+    ratio : ndarray, shape (k,)
+        Precision of the mixture over the precision of mixture and data together, in (0, 1).
+
+    Notes
+    -----
+    With the statistic t on df degrees of freedom and the ratio r, the evidence against a value is the Bayes
+    factor
+
+        sqrt(r) ((1 + t^2/df) / (1 + r t^2/df))^((df + 1) / 2),
+
+    and the p-value its inverse, at most 1. As t grows the factor stays below r^(-df/2): where alpha is less
+    than the inverse of that, the interval is the whole line.
+
+    Examples
+    --------
+    >>> reference = AnytimeReference(np.array([1.0]), np.array([0.2]), np.array([98.0]), np.array([0.04]))
+    >>> reference.interval(float(np.log(0.05))).round(3)
+    array([[0.368, 1.632]])
+    """
+
+    estimate: FloatArray
+    std_error: FloatArray
+    df: FloatArray
+    ratio: FloatArray
+    name: str = field(default="anytime-valid t", init=False)
+    exact: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        _store(
+            self,
+            estimate=self.estimate,
+            std_error=_usable(self.std_error),
+            df=self.df,
+            ratio=self.ratio,
+        )
+
+    def log_factor(self, null: float) -> FloatArray:
+        """Natural logs of the Bayes factors against a value, shape (k,)."""
+        share = ((self.estimate - null) / self.std_error) ** 2 / self.df
+        growth = np.log1p(share) - np.log1p(self.ratio * share)
+        return np.asarray(0.5 * np.log(self.ratio) + 0.5 * (self.df + 1.0) * growth, dtype=np.float64)
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the anytime-valid p-values, shape (k,)."""
+        return np.asarray(np.minimum(0.0, -self.log_factor(null)), dtype=np.float64)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); the whole line where no value is excluded."""
+        log_ratio = np.log(self.ratio)
+        # The factor reaches 1 / alpha where t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df + 1)).
+        numerator = -np.expm1((2.0 * log_alpha + log_ratio) / (self.df + 1.0))
+        denominator = self.ratio * np.expm1((2.0 * log_alpha - self.df * log_ratio) / (self.df + 1.0))
+        share = np.full(self.ratio.shape, np.inf)
+        np.divide(numerator, denominator, out=share, where=denominator > 0.0)
+        half = np.sqrt(share * self.df) * self.std_error
+        return np.column_stack((self.estimate - half, self.estimate + half))
+
+
+def anytime_coefficients(
+    estimate: FloatArray,
+    inverse: FloatArray,
+    rest: float,
+    df: int,
+    rows: FloatArray,
+    precision: float = 1.0,
+    values: FloatArray | None = None,
+) -> AnytimeReference:
+    """Anytime-valid tests of combinations of least-squares coefficients, each by itself.
+
+    Parameters
+    ----------
+    estimate : ndarray, shape (d,)
+        Least-squares coefficients.
+    inverse : ndarray, shape (d, d)
+        Inverse of X'X.
+    rest : float
+        Sum of squared residuals.
+    df : int
+        T - d, at least 1.
+    rows : ndarray, shape (k, d)
+        The combinations.
+    precision : float
+        Of the mixture: it spreads the coefficients over the standard deviation of the noise normally around
+        the null, independently with variance 1 / precision. Fixed before the data. One over the square of
+        the standardised effect that is to be found serves well.
+    values : ndarray, shape (k,), optional
+        What is subtracted from the combinations.
+
+    Returns
+    -------
+    AnytimeReference
+
+    Raises
+    ------
+    ParameterError
+        If the precision is not positive.
+
+    Notes
+    -----
+    The Bayes factor integrates the coefficient over the mixture and everything else over the right Haar
+    measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data. So it
+    is a martingale under the null as rounds come in, for normal noise of one variance and a mixture that does
+    not change with them. The design must not depend on earlier rewards. What may depend on the invariants is
+    when to stop.
+
+    Examples
+    --------
+    >>> reference = anytime_coefficients(np.array([0.5]), np.eye(1) / 100, 99.0, 99, np.eye(1))
+    >>> float(np.exp(reference.log_pvalues(0.0))[0].round(6))
+    0.000147
+    """
+    _check(precision)
+    variance = np.einsum("ki,ij,kj->k", rows, inverse, rows)
+    prior = np.sum(rows * rows, axis=1) / precision
+    effect = rows @ estimate if values is None else rows @ estimate - values
+    return AnytimeReference(
+        effect, np.sqrt(variance * rest / df), np.array(float(df)), variance / (variance + prior)
+    )
+
+
+def anytime_wald(
+    estimate: FloatArray,
+    inverse: FloatArray,
+    rest: float,
+    df: int,
+    rows: FloatArray,
+    values: FloatArray,
+    precision: float = 1.0,
+) -> tuple[float, int, float, float]:
+    """Anytime-valid F test that rows @ coefficients = values.
+
+    Parameters
+    ----------
+    estimate, inverse, rest, df, precision
+        As for `anytime_coefficients`.
+    rows : ndarray, shape (q, d)
+        Restrictions that do not depend on each other.
+    values : ndarray, shape (q,)
+        Right-hand sides.
+
+    Returns
+    -------
+    statistic : float
+        The usual F statistic.
+    size : int
+        q.
+    log_pvalue, log_factor : float
+        Natural logs of the p-value and of the Bayes factor.
+
+    Raises
+    ------
+    ParameterError
+        If the precision is not positive.
+
+    Notes
+    -----
+    With the violation g, A = rows (X'X)^-1 rows', M = rows rows' / precision and the sum of squared residuals
+    R, the Bayes factor on n = df + q is
+
+        sqrt(det A / det(A + M)) ((1 + g'A^-1 g / R) / (1 + g'(A + M)^-1 g / R))^(n / 2).
+
+    For one restriction it is that of `AnytimeReference`.
+    """
+    _check(precision)
+    size = len(rows)
+    gap = rows @ estimate - values
+    own = linalg.cholesky(rows @ inverse @ rows.T, lower=True)
+    wide = linalg.cholesky(rows @ inverse @ rows.T + rows @ rows.T / precision, lower=True)
+    inner = float(np.sum(linalg.solve_triangular(own, gap, lower=True) ** 2)) / rest
+    outer = float(np.sum(linalg.solve_triangular(wide, gap, lower=True) ** 2)) / rest
+    shrink = float(np.sum(np.log(np.diag(own)) - np.log(np.diag(wide))))
+    log_factor = shrink + 0.5 * (df + size) * float(np.log1p(inner) - np.log1p(outer))
+    return inner * df / size, size, min(0.0, -log_factor), log_factor
+
+
+def _check(precision: float) -> None:
+    problems = number_problem("precision", precision, 0.0, open_low=True)
+    if problems:
+        raise ParameterError("anytime-valid least squares", problems)

@@ -1,0 +1,280 @@
+"""Batched least squares (BOLS) for coefficients: a regression in each batch, studentised there.
+
+References
+----------
+Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, special
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.arms.batched import BatchedReference
+from adaptinf.inference.distributions.student_sums import NORMAL, SMALLEST_TAIL, MeanStudent
+from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.results.hypotheses import log_chi2_tail
+from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "BatchRegressions",
+    "BatchedCoefficients",
+    "batch_regressions",
+    "batched_coefficients",
+    "batched_wald",
+    "drifting_wald",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchRegressions:
+    """Regressions of B batches on the same d columns.
+
+    Attributes
+    ----------
+    coefficient : ndarray, shape (B, d)
+        NaN in batches without a fit.
+    inverse : ndarray, shape (B, d, d)
+        Inverses of X'X by batch.
+    scale : ndarray, shape (B,)
+        Residual standard deviations; 0 where the residuals are rounding.
+    df : ndarray, shape (B,)
+        Rounds minus columns.
+    usable : ndarray of bool, shape (B,)
+        Whether the columns are independent within the batch, and leave a degree of freedom.
+    """
+
+    coefficient: FloatArray
+    inverse: FloatArray
+    scale: FloatArray
+    df: FloatArray
+    usable: BoolArray
+
+    def only(self, keep: BoolArray) -> BatchRegressions:
+        """Some of the batches."""
+        return BatchRegressions(
+            self.coefficient[keep], self.inverse[keep], self.scale[keep], self.df[keep], self.usable[keep]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchedCoefficients:
+    """Tests and intervals of k combinations of coefficients by batched least squares.
+
+    Parameters
+    ----------
+    parts : tuple of BatchedReference
+        One a combination.
+    """
+
+    parts: tuple[BatchedReference, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return self.parts[0].name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold for every law of the rewards."""
+        return False
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return np.concatenate([part.log_pvalues(null) for part in self.parts])
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.vstack([part.interval(log_alpha) for part in self.parts])
+
+
+def batch_regressions(batch: IntArray, design: FloatArray, response: FloatArray) -> BatchRegressions:
+    """Regress within each batch.
+
+    Parameters
+    ----------
+    batch : ndarray of int64, shape (T,)
+        Batches, not decreasing.
+    design : ndarray, shape (T, d)
+        Regressors.
+    response : ndarray, shape (T,)
+        Rewards.
+
+    Returns
+    -------
+    BatchRegressions
+        One row a batch that has a round.
+
+    Examples
+    --------
+    >>> batch, design = np.array([0, 0, 0, 1, 1, 1]), np.ones((6, 1))
+    >>> batch_regressions(batch, design, np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])).coefficient[:, 0]
+    array([2., 6.])
+    """
+    starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
+    stops = np.append(starts[1:], len(batch))
+    size, dimension = len(starts), design.shape[1]
+    coefficient, inverse = np.full((size, dimension), np.nan), np.full((size, dimension, dimension), np.nan)
+    scale, df = np.full(size, np.nan), (stops - starts - dimension).astype(np.float64)
+    usable, names = np.zeros(size, dtype=np.bool_), tuple(map(str, range(dimension)))
+    for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        if df[place] <= 0:
+            continue
+        try:
+            fit = least_squares(design[start:stop], response[start:stop], names)
+        except ParameterError:
+            continue
+        usable[place] = True
+        coefficient[place], inverse[place] = fit.coefficient, fit.root @ fit.root.T
+        scale[place] = 0.0 if fit.perfect else math.sqrt(fit.rss / df[place])
+    return BatchRegressions(coefficient, inverse, scale, df, usable)
+
+
+def batched_coefficients(
+    found: BatchRegressions, rows: FloatArray, test: str = "t", values: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, BatchedCoefficients]:
+    """Estimate combinations of coefficients that are the same in all batches.
+
+    Parameters
+    ----------
+    found : BatchRegressions
+        Usable batches alone.
+    rows : ndarray, shape (k, d)
+        The combinations.
+    test : {"t", "normal"}
+        The law of a mean of Student variables, or its limit for large batches.
+    values : ndarray, shape (k,), optional
+        What is subtracted from the combinations.
+
+    Returns
+    -------
+    estimate, std_error : ndarray, shape (k,)
+        NaN where the residuals of a batch are all 0.
+    reference : BatchedCoefficients
+
+    Notes
+    -----
+    In batch b, c'b_b has the standard error s_b sqrt(c'(X_b'X_b)^-1 c); let p_b be its inverse. The statistic
+    for a value v is sum p_b (c'b_b - v) / sqrt(B). It is linear in v, so that the estimate is the mean of the
+    batches' ones weighted by p_b, and its standard error sqrt(B) / sum p_b. Given what came before it, a
+    batch's own t statistic has a law that does not depend on it: Student's for normal noise of one variance
+    within the batch. So the batches' statistics are independent, whatever the design did between them.
+
+    Examples
+    --------
+    >>> batch, design = np.array([0, 0, 0, 1, 1, 1]), np.ones((6, 1))
+    >>> found = batch_regressions(batch, design, np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0]))
+    >>> batched_coefficients(found, np.eye(1))[0].round(4)
+    array([3.3333])
+    """
+    limit = test == "normal" or bool(np.all(found.df > NORMAL))
+    estimate, std_error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    parts = []
+    for k, row in enumerate(rows):
+        variance = np.einsum("i,bij,j->b", row, found.inverse, row)
+        with np.errstate(divide="ignore"):
+            precision = 1.0 / (found.scale * np.sqrt(variance))
+        total = float(precision.sum())
+        if math.isfinite(total) and total > 0.0:
+            shift = 0.0 if values is None else values[k]
+            estimate[k] = float(precision @ (found.coefficient @ row - shift)) / total
+            std_error[k] = math.sqrt(len(precision)) / total
+        parts.append(BatchedReference(float(estimate[k]), float(std_error[k]), None if limit else found.df))
+    return estimate, std_error, BatchedCoefficients(tuple(parts))
+
+
+def batched_wald(
+    found: BatchRegressions, rows: FloatArray, values: FloatArray, test: str = "t"
+) -> tuple[float, int, float]:
+    """Test that rows @ coefficients = values, for coefficients that are the same in all batches.
+
+    Parameters
+    ----------
+    found : BatchRegressions
+        Usable batches alone.
+    rows : ndarray, shape (q, d)
+        Restrictions that do not depend on each other.
+    values : ndarray, shape (q,)
+        Right-hand sides.
+    test : {"t", "normal"}
+        As for `batched_coefficients`.
+
+    Returns
+    -------
+    statistic : float
+        Squared length of the sum over batches of their studentised violations, over the number of batches.
+    size : int
+        q.
+    log_pvalue : float
+        Natural log; p-values below 2e-10 are not resolved unless the law is the normal one.
+
+    Notes
+    -----
+    The violation of a batch is multiplied by the symmetric inverse root of its covariance. The result has a
+    law without directions (for normal noise a multivariate Student law), and so has the sum, whose length
+    follows from the characteristic function of one coordinate. For one restriction it is the t test's square.
+    """
+    spread = np.einsum("qi,bij,rj->bqr", rows, found.inverse, rows) * found.scale[:, None, None] ** 2
+    gap = found.coefficient @ rows.T - values
+    size = len(values)
+    if not np.all(found.scale > 0.0):
+        return math.nan, size, math.nan
+    roots, vectors = np.linalg.eigh(spread)
+    studentised = np.einsum("bqk,bk,brk,br->q", vectors, 1.0 / np.sqrt(roots), vectors, gap)
+    statistic = float(studentised @ studentised) / len(gap)
+    if test == "normal" or bool(np.all(found.df > NORMAL)):
+        return statistic, size, log_chi2_tail(statistic, size)
+    tail = MeanStudent(found.df).norm_tail(math.sqrt(statistic), size)
+    return statistic, size, math.log(min(1.0, max(tail, 2.0 * SMALLEST_TAIL)))
+
+
+def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray) -> tuple[float, int, float]:
+    """Test that rows @ coefficients = values in every batch, against any coefficients by batch.
+
+    Parameters
+    ----------
+    found : BatchRegressions
+        Usable batches alone.
+    rows : ndarray, shape (q, d)
+        Restrictions that do not depend on each other.
+    values : ndarray, shape (q,)
+        Right-hand sides, the same in every batch.
+
+    Returns
+    -------
+    statistic : float
+        Sum over batches of their F statistics, each mapped to the chi-squared value with the same tail.
+    df : int
+        q times the number of batches.
+    log_pvalue : float
+        Natural log of the chi-squared tail.
+    """
+    spread = np.einsum("qi,bij,rj->bqr", rows, found.inverse, rows)
+    gap = found.coefficient @ rows.T - values
+    size = len(values)
+    if not np.all(found.scale > 0.0):
+        return math.nan, size * len(gap), math.nan
+    length = np.array(
+        [float(g @ linalg.solve(s, g, assume_a="pos")) for g, s in zip(gap, spread, strict=True)]
+    )
+    f = length / (size * found.scale**2)
+    log_tail = [log_f_tail(float(x), size, float(df)) for x, df in zip(f, found.df, strict=True)]
+    statistic = float(sum(_chi2_quantile(x, size) for x in log_tail))
+    df = size * len(gap)
+    return statistic, df, log_chi2_tail(statistic, df)
+
+
+def _chi2_quantile(log_tail: float, df: int) -> float:
+    """Where the upper tail of chi-squared has a log probability."""
+    if log_tail > -600.0:
+        return float(special.chdtri(df, math.exp(log_tail)))
+    x = -2.0 * log_tail
+    for _ in range(50):
+        # The log tail is concave with a slope of nearly -1/2 so far out.
+        x -= 2.0 * (log_tail - log_chi2_tail(x, df))
+    return x

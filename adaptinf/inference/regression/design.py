@@ -1,0 +1,309 @@
+"""Which rounds a regression uses, and its model matrix: formulas, covariates and selected arms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.inputs.arguments import label_problems, labels
+from adaptinf.inference.inputs.formulas import context_frame, model_matrix, plain_text
+from adaptinf.inference.regression.data import RegressionData
+from adaptinf.inference.validity.profile import is_adaptive
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["SELECTORS", "regression_data", "select_arm", "unit_codes"]
+
+SELECTORS = ("most-pulled", "least-pulled", "last-pulled", "recommended")
+"""Ways to pick an arm by the action history alone, and by what the design named."""
+_SUBJECT = "AdaptiveOLS"
+
+
+def select_arm(log: AdaptiveLog, selector: str) -> Any:
+    """Arm that a selector picks.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    selector : {"most-pulled", "least-pulled", "last-pulled", "recommended"}
+        The arm chosen in the most rounds, or in the fewest of those ever chosen, the first in the log's order
+        where several are; the arm of the last round; or the one that a best-arm design named.
+
+    Returns
+    -------
+    label
+
+    Raises
+    ------
+    InvalidForLog
+        If the design named no arm, or there are no rounds.
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> arrays = LogArrays(action=np.array([0, 1, 1]), reward=np.zeros(3))
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
+    >>> select_arm(log, "most-pulled"), select_arm(log, "least-pulled")
+    ('b', 'a')
+    """
+    if selector == "recommended":
+        if log.recommended is None:
+            reason = "the log's design named no arm (recommended= of the log)"
+            raise InvalidForLog("arm='recommended'", reason, ["arm='most-pulled'", "an arm by its label"])
+        return log.recommended
+    action = log.arrays.action
+    if len(action) == 0:
+        raise InvalidForLog(f"arm={selector!r}", "the log has no rounds", ["a log with rounds"])
+    if selector == "last-pulled":
+        return log.arms[action[-1]]
+    pulls = np.bincount(action, minlength=log.n_arms)
+    if selector == "least-pulled":
+        pulls = -np.where(pulls > 0, pulls, len(action) + 1)
+    return log.arms[int(np.argmax(pulls))]
+
+
+def regression_data(
+    log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None
+) -> RegressionData:
+    """Rewards and model matrix of a regression.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    formula : str, optional
+        Such as ``"reward ~ C(action) * x1"``; without it, an intercept and the covariates.
+    covariates : sequence of str, optional
+        Contexts; by default all of the log's.
+    arm : label or one of `SELECTORS`, optional
+        The arm whose rounds are used; a label comes before a selector of the same name.
+
+    Returns
+    -------
+    RegressionData
+        Of all rounds, or of the arm's.
+
+    Raises
+    ------
+    ParameterError
+        Listing what makes no sense.
+    InvalidForLog
+        If the log does not support the selector, or the arm was never chosen.
+    """
+    problems = label_problems("arm", [arm])
+    selector = None
+    if not problems and arm is not None and arm not in log.arms:
+        if isinstance(arm, str) and arm in SELECTORS:
+            selector, arm = arm, select_arm(log, arm)
+        else:
+            known = ", ".join(map(repr, log.arms))
+            ways = ", ".join(map(repr, SELECTORS))
+            problems.append(f"there is no arm {arm!r}; the log has {known}, and selectors are {ways}")
+    arrays = log.arrays
+    rounds = np.arange(log.n_rounds)
+    if arm is not None and not problems:
+        rounds = np.flatnonzero(arrays.action == log.arms.index(arm))
+        if len(rounds) == 0:
+            raise InvalidForLog(f"a regression of arm {arm!r}", "it was never chosen", ["another arm"])
+    every = arm is None or bool(problems)
+    if formula is None:
+        contexts = _contexts(log)
+        names, found = _covariates(log, contexts, covariates)
+        problems += found
+        if problems:
+            raise ParameterError(_SUBJECT, problems)
+        response = _names_of(log, "reward")[0]
+        formula = f"{_quoted(response)} ~ {' + '.join(map(_quoted, names)) if names else '1'}"
+        columns = [contexts[name] for name in names]
+        numeric = all(column.dtype.kind in "iuf" for column in columns)
+    else:
+        names, columns, numeric, response = [], [], False, ""
+    if problems:
+        raise ParameterError(_SUBJECT, problems)
+    if numeric:
+        x = _stacked(columns, rounds, every=every)
+        terms, used = ("Intercept", *names), tuple(names)
+    else:
+        x, terms, used, response = _from_formula(log, formula, rounds, every=every)
+    chosen = arrays.action if every else arrays.action[rounds]
+    return RegressionData(
+        y=arrays.reward if every else arrays.reward[rounds],
+        x=x,
+        names=terms,
+        rounds=rounds,
+        action=chosen,
+        n_rounds=log.n_rounds,
+        n_arms=log.n_arms,
+        formula=formula.strip(),
+        response=response,
+        covariates=used,
+        arm=arm,
+        selector=selector,
+        adaptive=is_adaptive(log) or selector == "recommended",  # that choice reads the rewards
+        batch=None if arrays.batch is None else arrays.batch[rounds],
+        propensity=None if arrays.propensity is None else arrays.propensity[rounds],
+    )
+
+
+def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
+    """Codes 0, ..., G - 1 of the units in some rounds.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    rounds : ndarray of int64, shape (n,)
+        Positions of the rounds.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    InvalidForLog
+        If the log does not say who took part.
+    """
+    import pandas as pd
+
+    if "unit_id" not in log.columns.values():
+        reason = "the log has no column of units (give unit= when making the log)"
+        raise InvalidForLog("covariance='cluster'", reason, ["covariance='HC1'", "covariance='classical'"])
+    return np.asarray(pd.factorize(log.column("unit_id")[rounds])[0], dtype=np.int64)
+
+
+def _names_of(log: AdaptiveLog, canonical: str) -> list[str]:
+    """Names of a column, the user's first."""
+    own = [str(name) for name, column in log.columns.items() if column == canonical]
+    return own if canonical in own else [*own, canonical]
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _contexts(log: AdaptiveLog) -> dict[str, Any]:
+    """Contexts by the user's names, then by the canonical ones."""
+    context = log.arrays.context
+    own = {str(name): context[column] for name, column in log.columns.items() if column in context}
+    return {**own, **{name: values for name, values in context.items() if name not in own}}
+
+
+def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> tuple[list[str], list[str]]:
+    """Names of contexts, and what is wrong with them."""
+    if covariates is None:
+        return list(contexts)[: len(log.context)], []
+    named, problems = labels("covariates", covariates)
+    known = ", ".join(map(repr, contexts)) or "none"
+    for name in named:
+        if not isinstance(name, str) or name not in contexts:
+            problems.append(f"there is no covariate {name!r}; the log's contexts are {known}")
+    if len(set(named)) < len(named):
+        problems.append(f"a covariate is named more than once: {', '.join(map(repr, named))}")
+    return [str(name) for name in named], problems
+
+
+def _stacked(columns: Sequence[Any], rounds: IntArray, *, every: bool) -> FloatArray:
+    """A column of ones and the given ones, the rounds of a column side by side in memory."""
+    x = np.ones((len(rounds), 1 + len(columns)), order="F")
+    for j, column in enumerate(columns, start=1):
+        x[:, j] = column if every else column[rounds]
+    return x
+
+
+def _from_formula(
+    log: AdaptiveLog, formula: Any, rounds: IntArray, *, every: bool
+) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str]:
+    """Model matrix of some rounds, its columns, the contexts in it, and the name of the reward."""
+    model, response = _parsed(log, formula)
+    contexts = context_frame(log)
+    arms = _names_of(log, "action")
+    wanted = {str(name) for name in model.required_variables}
+    unknown = sorted(wanted - set(contexts.columns) - set(arms))
+    if unknown:
+        raise ParameterError(_SUBJECT, [_unknown(log, unknown, contexts, arms)])
+    # Formulaic does not list what stands within some transforms: the text of the formula has it all.
+    frame = contexts[[name for name in contexts.columns if name in formula]]
+    frame = frame if every else frame.iloc[rounds]
+    used = tuple(name for name in frame.columns if _mentions(formula, name))
+    with_arms = [name for name in arms if name not in contexts.columns and _mentions(formula, name)]
+    if with_arms:
+        codes = log.arrays.action if every else log.arrays.action[rounds]
+        arm = _categories(log, codes)
+        if len(arm.categories) < 2:
+            reason = f"only arm {arm.categories[0]!r} was chosen in the rounds used"
+            problem = f"{reason}: leave {', '.join(with_arms)} out of the formula"
+            raise ParameterError(_SUBJECT, [problem])
+        frame = frame.assign(**dict.fromkeys(with_arms, arm))
+    matrix, spec = model_matrix(_SUBJECT, formula, model, frame)
+    return matrix, tuple(map(str, spec.column_names)), used, response
+
+
+def _mentions(formula: str, name: str) -> bool:
+    """Whether a name stands in a formula, by itself or between backticks."""
+    found = re.findall(r"`([^`]*)`|([^\W\d]\w*)", formula)
+    return any(name in pair for pair in found)
+
+
+def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
+    """Arms as labels in the log's order, those that were chosen."""
+    import pandas as pd
+
+    seen = np.flatnonzero(np.bincount(codes, minlength=log.n_arms))
+    place = np.full(log.n_arms, -1)
+    place[seen] = np.arange(len(seen))
+    named: Any = pd.Index([log.arms[code] for code in seen])
+    return pd.Categorical.from_codes(place[codes], categories=named)
+
+
+def _parsed(log: AdaptiveLog, formula: Any) -> tuple[Any, str]:
+    """The formula's right-hand side, and the name of the reward."""
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+    from formulaic.formula import SimpleFormula
+
+    names = _names_of(log, "reward")
+    example = f"'{_quoted(names[0])} ~ x1 + x2'"
+    if not isinstance(formula, str) or not formula.strip():
+        raise ParameterError(_SUBJECT, [f"formula must be text such as {example}, got {formula!r:.60}"])
+    try:
+        parsed = Formula(formula)
+    except (FormulaicError, SyntaxError, ValueError, TypeError) as error:
+        raise ParameterError(
+            _SUBJECT, [f"cannot read the formula {formula!r}: {plain_text(error)}"]
+        ) from None
+    left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
+    if not isinstance(left, SimpleFormula) or not isinstance(right, SimpleFormula):
+        problem = f"the formula {formula!r} must have one response and one right-hand side, such as {example}"
+        raise ParameterError(_SUBJECT, [problem])
+    terms = [str(term) for term in left]
+    if len(terms) != 1 or terms[0] not in names:
+        problem = (
+            f"the response must be the log's reward, {' or '.join(map(repr, names))}, as it is; got "
+            f"{' + '.join(terms) or 'none'!r} (make another log for another outcome)"
+        )
+        raise ParameterError(_SUBJECT, [problem])
+    if any(_mentions(str(right), name) for name in names):
+        problem = f"the response {terms[0]!r} is on both sides of the formula {formula!r}"
+        raise ParameterError(_SUBJECT, [problem])
+    return right, terms[0]
+
+
+def _unknown(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame, arms: list[str]) -> str:
+    known = ", ".join(map(str, contexts.columns)) or "none"
+    columns = {str(name) for name in log.columns} | set(log.columns.values())
+    other = [name for name in names if name in columns]
+    end = f" ({', '.join(other)}: no column but contexts and the arm can be a covariate)" if other else ""
+    return (
+        f"there is no covariate {', '.join(map(repr, names))}: the log's contexts are {known}, and "
+        f"{' or '.join(map(repr, arms))} is the arm{end}"
+    )

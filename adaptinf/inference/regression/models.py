@@ -1,0 +1,404 @@
+"""Regressions of rewards on contexts and arms, adjusted for adaptive collection.
+
+References
+----------
+Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy". Deshpande, Mackey,
+Syrgkanis, Taddy (2018), "Accurate inference for adaptive linear models". Zhang, Janson, Murphy (2020),
+"Inference for batched bandits"; (2021), "Statistical inference with M-estimators on adaptively collected
+data". Abbasi-Yadkori, Pál, Szepesvári (2011), "Improved algorithms for linear stochastic bandits". Lindon,
+Ham, Tingley, Bojinov (2022), "Anytime-valid linear models and regression adjusted causal inference in
+randomized experiments".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.rules import SMALL
+from adaptinf.inference.distributions.tails import student_quantile
+from adaptinf.inference.inputs.arguments import require_log, text_problems
+from adaptinf.inference.regression.adjustments import (
+    LARGEST_LEFT,
+    WITHOUT_GUARANTEE,
+    left_reason,
+    left_ways,
+    ways_to_regress,
+)
+from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
+from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.design import regression_data
+from adaptinf.inference.regression.notes import omission_reason, omitted_contexts, rounds_notes
+from adaptinf.inference.regression.plain import MAX_INFORMATION, NONE, usable_correction
+from adaptinf.inference.regression.results import RegressionResults
+from adaptinf.inference.results.base import Estimand, LogFacts
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["ADJUSTMENTS", "AdaptiveOLS", "default_adjustment"]
+
+ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType(
+    {"none": NONE, "max-information": MAX_INFORMATION, **WITHOUT_GUARANTEE}
+)
+"""Adjustments by name."""
+_SUBJECT = "AdaptiveOLS.fit"
+_PATIENCE = 2.0
+_USUAL_ALPHA = 0.05
+_BASELINE = "adjustment='none' as a naive baseline, not valid under adaptivity"
+_BEFOREHAND = "the arm by its label, if it was settled before the data; or all arms, with arm dummies"
+
+
+def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str]:
+    """Adjustment that `AdaptiveOLS.fit` takes where none is asked for.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+
+    Returns
+    -------
+    name, reason : str
+        The first of these that holds. ``"none"``: the design does not adapt to rewards.
+        ``"max-information"``: the log's guarantee licenses a correction, and its 95% intervals are at most
+        twice as long as the uncorrected ones, or, where the arm was selected by its pulls, finite at all:
+        nothing else covers such a choice. ``"weighted"``: the log has every arm's exact propensity, none of
+        them below 0.05 for the arms used. ``"w-decorrelation"``: it needs no propensities and no guarantee,
+        and leaves at most a fifth of the error of least squares, which its standard errors do not count.
+
+    Raises
+    ------
+    InvalidForLog
+        If contexts that may have moved the choice of arms are left out, the arm was selected by its pulls in
+        a log without a usable correction, units have several rounds
+        in a log whose design adapts, or none of them holds.
+
+    Notes
+    -----
+    The rewards are not read, so that the choice does not spoil the intervals.
+    """
+    omitted = omitted_contexts(data, log)
+    if omitted:
+        ways = ["these contexts among the columns", "AdaptiveLog(..., context_free=True) if they had no part"]
+        ways += ["Contrast or ArmMeans, by propensities"] if log.arrays.propensity is not None else []
+        ways.append("an adjustment= of your own choice")
+        raise InvalidForLog("a regression without adjustment=", omission_reason(omitted), ways)
+    if not data.adaptive:
+        return "none", "the design does not adapt to rewards"
+    if repeated_units(data, log):
+        reason = (
+            "units have several rounds, whose errors may depend on each other, and no adjustment for "
+            "adaptive collection allows for that"
+        )
+        ways = [f"{way}, which takes them to be independent" for way in ways_to_regress(data, log)[:1]]
+        raise InvalidForLog("a regression without adjustment=", reason, [*ways, _BASELINE])
+    correction = usable_correction(data, log)
+    length = math.inf
+    if correction is not None and data.nobs > data.size:
+        df = float(data.nobs - data.size)
+        levels = (correction.level(math.log(_USUAL_ALPHA)), math.log(_USUAL_ALPHA))
+        wide, usual = (float(student_quantile(level - math.log(2.0), df)[0]) for level in levels)
+        length = math.inf if correction.vacuous(_USUAL_ALPHA) else wide / usual
+    if length <= _PATIENCE or (data.selector is not None and math.isfinite(length)):
+        return "max-information", (
+            f"the log's guarantee licenses it, and its intervals are {length:.2g} times as long as "
+            "uncorrected ones"
+        )
+    if data.selector is not None:
+        reason = (
+            f"the arm was selected as {data.selector!r} by actions or rewards that are themselves "
+            "random, and no "
+            "correction of any use covers that choice"
+        )
+        raise InvalidForLog("a regression of this arm", reason, [_BEFOREHAND, _BASELINE])
+    if _weightable(data, log):
+        return "weighted", "every arm's propensity is known, and never small"
+    if data.nobs > data.size:
+        left = decorrelated(data.x, data.y).left  # of the columns alone
+        if left > LARGEST_LEFT:
+            ways = [way for way in ways_to_regress(data, log) if "w-decorr" not in way]
+            raise InvalidForLog(
+                "a regression without adjustment=",
+                f"w-decorrelation is what is left, and {left_reason(left)}",
+                [*left_ways(None), *ways, _BASELINE],
+            )
+    return "w-decorrelation", "it needs neither propensities nor a privacy guarantee"
+
+
+def repeated_units(data: RegressionData, log: AdaptiveLog) -> bool:
+    """Whether the log names units, and some have several of the rounds used.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+    """
+    return log.units is not None and len(set(log.units[data.rounds].tolist())) < len(data.rounds)
+
+
+def _weightable(data: RegressionData, log: AdaptiveLog) -> bool:
+    """Whether the propensities of the arms used are the design's own, and stay away from 0."""
+    every = log.arrays.propensities
+    if every is None or log.propensity_status != "exact":
+        return False
+    return all(every[:, code].min(initial=1.0) >= SMALL for code in np.unique(data.action))
+
+
+class AdaptiveOLS:
+    """Linear regression of rewards on contexts and arms.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    covariates : sequence of str, optional
+        Contexts to regress on, with an intercept, by the user's or the canonical names; by default all. For
+        arms, interactions and transforms see `from_formula`.
+    arm : label or selector, optional
+        Use the rounds of one arm: its label, or ``"most-pulled"``, ``"least-pulled"``, ``"last-pulled"``, or
+        ``"recommended"`` where a best-arm design named one. These read the action history only, which is why
+        a max-information correction covers the choice. By default all rounds are used.
+
+    Attributes
+    ----------
+    data : RegressionData
+        Rewards and model matrix.
+
+    Raises
+    ------
+    ParameterError
+        If a name is unknown, or columns are linear combinations of others: it names them.
+    InvalidForLog
+        If the log does not support the selector, or the arm was never chosen.
+
+    Notes
+    -----
+    The t-tests of plain least squares are not valid where rewards moved later actions. What makes them valid
+    differs by adjustment, and the notes under each table say what it assumes; all assume that the mean reward
+    is linear in the columns, with coefficients that stay the same.
+
+    References
+    ----------
+    Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy". Deshpande,
+    Mackey, Syrgkanis, Taddy (2018), "Accurate inference for adaptive linear models". Zhang, Janson, Murphy
+    (2020), "Inference for batched bandits"; (2021), "Statistical inference with M-estimators on adaptively
+    collected data". Abbasi-Yadkori, Pál, Szepesvári (2011), "Improved algorithms for linear stochastic
+    bandits". Lindon, Ham, Tingley, Bojinov (2022), "Anytime-valid linear models and regression adjusted
+    causal inference in randomized experiments".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> action, dose = rng.integers(0, 2, 400), rng.normal(size=400)
+    >>> reward = rng.normal(1.0 + 0.5 * action + dose, 1.0)
+    >>> arrays = LogArrays(action, reward, context={"dose": dose})
+    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=DesignRecord("Uniform", {}))
+    >>> result = AdaptiveOLS.from_formula("reward ~ C(action) + dose", log).fit()
+    >>> result.adjustment
+    'none'
+    >>> result.conf_int().round(2)
+                     low  high
+    Intercept       0.83  1.12
+    C(action)[T.b]  0.22  0.63
+    dose            0.94  1.16
+    """
+
+    def __init__(self, log: AdaptiveLog, covariates: Sequence[str] | None = None, *, arm: Any = None) -> None:
+        require_log("AdaptiveOLS", log)
+        self.log = log
+        self.data = regression_data(log, None, covariates, arm)
+
+    @classmethod
+    def from_formula(cls, formula: str, log: AdaptiveLog, *, arm: Any = None) -> AdaptiveOLS:
+        """Regression by a formula.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"reward ~ x1 + x2"``, or ``"reward ~ C(action) * x1"`` for arms with coefficients of
+            their own. The response is the log's reward; covariates are contexts and the arm, by the user's
+            names or the canonical ones. Arms are labels, also where they are numbers, in the log's order.
+            Transforms such as ``center`` use the contexts of the rounds used.
+        log : AdaptiveLog
+            The data.
+        arm : label or selector, optional
+            As for the class.
+
+        Returns
+        -------
+        AdaptiveOLS
+
+        Raises
+        ------
+        ParameterError
+            If it is no formula, its response is not the reward, or it names what is neither a context nor the
+            arm.
+        InvalidForLog
+            If the log does not support the selector, or the arm was never chosen.
+        """
+        require_log("AdaptiveOLS", log)
+        model = cls.__new__(cls)
+        model.log = log
+        model.data = regression_data(log, _required(formula), None, arm)
+        return model
+
+    def fit(
+        self,
+        adjustment: str | None = None,
+        covariance: str | None = None,
+        *,
+        null: float = 0.0,
+        **settings: Any,
+    ) -> RegressionResults:
+        """Estimate the coefficients.
+
+        Parameters
+        ----------
+        adjustment : str, optional
+            For adaptive collection; by default what `default_adjustment` says, with a note of its reason.
+
+            ``"none"``: plain least squares, naive unless the design does not adapt.
+            ``"max-information"``: plain least squares, with p-values and intervals corrected by the log's
+            privacy guarantee; it covers arms selected by their pulls.
+            ``"w-decorrelation"``: takes out the bias by weights made from the columns alone.
+            ``"batched"``: a regression in each batch.
+            ``"weighted"``: by square roots of importance weights, for logged propensities.
+            ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the coefficients.
+            ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not adapt.
+        covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, optional
+            Of plain least squares: classical by default, robust to unequal variances, or by unit, which is
+            the default where the adjustment is, too, and units have several rounds. Other adjustments have
+            their own.
+        null : float
+            Value that every coefficient is tested against.
+        **settings
+            Options of one adjustment: ``ridge`` (w-decorrelation, ellipsoid), ``test`` and ``drift``
+            (batched), ``target`` (weighted), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
+            (anytime).
+
+        Returns
+        -------
+        RegressionResults
+            One term a column.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense, or columns are linear combinations of others: it names them.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+        """
+        _check(adjustment, covariance, null, settings)
+        data, log = self.data, self.log
+        chosen = []
+        if adjustment is None:
+            adjustment, reason = default_adjustment(data, log)
+            if covariance not in (None, *ADJUSTMENTS[adjustment].covariances):
+                reason = f"adjustment={adjustment!r}, the default here, has no {covariance} covariance"
+                raise InvalidForLog(f"covariance={covariance!r}", reason, _ways(data, adjustment))
+            chosen = [f"Adjustment chosen for this log: {adjustment}, as {reason}."]
+            if covariance is None and adjustment == "none" and repeated_units(data, log):
+                covariance = "cluster"
+                chosen.append("Covariance chosen by unit, as units have several rounds.")
+        entry = ADJUSTMENTS[adjustment]
+        kind = entry.covariances[0] if covariance is None else covariance
+        _check_for(adjustment, entry, kind, settings)
+        if data.adaptive and data.selector is not None and adjustment not in ("none", "max-information"):
+            reason = (
+                f"the arm was selected as {data.selector!r} by actions or rewards that are "
+                "themselves random, which "
+                f"{adjustment} does not account for"
+            )
+            ways = ["adjustment='max-information', for a log with a privacy guarantee", _BEFOREHAND]
+            raise InvalidForLog(f"adjustment={adjustment!r}", reason, ways)
+        given = {name: value for name, value in settings.items() if value is not None}
+        fit = entry.fit(data, log, FitOptions(kind, float(null), given))
+        size = data.size
+        return RegressionResults(
+            model="AdaptiveOLS",
+            estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
+            terms=data.names,
+            estimate=fit.estimate,
+            std_error=fit.std_error,
+            covariance=fit.covariance,
+            reference=fit.reference,
+            estimator=fit.estimator,
+            weights=fit.weights,
+            facts=replace(LogFacts.of(log), n_units=None) if kind == "cluster" else LogFacts.of(log),
+            null=float(null),
+            correction=fit.correction,
+            details=fit.details,
+            notes=(*rounds_notes(data, log), *chosen, *fit.notes),
+            adjustment=adjustment,
+            formula=data.formula,
+            covariance_type=kind,
+            nobs=data.nobs,
+            df_model=size if fit.df_model is None else fit.df_model,
+            df_resid=math.nan if fit.df_resid is None else fit.df_resid,
+            rsquared=math.nan if fit.rsquared is None else fit.rsquared,
+            arm=data.arm,
+            naive=fit.naive,
+            joint=fit.joint,
+        )
+
+
+def _required(formula: Any) -> Any:
+    """A formula that is None is one that is missing."""
+    return "" if formula is None else formula
+
+
+def _ways(data: RegressionData, adjustment: str) -> list[str]:
+    ways = [f"covariance={ADJUSTMENTS[adjustment].covariances[0]!r}, or none"]
+    return [*ways, _BASELINE] if data.adaptive else ways
+
+
+def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, Any]) -> None:
+    problems = text_problems(adjustment=adjustment, covariance=covariance)
+    if isinstance(adjustment, str) and adjustment not in ADJUSTMENTS:
+        problems.append(f"adjustment must be one of {', '.join(ADJUSTMENTS)}, got {adjustment!r:.60}")
+    known = {name for entry in ADJUSTMENTS.values() for name in entry.covariances}
+    if isinstance(covariance, str) and covariance not in known:
+        problems.append(f"covariance must be one of {', '.join(NONE.covariances)}, got {covariance!r:.60}")
+    if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
+        problems.append(f"null must be a finite number, got {null!r:.60}")
+    if "level" in settings or "alpha" in settings:
+        problems.append("levels belong to the results: conf_int(alpha=0.05), summary(alpha=0.05)")
+    if "cov_type" in settings:
+        problems.append("statsmodels' cov_type is covariance= here")
+    options = {name for entry in ADJUSTMENTS.values() for name in entry.options}
+    unknown = [name for name in settings if name not in options | {"level", "alpha", "cov_type"}]
+    if unknown:
+        known_options = ", ".join(sorted(options))
+        problems.append(f"there is no option {', '.join(unknown)}; the adjustments have {known_options}")
+    if problems:
+        raise ParameterError(_SUBJECT, problems)
+
+
+def _check_for(adjustment: str, entry: Adjustment, covariance: str, settings: Mapping[str, Any]) -> None:
+    problems = []
+    if covariance not in entry.covariances:
+        why = f": {entry.why}" if entry.why else ""
+        problems.append(
+            f"covariance={covariance!r} does not go with adjustment={adjustment!r}, which has "
+            f"{', '.join(entry.covariances)}{why}"
+        )
+    for name, value in settings.items():
+        if value is not None and name not in entry.options:
+            own = ", ".join(entry.options) or "none"
+            problems.append(f"{name} does not apply to adjustment={adjustment!r}; its options: {own}")
+    if problems:
+        raise ParameterError(_SUBJECT, problems)

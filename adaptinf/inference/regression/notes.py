@@ -1,0 +1,235 @@
+"""Assumptions, adjustments and reasons under the tables of regressions by least squares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.corrections.information import Correction, why_not
+from adaptinf.inference.results.simultaneous import NAIVE_REGRESSION
+from adaptinf.inference.validity.policies import is_context_free
+from adaptinf.inference.validity.profile import (
+    constant_propensities,
+    decides_by_context,
+    design_names,
+    is_binary,
+)
+from adaptinf.inference.validity.stable_designs import Stability, stability_of
+
+if TYPE_CHECKING:
+    from adaptinf.inference.regression.data import RegressionData
+    from adaptinf.inference.scores.least_squares import LeastSquares
+    from adaptinf.log import AdaptiveLog
+
+__all__ = [
+    "covariance_note",
+    "gap_notes",
+    "known_stable",
+    "omission_reason",
+    "omitted_contexts",
+    "rounds_notes",
+    "validity_notes",
+]
+
+_OWN_VECTORS = frozenset({"LinPriv", "LinUCB"})
+_CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
+
+
+def known_stable(data: RegressionData, log: AdaptiveLog) -> Stability | None:
+    """What makes plain least squares normal over a long run, although the design adapts.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+
+    Returns
+    -------
+    Stability or None
+        None for a design that is not known to be stable, and for an arm that was selected by its pulls.
+    """
+    found = stability_of(log)
+    return found if found is not None and found.stable and data.selector is None else None
+
+
+def rounds_notes(data: RegressionData, log: AdaptiveLog) -> list[str]:
+    """The formula, and which rounds were used.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+    """
+    if data.arm is None:
+        where = f"all {data.nobs} rounds"
+    else:
+        how = f", selected as {data.selector!r}" if data.selector is not None else ""
+        where = f"the {data.nobs} of {data.n_rounds} rounds of arm {data.arm!r}{how}"
+    notes = [f"{data.formula}; {where}."]
+    never = np.flatnonzero(np.bincount(log.arrays.action, minlength=log.n_arms) == 0)
+    if data.arm is None and len(never):
+        named = ", ".join(repr(log.arms[code]) for code in never[:8]) + (", ..." if len(never) > 8 else "")
+        notes.append(f"Never chosen, so without a coefficient: {named}.")
+    omitted = omitted_contexts(data, log)
+    return [*notes, f"Caution: {omission_reason(omitted)}."] if omitted else notes
+
+
+def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
+    """Contexts that may have moved the choice of arms and are not among the columns.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+
+    Returns
+    -------
+    tuple of str
+        Empty where contexts had no part, or all are there. Under LinUCB and LinPriv the rewards of an arm are
+        taken to depend on its own context vector alone.
+
+    Notes
+    -----
+    The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
+    makes up for that: a context that also moves rewards shows as an effect of the arm.
+    """
+    if is_context_free(log) or (constant_propensities(log) and not decides_by_context(log)):
+        return ()
+    known = {log.columns.get(name, name) for name in data.covariates}
+    relevant = log.context
+    if data.arm is not None and not _OWN_VECTORS.isdisjoint(design_names(log)):
+        relevant = tuple(name for name in relevant if name.endswith(f"_{data.arm}"))
+    left = [name for name in relevant if name not in known]
+    return (*left, *(("contexts that the log does not have",) if log.context_free is False else ()))
+
+
+def omission_reason(omitted: tuple[str, ...]) -> str:
+    """What is wrong with a regression that leaves them out.
+
+    Parameters
+    ----------
+    omitted : tuple of str
+        At least one.
+    """
+    shown = ", ".join(omitted[:5]) + (", ..." if len(omitted) > 5 else "")
+    return (
+        f"{shown} may have moved the choice of arms and are not in the regression: where they also move "
+        "rewards, they show as effects of the arms"
+    )
+
+
+def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correction | None) -> list[str]:
+    """Whether plain least squares is valid for the log, and why.
+
+    Parameters
+    ----------
+    data : RegressionData
+        The regression.
+    log : AdaptiveLog
+        The log.
+    correction : Correction or None
+        The one that is applied.
+    """
+    if not data.adaptive:
+        return [
+            "Least squares: the design does not adapt to rewards, so no correction is due.",
+            f"{_CONTEXTS}, and coefficients that stay the same.",
+        ]
+    if correction is not None:
+        notes = [
+            f"{NAIVE_REGRESSION} under adaptivity; the corrected columns account for it, and for a choice of "
+            "arm, formula and test by actions and contexts. They do not account for a choice by the rewards."
+        ]
+        notes.append(
+            f"{_CONTEXTS}, and independent normal errors of one variance: t and F are then exact for any "
+            "fixed sequence of actions."
+        )
+        if data.selector == "recommended":
+            notes.append("The guarantee is taken to cover the arm that the design named, by all rounds.")
+        if is_binary(data.y):
+            notes.append(
+                "The rewards are all 0 or 1: not normal, and of unequal variances wherever the coefficients "
+                "are not 0. The t and F laws are approximations here."
+            )
+        elif log.reward_range is not None and np.any(np.isfinite(log.reward_range)):
+            low, high = log.reward_range
+            notes.append(
+                f"Rewards between {low:g} and {high:g} are not normal: the t and F laws are approximations."
+            )
+        return notes
+    stable = known_stable(data, log)
+    if stable is not None:
+        return [
+            f"Least squares: the design adapts, but {stable.design} is known to be stable "
+            f"({stable.condition}; {stable.source}): normal over a long run.",
+            f"{_CONTEXTS} and had no part in the choice of arms, and coefficients that stay the same.",
+        ]
+    notes = [f"{NAIVE_REGRESSION} under adaptivity; a naive baseline."]
+    if data.selector is not None:
+        notes.append(f"The arm was selected as {data.selector!r}, by what the rewards had moved.")
+    if log.design is None:
+        notes.append("The log does not name its design, which is therefore taken to be adaptive.")
+    if log.guarantee is not None or log.reward_guarantee is not None:
+        reason = why_not(log)
+        notes.append(
+            f"No corrected columns: {reason}."
+            if reason
+            else "No corrected columns were asked for: adjustment='max-information' gives them."
+        )
+    return notes
+
+
+def covariance_note(kind: str, clusters: int | None = None) -> str:
+    """What a covariance estimate assumes, and the law of its tests.
+
+    Parameters
+    ----------
+    kind : str
+        Member of `ols.COVARIANCES`.
+    clusters : int, optional
+        Their number G.
+    """
+    if kind == "classical":
+        return "Covariance classical: errors of one variance; t and F tests."
+    if kind == "cluster":
+        return (
+            f"Covariance by cluster, {clusters} units: errors may be dependent within a unit; t and F tests "
+            "with G - 1 degrees of freedom, an approximation for many units."
+        )
+    return f"Covariance {kind}: errors may be of unequal variances; normal and chi-squared tests."
+
+
+def gap_notes(fit: LeastSquares, kind: str, clusters: int | None = None) -> list[str]:
+    """Why there are no standard errors; empty where there are.
+
+    Parameters
+    ----------
+    fit : LeastSquares
+        The fit.
+    kind : str
+        Member of `ols.COVARIANCES`.
+    clusters : int, optional
+        Their number.
+    """
+    n, p = fit.q.shape
+    if n <= p:
+        return [f"No standard errors: {n} rounds for {p} columns."]
+    if fit.total == 0.0:
+        return ["No standard errors: the reward is the same in all rounds used."]
+    if fit.perfect:
+        return ["No standard errors: the rewards do not vary about the fit."]
+    if clusters is not None and clusters < 2:
+        return ["No standard errors: all rounds are of one unit."]
+    if kind in ("HC2", "HC3") and fit.decided > 0:
+        return [
+            f"No standard errors: {fit.decided} rounds have leverage 1, where {kind} divides by 0 (each "
+            "decides a coefficient alone); HC0, HC1 and classical are defined."
+        ]
+    return []

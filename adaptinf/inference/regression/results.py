@@ -1,0 +1,338 @@
+"""Results of `AdaptiveOLS`: coefficients with t and F tests, and their corrected forms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.regression.data import JointTests
+from adaptinf.inference.results.base import Results, check_alpha
+from adaptinf.inference.results.hypotheses import (
+    LinearHypothesis,
+    LinearTest,
+    WaldTest,
+    linear_hypothesis,
+    linear_test,
+    wald_statistic,
+)
+from adaptinf.typing import FloatArray
+
+__all__ = ["CoefficientTest", "CoefficientTests", "FTest", "RegressionResults"]
+
+
+@dataclass(frozen=True, slots=True)
+class FTest(WaldTest):
+    """A joint test of linear restrictions, by the F distribution or, without `df_denom`, chi-squared.
+
+    Attributes
+    ----------
+    statistic : float
+        F: the quadratic form of the violations in the inverse of their covariance, over `df`. Chi-squared:
+        that form itself.
+    df : int
+        Number of independent restrictions.
+    log_pvalue : float
+        Natural log of the p-value.
+    hypothesis : tuple of str
+        The restrictions.
+    notes : tuple of str
+        What else is to be known.
+    df_denom : float or None
+        Degrees of freedom of the denominator.
+    correction : Correction or None
+        For adaptive collection.
+    """
+
+    df_denom: float | None = None
+    correction: Correction | None = None
+
+    @property
+    def log_pvalue_corrected(self) -> float:
+        """Natural log of the p-value corrected for adaptive collection.
+
+        Raises
+        ------
+        InvalidForLog
+            If no correction is due.
+        """
+        return float(_due(self.correction).apply(self.log_pvalue))
+
+    @property
+    def pvalue_corrected(self) -> float:
+        """P-value corrected for adaptive collection.
+
+        Raises
+        ------
+        InvalidForLog
+            If no correction is due.
+        """
+        return math.exp(self.log_pvalue_corrected)
+
+    def __str__(self) -> str:
+        from adaptinf.inference.results.summary import format_pvalue
+
+        law = f"chi2({self.df})" if self.df_denom is None else f"F({self.df}, {self.df_denom:g})"
+        letter = "chi2" if self.df_denom is None else "F"
+        head = f"Wald test: {law} = {self.statistic:.4f}, P>{letter} = {format_pvalue(self.log_pvalue)}"
+        if self.correction is not None:
+            head += f", corrected {format_pvalue(self.log_pvalue_corrected)}"
+        lines = [
+            head,
+            *(f"  H0: {label}" for label in self.hypothesis),
+            *(f"  {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoefficientTest(LinearTest):
+    """Separate tests of combinations of coefficients.
+
+    Attributes
+    ----------
+    labels, effect, std_error, value, reference, notes
+        As for `LinearTest`.
+    correction : Correction or None
+        For adaptive collection.
+    """
+
+    correction: Correction | None = None
+
+    @property
+    def pvalue_corrected(self) -> FloatArray:
+        """P-values corrected for adaptive collection, shape (q,).
+
+        Raises
+        ------
+        InvalidForLog
+            If no correction is due.
+        """
+        return np.exp(_due(self.correction).apply(self.reference.log_pvalues(0.0)))
+
+    def conf_int_corrected(self, alpha: float = 0.05) -> FloatArray:
+        """Intervals corrected for adaptive collection, shape (q, 2).
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5.
+
+        Raises
+        ------
+        InvalidForLog
+            If no correction is due.
+        """
+        check_alpha("conf_int_corrected", alpha)
+        level = _due(self.correction).level(math.log(alpha))
+        return self.reference.interval(level) + self.value[:, None]
+
+    def to_frame(self, alpha: float = 0.05) -> Any:
+        """Frame as for `LinearTest`, with corrected columns where a correction is due.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5.
+        """
+        frame = LinearTest.to_frame(self, alpha)
+        if self.correction is not None:
+            limits = self.conf_int_corrected(alpha)
+            frame["p_value_corrected"] = self.pvalue_corrected
+            frame["conf_low_corrected"], frame["conf_high_corrected"] = limits[:, 0], limits[:, 1]
+        return frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoefficientTests:
+    """Tests of combinations of least-squares coefficients.
+
+    Attributes
+    ----------
+    estimate : ndarray, shape (p,)
+        Coefficients of the centred columns.
+    covariance : ndarray, shape (p, p)
+        Of these.
+    back : ndarray, shape (p, p)
+        Turns them into coefficients of the columns as they were given.
+    df : float or None
+        Degrees of freedom for t and F tests; None for normal and chi-squared ones.
+    correction : Correction or None
+        For adaptive collection.
+    rank : int or None
+        Most restrictions that the covariance can test together; None where it has full rank.
+
+    Notes
+    -----
+    A combination such as a prediction far from 0 loses no digits to the offsets of the columns, because it is
+    made of the centred coefficients.
+    """
+
+    estimate: FloatArray
+    covariance: FloatArray
+    back: FloatArray
+    df: float | None = None
+    correction: Correction | None = None
+    rank: int | None = None
+
+    def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> CoefficientTest:
+        """Separate tests of q combinations."""
+        found = linear_test(self.estimate, self.covariance, self._centred(hypothesis), notes)
+        reference = found.reference
+        if self.df is not None:
+            freedom = np.full(len(found.effect), self.df)
+            reference = StudentReference(found.effect - found.value, found.std_error, freedom)
+        return CoefficientTest(
+            hypothesis.labels,
+            found.effect,
+            found.std_error,
+            hypothesis.values,
+            reference,
+            notes,
+            self.correction,
+        )
+
+    def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> FTest:
+        """Joint test of q restrictions."""
+        centred = self._centred(hypothesis)
+        statistic, rank, log_pvalue = wald_statistic(self.estimate, self.covariance, centred)
+        if self.rank is not None and np.linalg.matrix_rank(hypothesis.matrix) > self.rank:
+            statistic = log_pvalue = math.nan
+        if self.df is not None and rank > 0:
+            statistic /= rank
+            log_pvalue = log_f_tail(statistic, rank, self.df)
+        return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, self.df, self.correction)
+
+    def _centred(self, hypothesis: LinearHypothesis) -> LinearHypothesis:
+        return LinearHypothesis(hypothesis.matrix @ self.back, hypothesis.values, hypothesis.labels)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RegressionResults(Results):
+    """Coefficients of a regression; made by `AdaptiveOLS.fit`.
+
+    Attributes
+    ----------
+    adjustment : str
+        For adaptive collection.
+    formula : str
+        Of the regression.
+    covariance_type : str
+        Such as ``"classical"``.
+    nobs : int
+        Rounds used.
+    df_model : int
+        Number of coefficients other than the intercept.
+    df_resid : float
+        Residual degrees of freedom; NaN where the estimator has none.
+    rsquared : float
+        Share of the rewards' variation that the fit explains, about their mean where a constant is in the
+        span of the columns; NaN for estimators other than least squares.
+    arm : label or None
+        The arm whose rounds were used; None for all.
+    naive : bool
+        Whether the uncorrected numbers are not valid for the log.
+    """
+
+    adjustment: str
+    formula: str
+    covariance_type: str
+    nobs: int
+    df_model: int
+    df_resid: float = math.nan
+    rsquared: float = math.nan
+    arm: Any = None
+    naive: bool = False
+    joint: JointTests | None = None
+
+    @property
+    def rsquared_adj(self) -> float:
+        """R-squared with both variances divided by their degrees of freedom."""
+        total = self.df_resid + self.df_model
+        return 1.0 - (1.0 - self.rsquared) * total / self.df_resid if self.df_resid > 0 else math.nan
+
+    def t_test(self, restriction: Any) -> LinearTest:
+        """Separate tests of linear combinations of the coefficients.
+
+        Parameters
+        ----------
+        restriction : str, sequence of str, mapping of term to number, or array_like
+            Such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand sides). A name with
+            spaces, or that is a number, stands between backticks.
+
+        Returns
+        -------
+        LinearTest
+            With effect, std_error, tvalue, pvalue, conf_int and to_frame; for least squares also
+            pvalue_corrected and conf_int_corrected, where a correction is due. By Student's t where the
+            covariance is classical or by cluster.
+
+        Raises
+        ------
+        ParameterError
+            If the restriction cannot be read.
+        InvalidForLog
+            If the covariance of the coefficients is unknown.
+        """
+        if self.joint is None:
+            return Results.t_test(self, restriction)
+        hypothesis = linear_hypothesis("t_test", restriction, self.terms)
+        return self.joint.linear_test(hypothesis, self._test_notes())
+
+    def wald_test(self, restriction: Any) -> WaldTest:
+        """Joint test of linear restrictions.
+
+        Parameters
+        ----------
+        restriction : str, sequence of str, mapping of term to number, or array_like
+            As for `t_test`.
+
+        Returns
+        -------
+        WaldTest
+            With statistic, df and pvalue; for least squares an `FTest`, also with df_denom and, where a
+            correction is due, pvalue_corrected. By the F distribution where the covariance is classical or by
+            cluster.
+
+        Raises
+        ------
+        ParameterError
+            If the restriction cannot be read.
+        InvalidForLog
+            If the covariance of the coefficients is unknown, or the statistic has none: a coefficient that is
+            involved has no estimate or no standard error.
+        """
+        if self.joint is None:
+            return Results.wald_test(self, restriction)
+        hypothesis = linear_hypothesis("wald_test", restriction, self.terms)
+        test = self.joint.wald_test(hypothesis, self._test_notes())
+        if math.isnan(test.statistic) or math.isnan(test.log_pvalue):
+            reason = (
+                "a coefficient that is involved has no estimate or no standard error, or the covariance has "
+                "too few degrees of freedom for so many restrictions: see the notes"
+            )
+            raise InvalidForLog(
+                "a joint test of these coefficients", reason, ["t_test", "fewer restrictions"]
+            )
+        return test
+
+    def _test_notes(self) -> tuple[str, ...]:
+        """Why tests of combinations are no more valid than those of single coefficients."""
+        if not self.naive:
+            return ()
+        if self.correction is not None:
+            return ("Uncorrected numbers are not valid under adaptivity: the corrected ones account for it.",)
+        return ("Not valid under adaptivity: least squares.",)
+
+
+def _due(correction: Correction | None) -> Correction:
+    if correction is None:
+        reason = "none is due for this estimator, or the log's guarantee allows none"
+        raise InvalidForLog("a max-information correction", reason, ["pvalue", "conf_int"])
+    return correction

@@ -1,0 +1,237 @@
+"""Tests of an arm's mean over a bin from noisy sums, at any value of the mean; and their inversion.
+
+The proofs are in the page on intervals from locally private sums. Both tests stay valid although the sums
+themselves decide when they end.
+
+References
+----------
+Hall, Heyde (1980), "Martingale limit theory and its application". Ville (1939), "Étude critique de la notion
+de collectif" (a nonnegative supermartingale rarely gets large). Fieller (1954), "Some problems in interval
+estimation" (intervals for a ratio by inverting a test).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from adaptinf.inference.distributions.tails import log_normal_tail
+from adaptinf.inference.released.bin_sums import BinReports
+from adaptinf.typing import BoolArray, FloatArray
+
+__all__ = ["AnytimeTest", "BudgetTest", "InvertedTest", "MeanTest", "coins"]
+
+_LOG_2 = float(np.log(2.0))
+_GRID = np.linspace(0.0, 1.0, 257)
+_BISECTIONS = 50
+_SECTIONS = 40
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_SLOPES = 10
+_LARGEST_SLOPE = 8.0
+
+
+class MeanTest(Protocol):
+    """Two-sided tests of k means."""
+
+    @property
+    def size(self) -> int:
+        """Number of means."""
+
+    def log_pvalues_at(self, value: FloatArray) -> FloatArray:
+        """Logs of the p-values at candidate means in [0, 1], shape (k, m) for values of that shape."""
+
+
+def coins(reports: BinReports, seed: int) -> FloatArray:
+    """Standard normal draws, shape (k,), from a seed and all digits of the released numbers.
+
+    The noise of the releases makes their digits as good as a fresh source; a seed must not be chosen for
+    what comes of it.
+    """
+    source = np.random.SeedSequence([int(seed), *reports.words])
+    return np.random.default_rng(source).standard_normal(reports.count.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BudgetTest:
+    """Normal test of a weighted sum whose variance budget is filled up by a coin.
+
+    Attributes
+    ----------
+    reports : BinReports
+        Sums of k pairs.
+    coin : ndarray, shape (k,)
+        Standard normal draws, modelled as independent of all else.
+    """
+
+    reports: BinReports
+    coin: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of means."""
+        return int(self.coin.size)
+
+    def statistic(self, value: FloatArray) -> FloatArray:
+        """Z at candidate means of shape (k, m).
+
+        Z(f) is the sum over stages s of sqrt(A_s) (S_s - f C_s) / sqrt(q_s(f)), with A the spent budget, S
+        and C the weighted sum and count, and q_s(f) = 2 b^2 (1 + f^2) A_s + max(D_s, 0) f (1 - f), D the
+        squared-weight count; plus sqrt(1 - sum A_s) times the coin.
+        """
+        known = self.reports
+        value = np.asarray(value, dtype=float)
+        result = np.sqrt(np.maximum(1.0 - known.spent.sum(axis=1), 0.0))[:, None] * self.coin[:, None]
+        result = np.broadcast_to(result, value.shape).copy()
+        for stage in range(known.spent.shape[1]):
+            spent, count, total, squares = (
+                part[:, stage, None]
+                for part in (
+                    known.spent,
+                    known.weighted_count,
+                    known.weighted_total,
+                    known.weighted_squares,
+                )
+            )
+            noise = 2.0 * known.scale**2 * (1.0 + value * value) * spent
+            variance = noise + np.maximum(squares, 0.0) * value * (1.0 - value)
+            result += np.sqrt(spent) * (total - value * count) / np.sqrt(np.where(spent > 0.0, variance, 1.0))
+        return result
+
+    def log_pvalues_at(self, value: FloatArray) -> FloatArray:
+        """Logs of the p-values at candidate means, shape (k, m)."""
+        tail = log_normal_tail(np.abs(self.statistic(value)))
+        return np.minimum(0.0, _LOG_2 + tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnytimeTest:
+    """One over a mixture of supermartingales: valid whenever the sums end, in finite samples.
+
+    Attributes
+    ----------
+    reports : BinReports
+        Sums of k pairs.
+    """
+
+    reports: BinReports
+
+    @property
+    def size(self) -> int:
+        """Number of means."""
+        return int(self.reports.count.size)
+
+    def slopes(self) -> FloatArray:
+        """Exponents, shape (k, 20): from what the rest of the trial could resolve to half the noise's."""
+        known = self.reports
+        noise = known.scale**2
+        low = 2.0 / np.sqrt(known.ahead * (4.0 * noise + 0.25))
+        high = np.maximum(min(0.5 / known.scale, _LARGEST_SLOPE), 2.0 * low)
+        high = np.minimum(high, 0.9 / known.scale)
+        powers = np.linspace(0.0, 1.0, _SLOPES)
+        rates = np.minimum(low, high)[:, None] * (high / np.minimum(low, high))[:, None] ** powers
+        return np.concatenate([-rates, rates], axis=1)
+
+    def log_wealth(self, value: FloatArray) -> FloatArray:
+        """Log of the mixture at candidate means of shape (k, m).
+
+        The mean over slopes l of exp(l V - g U) ((1 - l^2 b^2) (1 - g^2 b^2))^t, g = log(1 - f + f e^l).
+        """
+        known = self.reports
+        slopes = self.slopes()
+        noise = known.scale**2
+        wealth = np.full(value.shape, -np.inf)
+        for column in range(slopes.shape[1]):
+            slope = slopes[:, column, None]
+            growth = np.log1p(value * np.expm1(slope))
+            cost = np.log1p(-noise * slope * slope) + np.log1p(-noise * growth * growth)
+            gained = slope * known.total[:, None] - growth * known.count[:, None]
+            np.logaddexp(wealth, gained + known.participants[:, None] * cost, out=wealth)
+        return np.asarray(wealth - np.log(slopes.shape[1]), dtype=float)
+
+    def log_pvalues_at(self, value: FloatArray) -> FloatArray:
+        """Logs of the p-values at candidate means, shape (k, m)."""
+        return np.minimum(0.0, -self.log_wealth(value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InvertedTest:
+    """Reference distribution that inverts a test of means in [0, 1].
+
+    Attributes
+    ----------
+    test : MeanTest
+        Tests of k means.
+    name : str
+        Shown in summaries.
+    exact : bool
+        Whether the p-values hold in finite samples.
+
+    Notes
+    -----
+    An interval is the hull of the accepted means, so that a mean between accepted ones has a p-value as
+    large as theirs. The mean that fits best is always accepted: where noise carries the sums beyond what
+    any mean explains, the interval is that point.
+    """
+
+    test: MeanTest
+    name: str
+    exact: bool
+    _curve: FloatArray = field(init=False, repr=False)
+    _best: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        curve = self.test.log_pvalues_at(np.broadcast_to(_GRID, (self.test.size, _GRID.size)))
+        object.__setattr__(self, "_curve", curve)
+        object.__setattr__(self, "_best", self._fitting_best())
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,); -inf for means outside [0, 1]."""
+        if not 0.0 <= null <= 1.0:
+            return np.full(self.test.size, -np.inf)
+        curve, best = self._curve, self._best
+        own = self._at(np.full(self.test.size, float(null)))
+        left, right = null >= _GRID, null <= _GRID
+        outside = np.where(
+            null < best,
+            np.max(curve, axis=1, where=left[None], initial=-np.inf),
+            np.max(curve, axis=1, where=right[None], initial=-np.inf),
+        )
+        return np.where(null == best, 0.0, np.maximum(own, outside))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
+        kept = self._curve > log_alpha
+        low = self._limit(kept, self._best, log_alpha)
+        high = 1.0 - self._limit(kept[:, ::-1], 1.0 - self._best, log_alpha, mirrored=True)
+        return np.column_stack((low, high))
+
+    def _limit(
+        self, kept: BoolArray, best: FloatArray, log_alpha: float, *, mirrored: bool = False
+    ) -> FloatArray:
+        """Smallest accepted mean: between an accepted anchor and the grid point below it."""
+        first = np.where(kept.any(axis=1), np.argmax(kept, axis=1), _GRID.size - 1)
+        anchor = np.minimum(np.where(kept.any(axis=1), _GRID[first], np.inf), best)
+        below = np.searchsorted(_GRID, anchor, side="left") - 1
+        accepted, rejected = anchor, np.where(below >= 0, _GRID[np.maximum(below, 0)], anchor)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (accepted + rejected)
+            keep = self._at(1.0 - middle if mirrored else middle) > log_alpha
+            accepted, rejected = np.where(keep, middle, accepted), np.where(keep, rejected, middle)
+        return accepted
+
+    def _at(self, value: FloatArray) -> FloatArray:
+        return self.test.log_pvalues_at(value[:, None])[:, 0]
+
+    def _fitting_best(self) -> FloatArray:
+        """The mean with the largest p-value, by golden section about the best one of the grid."""
+        top = np.argmax(self._curve, axis=1)
+        low, high = _GRID[np.maximum(top - 1, 0)], _GRID[np.minimum(top + 1, _GRID.size - 1)]
+        for _ in range(_SECTIONS):
+            left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+            rising = self._at(right) > self._at(left)
+            low, high = np.where(rising, left, low), np.where(rising, high, right)
+        best = 0.5 * (low + high)
+        kept = self._at(best) >= self._curve.max(axis=1)
+        return np.asarray(np.where(kept, best, _GRID[top]), dtype=float)

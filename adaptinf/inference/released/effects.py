@@ -1,0 +1,398 @@
+"""Treatment effects from privately released sums: estimates, and intervals by inverting a test.
+
+A private release gives a noisy contrast sum and a noisy count of a feature's randomised rounds, or a
+noisy difference in means. Everything here is post-processing of those numbers.
+
+References
+----------
+Li, Shi, Simchi-Levi (2024), "Privacy preserving adaptive experiment design" (the design whose releases
+these are). Anderson (1955), on the probability of a symmetric convex set under a symmetric unimodal law
+(why the test's p-value falls away from the estimate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
+from adaptinf.inference.results.base import check_alpha
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "NoisyEffect",
+    "ReleasedReference",
+    "effect_from_mean",
+    "effect_from_sums",
+    "released_estimate",
+    "released_intervals",
+    "released_std_error",
+]
+
+_BISECTIONS = 55
+_SECTIONS = 40
+_PEAK_GRID = 33
+_BLOCK = 8192
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyEffect:
+    """A released effect and the law of its error at any true effect.
+
+    At the true effect d, ``center - d`` is normal with variance (1 - d^2)/size, plus Laplace noise of
+    scale `scale`, plus Laplace noise of scale ``|d| * slope``; the three are independent.
+
+    Attributes
+    ----------
+    center : ndarray
+        Observed effect, shape (...,); noise may carry it beyond -1 and 1.
+    size : ndarray
+        Number of rewards behind it (the released count, or the declared length), shape (...,).
+    scale, slope : ndarray
+        Noise scales in units of the effect, shape (...,).
+    valid : ndarray of bool
+        Where the release supports an estimate, shape (...,).
+    """
+
+    center: FloatArray
+    size: FloatArray
+    scale: FloatArray
+    slope: FloatArray
+    valid: BoolArray
+
+    def log_pvalues(self, null: ArrayLike) -> FloatArray:
+        """Log of the two-sided p-values of ``effect == null``; shape (...,), NaN where not valid.
+
+        A point that lies between two accepted points is accepted as well, so that p <= alpha exactly
+        where the interval at alpha excludes the null. Effects outside [-1, 1] are impossible.
+        """
+        return _log_pvalues(self, null)
+
+    def interval(self, log_alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits at ``alpha = exp(log_alpha)``, each of shape (...,).
+
+        Both are NaN where the release is not valid, or where no effect in [-1, 1] is accepted.
+        """
+        return _limits(self, log_alpha)
+
+
+def effect_from_sums(
+    contrast_sum: ArrayLike,
+    arrivals: ArrayLike,
+    *,
+    epsilon_sum: ArrayLike,
+    epsilon_count: ArrayLike,
+    minimum: ArrayLike,
+) -> NoisyEffect:
+    """Effect from a noisy sum of (2a - 1)(r - 1/2) and a noisy count of the rounds summed.
+
+    Parameters
+    ----------
+    contrast_sum : array_like
+        Released sums: the true ones plus Laplace noise of scale 1/epsilon_sum, shape (...,).
+    arrivals : array_like
+        Released counts: the true ones plus Laplace noise of scale 2/epsilon_count, shape (...,).
+    epsilon_sum, epsilon_count : array_like
+        Privacy spent on the two releases, positive.
+    minimum : array_like
+        Counts at or below this support no estimate (a quarter of the planned number of rounds).
+
+    Returns
+    -------
+    NoisyEffect
+        Its center is 2 contrast_sum / arrivals.
+
+    Notes
+    -----
+    Rewards lie in [0, 1] and arms are assigned by a fair coin. The sampling variance used,
+    (1 - d^2)/arrivals, is exact for binary rewards and an upper bound for others, whose intervals are
+    conservative.
+    """
+    total, count = np.broadcast_arrays(
+        np.asarray(contrast_sum, dtype=float), np.asarray(arrivals, dtype=float)
+    )
+    budget_sum, budget_count = _positive_budgets(epsilon_sum, epsilon_count)
+    valid = (count > np.maximum(minimum, 0.0)) & np.isfinite(total)
+    size = np.where(valid, count, 1.0)
+    scale = np.broadcast_to(2.0 / (size * budget_sum), size.shape)
+    slope = np.broadcast_to(2.0 / (size * budget_count), size.shape)
+    return NoisyEffect(np.where(valid, 2.0 * total / size, 0.0), size, scale, slope, valid)
+
+
+def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    budgets = {
+        "epsilon_sum": np.asarray(epsilon_sum, dtype=float),
+        "epsilon_count": np.asarray(epsilon_count, dtype=float),
+    }
+    problems = [f"{name} must be positive" for name, value in budgets.items() if not np.all(value > 0)]
+    if problems:
+        raise ParameterError("released effect", problems)
+    return budgets["epsilon_sum"], budgets["epsilon_count"]
+
+
+def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
+    """Effect from a noisy difference in means over a declared number of rounds.
+
+    Parameters
+    ----------
+    estimate : array_like
+        Released differences in means, shape (...,); NaN where none was released.
+    length : array_like
+        Rounds behind each, half of them on each arm, shape (...,).
+    scale : array_like
+        Scale of the Laplace noise on the difference, positive.
+
+    Returns
+    -------
+    NoisyEffect
+
+    Notes
+    -----
+    With half of the rounds on each arm the variance of the difference is twice the sum of the arms'
+    variances over `length`, at most (1 - d^2)/length for rewards in [0, 1].
+    """
+    center, size, noise = np.broadcast_arrays(
+        np.asarray(estimate, dtype=float), np.asarray(length, dtype=float), np.asarray(scale, dtype=float)
+    )
+    valid = np.isfinite(center) & (size > 0) & (noise > 0)
+    return NoisyEffect(
+        np.where(valid, center, 0.0),
+        np.where(valid, size, 1.0),
+        np.where(valid, noise, 1.0),
+        np.zeros(size.shape),
+        valid,
+    )
+
+
+def released_estimate(
+    contrast_sum: ArrayLike, arrivals: ArrayLike, *, epsilon_count: ArrayLike, minimum: ArrayLike
+) -> FloatArray:
+    """Effect 2 D/N (1 - 8/(epsilon_count N)^2), free of the count noise's second-order bias.
+
+    Parameters
+    ----------
+    contrast_sum, arrivals : array_like
+        Released sums D and counts N, shape (...,).
+    epsilon_count : array_like
+        Privacy spent on the counts.
+    minimum : array_like
+        NaN where N is at or below this: a ratio with a denominator that noise may carry to 0 has no mean.
+
+    Returns
+    -------
+    ndarray
+        Shape (...,).
+
+    Examples
+    --------
+    >>> released_estimate([20.0, 1.0], [100.0, 4.0], epsilon_count=0.4, minimum=25.0).round(4)
+    array([0.398,   nan])
+    """
+    total, count = np.asarray(contrast_sum, dtype=float), np.asarray(arrivals, dtype=float)
+    valid = count > np.maximum(minimum, 0.0)
+    size = np.where(valid, count, 1.0)
+    shrink = 1.0 - 8.0 / np.square(np.asarray(epsilon_count, dtype=float) * size)
+    return np.asarray(np.where(valid, 2.0 * total / size * shrink, np.nan), dtype=float)
+
+
+def released_std_error(effect: NoisyEffect) -> FloatArray:
+    """Standard deviation of the effect's error at the observed effect, shape (...,); NaN where not valid."""
+    squared = np.square(np.clip(effect.center, -1.0, 1.0))
+    noise = 2.0 * (np.square(effect.scale) + squared * np.square(effect.slope))
+    return np.asarray(np.where(effect.valid, np.sqrt((1.0 - squared) / effect.size + noise), np.nan))
+
+
+def released_intervals(
+    contrast_sums: ArrayLike,
+    arrivals: ArrayLike,
+    *,
+    epsilon_sum: ArrayLike,
+    epsilon_count: ArrayLike,
+    minimum: ArrayLike,
+    alpha: float = 0.05,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Estimates and intervals of many replications at once.
+
+    Parameters
+    ----------
+    contrast_sums, arrivals : array_like
+        Released sums and counts, shape (R, groups) or any other.
+    epsilon_sum, epsilon_count : array_like
+        Privacy spent on each.
+    minimum : array_like
+        Smallest count with an estimate, exclusive; broadcast against the counts.
+    alpha : float
+        One minus the level of the intervals, between 0 and 0.5.
+
+    Returns
+    -------
+    estimate, low, high : ndarray
+        The same shape; NaN where there is no estimate or no accepted effect.
+
+    Examples
+    --------
+    >>> estimate, low, high = released_intervals(
+    ...     [20.0], [100.0], epsilon_sum=0.6, epsilon_count=0.4, minimum=25.0
+    ... )
+    >>> (low.round(3), high.round(3))
+    (array([0.184]), array([0.601]))
+    """
+    check_alpha("released_intervals", alpha)
+    effect = effect_from_sums(
+        contrast_sums, arrivals, epsilon_sum=epsilon_sum, epsilon_count=epsilon_count, minimum=minimum
+    )
+    estimate = released_estimate(contrast_sums, arrivals, epsilon_count=epsilon_count, minimum=minimum)
+    low, high = effect.interval(float(np.log(alpha)))
+    return estimate, low, high
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedReference:
+    """Reference distribution of released effects: one test gives p-values and intervals.
+
+    Attributes
+    ----------
+    effect : NoisyEffect
+        Effects of shape (k,).
+    name : str
+        Shown in summaries.
+    exact : bool
+        False: sampling error is taken to be normal, the noise is exact.
+    """
+
+    effect: NoisyEffect
+    name: str = "normal + Laplace (inverted test)"
+    exact: bool = False
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return self.effect.log_pvalues(null)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
+        return np.stack(self.effect.interval(log_alpha), axis=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """Valid effects of shape (m,), mirrored so that no center is negative."""
+
+    center: FloatArray
+    size: FloatArray
+    scale: FloatArray
+    slope: FloatArray
+
+
+def _folded_blocks(effect: NoisyEffect) -> Iterator[tuple[IntArray, FloatArray, _Folded]]:
+    """Positions, signs and mirrored effects, in blocks that stay in the processor's cache."""
+    positions = np.flatnonzero(effect.valid)
+    center, size, scale, slope = (
+        np.broadcast_to(part, effect.valid.shape).reshape(-1)
+        for part in (effect.center, effect.size, effect.scale, effect.slope)
+    )
+    for start in range(0, positions.size, _BLOCK):
+        rows = positions[start : start + _BLOCK]
+        sign = np.where(center[rows] < 0.0, -1.0, 1.0)
+        yield rows, sign, _Folded(sign * center[rows], size[rows], scale[rows], slope[rows])
+
+
+def _log_pvalues(effect: NoisyEffect, null: ArrayLike) -> FloatArray:
+    nulls = np.broadcast_to(np.asarray(null, dtype=float), effect.valid.shape).reshape(-1)
+    result = np.full(effect.valid.size, np.nan)
+    for rows, sign, folded in _folded_blocks(effect):
+        result[rows] = _log_envelope(folded, sign * nulls[rows])
+    return result.reshape(effect.valid.shape)
+
+
+def _limits(effect: NoisyEffect, log_alpha: float) -> tuple[FloatArray, FloatArray]:
+    limits = np.full((2, effect.valid.size), np.nan)
+    for rows, sign, folded in _folded_blocks(effect):
+        inner, outer = _folded_limits(folded, log_alpha)
+        limits[0, rows] = np.where(sign > 0, inner, -outer)
+        limits[1, rows] = np.where(sign > 0, outer, -inner)
+    low, high = limits.reshape((2, *effect.valid.shape))
+    return low, high
+
+
+def _log_p(folded: _Folded, value: FloatArray) -> FloatArray:
+    """Log of the test's two-sided p-value at candidate effects in [-1, 1], shape (m,)."""
+    spread = np.sqrt((1.0 - value) * (1.0 + value) / folded.size)
+    tail = log_normal_two_laplace_tail(
+        np.abs(folded.center - value), spread, folded.scale, np.abs(value) * folded.slope
+    )
+    return np.asarray(np.minimum(tail + np.log(2.0), 0.0), dtype=float)
+
+
+def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
+    """The test's p-value, raised where accepted effects lie on both sides of the null."""
+    inside = np.abs(null) <= 1.0
+    value = np.clip(null, -1.0, 1.0)
+    peak, at_peak, at_minus, at_plus = _anchors(folded)
+    left = np.maximum(at_minus, np.where(peak <= value, at_peak, -np.inf))
+    right = np.maximum(at_plus, np.where(peak >= value, at_peak, -np.inf))
+    raised = np.maximum(_log_p(folded, value), np.minimum(left, right))
+    return np.where(inside, raised, -np.inf)
+
+
+def _folded_limits(folded: _Folded, log_alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Hull of the accepted effects: bisection from the accepted anchor outwards, NaN where none is."""
+    peak, at_peak, at_minus, at_plus = _anchors(folded)
+    by_peak, by_plus = at_peak > log_alpha, at_plus > log_alpha
+    one = np.ones(peak.shape)
+    low = _bisect(folded, np.where(by_peak, peak, one), np.where(by_peak, -one, peak), log_alpha)
+    high = _bisect(folded, peak, one, log_alpha)
+    low = np.where(at_minus > log_alpha, -1.0, low)
+    high = np.where(by_plus, 1.0, high)
+    none = ~(by_peak | by_plus)
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def _bisect(folded: _Folded, accepted: FloatArray, rejected: FloatArray, log_alpha: float) -> FloatArray:
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (accepted + rejected)
+        keep = _log_p(folded, middle) > log_alpha
+        accepted = np.where(keep, middle, accepted)
+        rejected = np.where(keep, rejected, middle)
+    return accepted
+
+
+def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The inner maximum of the p-value and its values there, at -1 and at 1.
+
+    From the peak towards either end the p-value falls, and may rise again up to the end because the
+    count noise grows with the effect; these three points decide which effects the hull holds.
+    """
+    peak = np.minimum(folded.center, 1.0)
+    beyond = np.flatnonzero(folded.center > 1.0)
+    if beyond.size:
+        rows = _Folded(folded.center[beyond], folded.size[beyond], folded.scale[beyond], folded.slope[beyond])
+        peak[beyond] = _inner_peak(rows)
+    one = np.ones(peak.shape)
+    return peak, _log_p(folded, peak), _log_p(folded, -one), _log_p(folded, one)
+
+
+def _inner_peak(folded: _Folded) -> FloatArray:
+    """First local maximum of the p-value on [1/center, 1], for centers beyond 1."""
+    angle = np.linspace(0.0, 1.0, _PEAK_GRID)[:, None]
+    start = np.arcsin(1.0 / folded.center)
+    grid = np.sin(start + (0.5 * np.pi - start) * angle)
+    values = np.stack([_log_p(folded, row) for row in grid])
+    falls = np.vstack([values[:-1] >= values[1:], np.ones((1, folded.center.size), dtype=bool)])
+    first = np.argmax(falls, axis=0)
+    columns = np.arange(folded.center.size)
+    low, high = grid[np.maximum(first - 1, 0), columns], grid[np.minimum(first + 1, _PEAK_GRID - 1), columns]
+    return _golden_section(folded, low, high)
+
+
+def _golden_section(folded: _Folded, low: FloatArray, high: FloatArray) -> FloatArray:
+    for _ in range(_SECTIONS):
+        width = _GOLDEN * (high - low)
+        left, right = high - width, low + width
+        keep_left = _log_p(folded, left) >= _log_p(folded, right)
+        low, high = np.where(keep_left, low, left), np.where(keep_left, right, high)
+    return 0.5 * (low + high)

@@ -1,0 +1,13 @@
+"""What a fit returns: estimates with one law behind p-values and intervals, tests and tables."""
+
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.comparison import Comparison, compare
+from adaptinf.inference.results.hypotheses import LinearTest, WaldTest
+
+__all__ = [
+    "Comparison",
+    "LinearTest",
+    "Results",
+    "WaldTest",
+    "compare",
+]

@@ -1,0 +1,429 @@
+"""Results of an estimation: frozen, small, and with one distribution for p-values and intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.distributions.base import AdjustedReference, Reference
+from adaptinf.inference.results.multiplicity import check_adjustment, log_adjusted
+from adaptinf.inference.results.simultaneous import JointInference
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.guarantee import PrivacyGuarantee
+    from adaptinf.inference.results.summary import ResultSummary
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["Estimand", "LogFacts", "Results", "alpha_problems", "check_alpha"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimand:
+    """What one term of a result estimates.
+
+    Attributes
+    ----------
+    kind : str
+        ``"arm-mean"``, ``"contrast"``, ``"cate"``, ``"interaction"``, ``"projection"``, ``"policy-value"``,
+        ``"policy-contrast"``, ``"bin-mean"`` or ``"coefficient"``: mean reward of an arm; difference of two
+        arms, that difference within a group, the difference of two groups in it, or a coefficient of its
+        projection on covariates; value of a policy, or difference of two; mean of an arm over a bin of the
+        contexts; coefficient of a regression of rewards, of one arm's where there is an arm.
+    arm, treatment, control, group : label or None
+        The arm of a mean, the arms of a difference (treatment minus control) and its group; for policies,
+        their names; the group of a bin is its ranges, ((low, high), ...).
+    term : str or None
+        Name of a coefficient.
+    """
+
+    kind: str
+    arm: Any = None
+    treatment: Any = None
+    control: Any = None
+    group: Any = None
+    term: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What a result remembers of its log.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds in the log.
+    design : str or None
+        Name of the design that gathered it.
+    guarantee : PrivacyGuarantee or None
+        What that design promises.
+    noise : {"simulation", "release"} or None
+        Backend of its privacy noise.
+    n_units : int or None
+        Units with more than one round among them; None where the log names none, or each has one.
+    """
+
+    n_rounds: int
+    design: str | None = None
+    guarantee: PrivacyGuarantee | None = None
+    noise: str | None = None
+    n_units: int | None = None
+
+    @classmethod
+    def of(cls, log: AdaptiveLog) -> LogFacts:
+        """Facts of a log."""
+        name = None if log.design is None else log.design.name
+        units = None if log.units is None else len(set(log.units.tolist()))
+        repeated = units if units is not None and units < log.n_rounds else None
+        return cls(log.n_rounds, name, log.guarantee, log.noise, repeated)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Results(JointInference):
+    """Estimates with tests and intervals that come from one distribution.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model class.
+    estimands : tuple of Estimand
+        What the k terms estimate.
+    terms : tuple of str
+        Their labels in tables.
+    estimate, std_error : ndarray
+        Shape (k,); NaN where a number cannot be computed, with the reason among the notes.
+    reference : Reference
+        Distribution of the k terms.
+    estimator : str
+        Such as ``"aipw"``.
+    facts : LogFacts
+        What is known of the log.
+    weights : str, optional
+        Such as ``"sqrt"``; None where the estimator has none.
+    covariance : ndarray, optional
+        Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
+    null : float
+        Value that the tests are against.
+    correction : Correction, optional
+        Given only where the estimator is not already valid for the log.
+    details : mapping of str to ndarray
+        Diagnostics by term, each of shape (k,). ``"ess"`` and ``"min_propensity"`` are also attributes.
+    notes : tuple of str
+        Assumptions, adjustments and reasons for NaN.
+    private : bool
+        Whether the numbers come from the log's private releases alone, so that its guarantee covers them.
+    scores : mapping of str to ndarray, optional
+        Row-level data, kept only on request: arrays over the rounds.
+
+    Notes
+    -----
+    The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the
+    weight that the estimate gives to a round's reward: that many equally weighted rewards would be as
+    precise. For a difference it is the smaller one of its two arms.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.distributions.base import NormalReference
+    >>> estimate, std_error = np.array([0.5]), np.array([0.1])
+    >>> result = Results(
+    ...     model="ArmMeans",
+    ...     estimands=(Estimand("arm-mean", arm="a"),),
+    ...     terms=("a",),
+    ...     estimate=estimate,
+    ...     std_error=std_error,
+    ...     reference=NormalReference(estimate, std_error),
+    ...     estimator="aipw",
+    ...     facts=LogFacts(n_rounds=100),
+    ... )
+    >>> result.conf_int(alpha=0.1).round(3)
+         low   high
+    a  0.336  0.664
+    """
+
+    model: str
+    estimands: tuple[Estimand, ...]
+    terms: tuple[str, ...]
+    estimate: FloatArray
+    std_error: FloatArray
+    reference: Reference
+    estimator: str
+    facts: LogFacts
+    weights: str | None = None
+    covariance: FloatArray | None = None
+    null: float = 0.0
+    correction: Correction | None = None
+    details: Mapping[str, FloatArray] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    private: bool = False
+    scores: Mapping[str, FloatArray] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("estimate", "std_error", "covariance"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _read_only(value))
+        object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Estimates by term."""
+        return self._by_term(self.estimate, "estimate")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors by term."""
+        return self._by_term(self.std_error, "std_error")
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Distances of the estimates from the null in standard errors, by term.
+
+        Where p-values rest on an adjusted estimate (Agresti-Caffo), its distance.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
+            if isinstance(self.reference, AdjustedReference):
+                values = self.reference.statistics(self.null)
+        return self._by_term(values, "statistic")
+
+    @property
+    def log_pvalues(self) -> pd.Series[float]:
+        """Natural logs of the two-sided p-values by term, right where the p-values underflow."""
+        return self._by_term(self.reference.log_pvalues(self.null), "log_p_value")
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values by term."""
+        return self._by_term(np.exp(self.log_pvalues.to_numpy()), "p_value")
+
+    @property
+    def log_pvalues_corrected(self) -> pd.Series[float]:
+        """Natural logs of the p-values corrected for adaptive collection.
+
+        Raises
+        ------
+        InvalidForLog
+            If no correction is due or none is possible; `correction` is None then.
+        """
+        corrected = self._due_correction().apply(self.reference.log_pvalues(self.null))
+        return self._by_term(np.asarray(corrected, dtype=float), "log_p_value_corrected")
+
+    @property
+    def pvalues_corrected(self) -> pd.Series[float]:
+        """P-values corrected for adaptive collection.
+
+        Raises
+        ------
+        InvalidForLog
+            If no correction is due or none is possible; `correction` is None then.
+        """
+        return self._by_term(np.exp(self.log_pvalues_corrected.to_numpy()), "p_value_corrected")
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Confidence intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high, one row a term.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5.
+        """
+        check_alpha("conf_int", alpha)
+        return self._intervals(math.log(alpha))
+
+    def conf_int_corrected(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Confidence intervals corrected for adaptive collection.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high, one row a term: the uncorrected interval at the corrected level. It
+            excludes the null exactly when the corrected p-value is at most alpha.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5.
+        InvalidForLog
+            If no correction is due or none is possible.
+        """
+        check_alpha("conf_int_corrected", alpha)
+        return self._intervals(self._due_correction().level(math.log(alpha)))
+
+    def cov_params(self) -> pd.DataFrame:
+        """Estimated covariance matrix of the estimates."""
+        matrix = np.diag(self.std_error**2) if self.covariance is None else self.covariance
+        return pd.DataFrame(matrix, index=list(self.terms), columns=list(self.terms))
+
+    @property
+    def ess(self) -> pd.Series[float]:
+        """Effective sample size by term."""
+        return self._by_term(self._detail("ess"), "ess")
+
+    @property
+    def min_propensity(self) -> float:
+        """Smallest propensity that the estimates divide by; NaN where they divide by none."""
+        values = self._detail("min_propensity")
+        return float(np.nanmin(values)) if np.any(np.isfinite(values)) else math.nan
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Diagnostics by term: pulls, effective sample size, smallest propensity and the model's own."""
+        return pd.DataFrame(dict(self.details), index=list(self.terms))
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All numbers as a plain frame, ready for ``to_csv`` or ``to_json``.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            Columns term, estimate, std_error, statistic, p_value, conf_low and conf_high; with a
+            correction also p_value_corrected, conf_low_corrected and conf_high_corrected.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5.
+        """
+        interval = self.conf_int(alpha)
+        columns: dict[str, Any] = {
+            "term": list(self.terms),
+            "estimate": self.estimate,
+            "std_error": self.std_error,
+            "statistic": self.tvalues.to_numpy(),
+            "p_value": self.pvalues.to_numpy(),
+            "conf_low": interval["low"].to_numpy(),
+            "conf_high": interval["high"].to_numpy(),
+        }
+        if self.correction is not None:
+            corrected = self.conf_int_corrected(alpha)
+            columns["p_value_corrected"] = self.pvalues_corrected.to_numpy()
+            columns["conf_low_corrected"] = corrected["low"].to_numpy()
+            columns["conf_high_corrected"] = corrected["high"].to_numpy()
+        return pd.DataFrame(columns)
+
+    def adjust(self, method: str = "holm", corrected: bool = True) -> pd.Series[float]:
+        """P-values adjusted for the number of terms.
+
+        Parameters
+        ----------
+        method : {"holm", "bh"}
+            Holm, or Benjamini and Hochberg.
+        corrected : bool
+            Whether to adjust the corrected p-values, where a correction is due.
+
+        Raises
+        ------
+        ParameterError
+            If the method is unknown.
+        """
+        check_adjustment("adjust", method)
+        return self._by_term(np.exp(log_adjusted(self, method, corrected)), f"p_value_{method}")
+
+    def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
+        """Table of the results with everything that they rest on.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"holm", "bh"}, optional
+            Also show p-values adjusted for the number of terms, after any correction.
+
+        Returns
+        -------
+        ResultSummary
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        from adaptinf.inference.results.summary import summarise
+
+        return summarise(self, alpha, adjust)
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def _by_term(self, values: FloatArray, name: str) -> pd.Series[float]:
+        return pd.Series(np.asarray(values, dtype=float), index=list(self.terms), name=name)
+
+    def _intervals(self, log_alpha: float) -> pd.DataFrame:
+        limits = self.reference.interval(log_alpha)
+        return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
+
+    def _detail(self, name: str) -> FloatArray:
+        return self.details.get(name, np.full(len(self.terms), np.nan))
+
+    def _due_correction(self) -> Correction:
+        if self.correction is None:
+            raise InvalidForLog(
+                "a max-information correction",
+                "none is due for this estimator, or the log's guarantee allows none (the notes say which)",
+                ["pvalues", "conf_int"],
+            )
+        return self.correction
+
+
+def check_alpha(subject: str, alpha: object) -> None:
+    """Refuse an alpha that is not between 0 and 0.5.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    alpha : float
+        One minus the confidence level.
+
+    Raises
+    ------
+    ParameterError
+        If it is out of range.
+    """
+    problems = alpha_problems(alpha)
+    if problems:
+        raise ParameterError(subject, problems)
+
+
+def alpha_problems(alpha: object) -> list[str]:
+    """Say what is wrong with an alpha, which must lie between 0 and 0.5."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 0.5:
+        return [f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"]
+    return []
+
+
+def _read_only(values: FloatArray) -> FloatArray:
+    own = np.array(values, dtype=float)
+    own.setflags(write=False)
+    return own

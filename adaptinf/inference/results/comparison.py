@@ -1,0 +1,261 @@
+"""Several results side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.results.base import Estimand, Results, check_alpha
+from adaptinf.inference.results.simultaneous import NAIVE
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.summary import ResultSummary
+
+__all__ = ["Comparison", "compare", "label_of"]
+
+_NOTES = 3
+
+
+def label_of(result: Results) -> str:
+    """What the intervals of a result are worth.
+
+    Parameters
+    ----------
+    result : Results
+        Any result.
+
+    Returns
+    -------
+    {"exact", "anytime", "asymptotic", "not valid"}
+        Of the uncorrected numbers: naive sample means of an adaptive log are not valid.
+    """
+    if any(note.startswith(NAIVE) for note in result.notes):
+        return "not valid"
+    if not result.reference.exact:
+        return "asymptotic"
+    return "anytime" if result.model == "ConfidenceSequence" else "exact"
+
+
+def _corrected_label(result: Results) -> str:
+    if result.correction is None:
+        return ""
+    return "exact" if result.reference.exact else "asymptotic"
+
+
+def _target(estimand: Estimand) -> str:
+    over = "" if estimand.treatment is None else f" of {estimand.treatment!r} over {estimand.control!r}"
+    return f"{estimand.kind}{over}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A table of results; made by `compare`.
+
+    Attributes
+    ----------
+    results : mapping of str to Results
+        What is compared.
+    alpha : float
+        One minus the level of the intervals.
+    """
+
+    results: Mapping[str, Results]
+    alpha: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a term and result.
+
+        Returns
+        -------
+        DataFrame
+            Columns term, method, label, estimate, std_error, statistic, p_value, conf_low and conf_high; also
+            label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected where a result has
+            a correction. Terms in the order in which they first come.
+        """
+        frame = self._with_logs()
+        return frame.drop(
+            columns=[name for name in ("log_p_value", "log_p_value_corrected") if name in frame]
+        )
+
+    def _with_logs(self) -> pd.DataFrame:
+        """The frame, with the logs of the p-values, which do not underflow."""
+        parts = []
+        for name, result in self.results.items():
+            part = result.to_frame(self.alpha)
+            part.insert(1, "method", name)
+            part.insert(2, "label", label_of(result))
+            part["log_p_value"] = result.log_pvalues.to_numpy()
+            if result.correction is not None:
+                place = list(part).index("p_value_corrected")
+                part.insert(place, "label_corrected", _corrected_label(result))
+                part["log_p_value_corrected"] = result.log_pvalues_corrected.to_numpy()
+            parts.append(part)
+        frame = pd.concat(parts, ignore_index=True)
+        if "label_corrected" in frame:
+            frame["label_corrected"] = frame["label_corrected"].fillna("")
+        order = {term: place for place, term in enumerate(dict.fromkeys(frame["term"]))}
+        places = frame["term"].map(order).to_numpy()
+        return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
+
+    def summary(self) -> ResultSummary:
+        """The table, as text, Markdown, LaTeX, HTML or CSV."""
+        from adaptinf.inference.results.summary import ResultSummary, format_number, format_pvalue
+        from adaptinf.inference.results.tables import plain_table
+
+        frame = self._with_logs()
+        headers = ["", "method", "label", "coef", "std err", "P", "low", "high"]
+        columns = ["estimate", "std_error", "log_p_value", "conf_low", "conf_high"]
+        if "label_corrected" in frame:
+            headers += ["corrected", "corrected P", "low", "high"]
+            columns += [
+                "label_corrected",
+                "log_p_value_corrected",
+                "conf_low_corrected",
+                "conf_high_corrected",
+            ]
+        rows = []
+        for record in frame.to_dict("records"):
+            cells = []
+            for name in columns:
+                value = record[name]
+                if "corrected" in name and not record["label_corrected"]:
+                    cells.append("")
+                elif name == "label_corrected":
+                    cells.append(value)
+                else:
+                    cells.append((format_pvalue if name.startswith("log_") else format_number)(float(value)))
+            rows.append([str(record["term"]), record["method"], record["label"], *cells])
+        aligns = "lll" + "".join("l" if name == "label_corrected" else "r" for name in columns)
+        table = plain_table(rows, headers, aligns)
+        notes = [
+            f"Intervals at alpha = {self.alpha:g}; p-values against {self._nulls()}. The choice between "
+            "methods must not look at this table.",
+            *self._logs(),
+            *self._targets(),
+            *self._validity(),
+        ]
+        return ResultSummary("Comparison", [table], notes)
+
+    def _nulls(self) -> str:
+        """The values that the p-values are against, and whose they are where they differ."""
+        found: dict[float, list[str]] = {}
+        for name, result in self.results.items():
+            found.setdefault(result.null, []).append(name)
+        if len(found) == 1:
+            return f"{next(iter(found)):g}"
+        parts = [f"{null:g} ({', '.join(names)})" for null, names in found.items()]
+        return f"{', '.join(parts[:-1])} and {parts[-1]}: they are not to be compared"
+
+    def _logs(self) -> list[str]:
+        """Whose data differ, as far as the results tell."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for name, result in self.results.items():
+            found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)
+        if len(found) < 2:
+            return []
+        parts = [
+            f"{_listed(names)} of {rounds} rounds (design {design})"
+            for (rounds, design), names in found.items()
+        ]
+        return [f"Results of different logs: {'; '.join(parts)}."]
+
+    def _targets(self) -> list[str]:
+        """Terms of one name that estimate different things."""
+        found: dict[str, dict[Estimand, list[str]]] = {}
+        for name, result in self.results.items():
+            for term, estimand in zip(result.terms, result.estimands, strict=True):
+                found.setdefault(term, {}).setdefault(estimand, []).append(name)
+        return [
+            f"{term!r} is not the same target throughout: "
+            f"{'; '.join(f'{_target(one)} in {_listed(names)}' for one, names in targets.items())}."
+            for term, targets in found.items()
+            if len(targets) > 1
+        ][:_NOTES]
+
+    def _validity(self) -> list[str]:
+        """Whose numbers are not valid, and what corrected ones are worth."""
+        naive = [name for name, result in self.results.items() if label_of(result) == "not valid"]
+        kinds = {name: _corrected_label(result) for name, result in self.results.items()}
+        notes = []
+        bare = [name for name in naive if not kinds[name]]
+        if bare:
+            notes.append(f"Not valid under adaptivity, as baselines: {', '.join(bare)}.")
+        for kind in ("exact", "asymptotic"):
+            names = [name for name in kinds if kinds[name] == kind]
+            if names:
+                whose = "its" if len(names) == 1 else "their"
+                notes.append(
+                    f"Uncorrected numbers not valid under adaptivity: {', '.join(names)}; {whose} corrected "
+                    f"columns are {kind}, by the log's guarantee."
+                )
+        return notes
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+
+def compare(results: Any, alpha: float = 0.05) -> Comparison:
+    """Put several results side by side.
+
+    Parameters
+    ----------
+    results : mapping of str to Results
+        Results by the names that they shall have in the table.
+    alpha : float
+        One minus the level of the intervals, between 0 and 0.5.
+
+    Returns
+    -------
+    Comparison
+        Prints as text; ``to_frame()`` has full precision, and ``summary()`` the other forms.
+
+    Raises
+    ------
+    ParameterError
+        If there are no results, something else is among them, or alpha is out of range.
+
+    Notes
+    -----
+    A table of several methods shows how much the choice matters. Choosing by it, such as the shortest
+    interval, would spoil the level: `recommend` chooses before the estimates are seen.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.arms.models import ArmMeans
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> arrays = LogArrays(action=np.array([0, 1, 0, 1]), reward=np.array([0.1, 0.8, 0.3, 0.6]))
+    >>> means = ArmMeans(AdaptiveLog.from_arrays(arrays, arms=("a", "b")))
+    >>> table = compare({"naive": means.fit("sample-mean"), "alee": means.fit("alee")})
+    >>> table.to_frame()[["term", "method", "label", "estimate"]].round(2)
+      term method       label  estimate
+    0    a  naive   not valid      0.20
+    1    a   alee  asymptotic      0.19
+    2    b  naive   not valid      0.70
+    3    b   alee  asymptotic      0.71
+    """
+    check_alpha("compare", alpha)
+    problems = []
+    if not isinstance(results, Mapping) or not results:
+        problems.append(f"give results by name, such as {{'aipw': model.fit('aipw')}}, got {results!r:.60}")
+    else:
+        problems += [
+            f"{name!r} is no result of a fit: {value!r:.60}"
+            for name, value in results.items()
+            if not isinstance(value, Results)
+        ]
+        problems += [f"names must be strings, got {name!r}" for name in results if not isinstance(name, str)]
+    if problems:
+        raise ParameterError("compare", problems)
+    return Comparison(dict(results), float(alpha))

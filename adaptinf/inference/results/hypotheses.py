@@ -1,0 +1,449 @@
+"""Tests of linear hypotheses about the terms of any result that knows their covariance."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import linalg, special
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.base import NormalReference, Reference
+from adaptinf.typing import FloatArray
+
+__all__ = [
+    "LinearHypothesis",
+    "LinearTest",
+    "WaldTest",
+    "linear_hypothesis",
+    "linear_test",
+    "log_chi2_tail",
+    "wald_statistic",
+]
+
+_RANK_TOLERANCE = 1e-10
+_OUTSIDE = re.compile(r"`[^`]*`")
+_SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
+_EXPONENT = re.compile(r"(?<![\w.\])])\d+(?:\.\d*)?[eE][+-]?\d+")
+_PLAIN_NAME = re.compile(r"[^\W\d][\w.\[\]]*")
+_CERTAIN = 1e-14
+"""Share of its terms' variance below which a combination's variance is rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearHypothesis:
+    """The hypothesis that matrix @ terms equals values.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (q, k)
+        One row a restriction.
+    values : ndarray, shape (q,)
+        Right-hand sides.
+    labels : tuple of str
+        The restrictions as text.
+    """
+
+    matrix: FloatArray
+    values: FloatArray
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaldTest:
+    """A joint test of linear restrictions.
+
+    Attributes
+    ----------
+    statistic : float
+        Quadratic form of the violations in the inverse of their covariance.
+    df : int
+        Number of independent restrictions: the degrees of freedom of its chi-squared distribution.
+    log_pvalue : float
+        Natural log of the p-value, right where that underflows.
+    hypothesis : tuple of str
+        The restrictions.
+    notes : tuple of str
+        What else is to be known.
+    """
+
+    statistic: float
+    df: int
+    log_pvalue: float
+    hypothesis: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value; 0 where it underflows."""
+        return math.exp(self.log_pvalue)
+
+    def __str__(self) -> str:
+        from adaptinf.inference.results.summary import format_pvalue
+
+        lines = [
+            f"Wald test: chi2({self.df}) = {self.statistic:.4f}, P>chi2 = {format_pvalue(self.log_pvalue)}",
+            *(f"  H0: {label}" for label in self.hypothesis),
+            *(f"  {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearTest:
+    """Separate tests of linear combinations of terms.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The q restrictions.
+    effect, std_error, value : ndarray, shape (q,)
+        Estimates of the combinations, their standard errors, and the values they are tested against.
+    reference : Reference
+        Of effect minus value, so that every null is 0.
+    notes : tuple of str
+        What else is to be known.
+    """
+
+    labels: tuple[str, ...]
+    effect: FloatArray
+    std_error: FloatArray
+    value: FloatArray
+    reference: Reference
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tvalue(self) -> FloatArray:
+        """Distances from the values in standard errors, shape (q,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.std_error > 0, (self.effect - self.value) / self.std_error, np.nan)
+
+    @property
+    def pvalue(self) -> FloatArray:
+        """Two-sided p-values, shape (q,)."""
+        return np.asarray(np.exp(self.reference.log_pvalues(0.0)), dtype=np.float64)
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """Intervals of the combinations, shape (q, 2).
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5.
+        """
+        from adaptinf.inference.results.base import check_alpha
+
+        check_alpha("conf_int", alpha)
+        return self.reference.interval(math.log(alpha)) + self.value[:, None]
+
+    def to_frame(self, alpha: float = 0.05) -> Any:
+        """Frame with columns hypothesis, estimate, std_error, statistic, p_value, conf_low and conf_high."""
+        limits = self.conf_int(alpha)
+        return pd.DataFrame(
+            {
+                "hypothesis": list(self.labels),
+                "estimate": self.effect,
+                "std_error": self.std_error,
+                "statistic": self.tvalue,
+                "p_value": self.pvalue,
+                "conf_low": limits[:, 0],
+                "conf_high": limits[:, 1],
+            }
+        )
+
+    def __str__(self) -> str:
+        table = self.to_frame().to_string(index=False)
+        lines = [f"Tests of linear combinations ({self.reference.name})", table, *self.notes]
+        return "\n".join(lines)
+
+
+def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:
+    """Read a restriction.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    restriction : str, sequence of str, mapping of term to number, array_like, or (array_like, array_like)
+        Equations such as ``"b - a = 0"`` or ``"a = b, b = c"`` (a name with spaces or signs, or that is a
+        number, stands between backticks, as in "`1` - `0` = 0" and "`sex=M` = `sex=F`"); a mapping with the
+        values that terms have under the hypothesis; or a matrix of shape (q, k), or such a matrix with its
+        right-hand sides, shape (q,), which are 0 by default. The columns of a frame, and the index of a
+        Series of coefficients, are the terms.
+    terms : sequence of str
+        The k terms.
+
+    Returns
+    -------
+    LinearHypothesis
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be read, names an unknown term or restricts nothing.
+
+    Examples
+    --------
+    >>> linear_hypothesis("wald_test", "b - a = 0.5", ["a", "b"]).matrix
+    array([[-1.,  1.]])
+    """
+    if isinstance(restriction, (str, dict)) or _is_strings(restriction):
+        matrix, values, labels = _from_text(subject, restriction, terms)
+    else:
+        matrix, values, labels = _from_arrays(subject, restriction, terms)
+    problems = []
+    if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(values))):
+        problems.append("the restriction's numbers must be finite")
+    elif matrix.size == 0:
+        problems.append(f"there is no restriction{_hint(terms)}")
+    elif np.any(~matrix.any(axis=1)):
+        problems.append(
+            f"restriction {int(np.argmin(matrix.any(axis=1))) + 1} involves no term{_hint(terms)}"
+        )
+    if problems:
+        raise ParameterError(subject, problems)
+    return LinearHypothesis(matrix, values, labels)
+
+
+def wald_statistic(
+    estimate: FloatArray, covariance: FloatArray, hypothesis: LinearHypothesis
+) -> tuple[float, int, float]:
+    """Wald's statistic of a hypothesis.
+
+    Parameters
+    ----------
+    estimate : ndarray, shape (k,)
+        Estimates.
+    covariance : ndarray, shape (k, k)
+        Their covariance.
+    hypothesis : LinearHypothesis
+        q restrictions.
+
+    Returns
+    -------
+    statistic : float
+        NaN where an estimate that is involved is missing; infinite where the estimates violate a restriction
+        of theirs that they are certain about.
+    df : int
+        Rank of the restrictions' covariance.
+    log_pvalue : float
+        Natural log of the chi-squared tail.
+
+    Examples
+    --------
+    >>> hypothesis = linear_hypothesis("wald_test", "a = 0", ["a"])
+    >>> statistic, df, log_p = wald_statistic(np.array([1.96]), np.eye(1), hypothesis)
+    >>> round(statistic, 4), df, round(math.exp(log_p), 4)
+    (3.8416, 1, 0.05)
+    """
+    _refuse_contradiction(hypothesis)
+    used = hypothesis.matrix.any(axis=0)
+    rows = hypothesis.matrix[:, used]
+    gap = rows @ estimate[used] - hypothesis.values
+    spread = rows @ covariance[np.ix_(used, used)] @ rows.T
+    if not (np.all(np.isfinite(gap)) and np.all(np.isfinite(spread))):
+        return math.nan, int(np.linalg.matrix_rank(rows)), math.nan
+    # In units of its terms' errors, a combination that is certain up to rounding is seen to be.
+    sizes = np.abs(rows) @ np.sqrt(np.diag(covariance)[used])
+    if np.any(sizes == 0.0):
+        return math.nan, int(np.linalg.matrix_rank(rows)), math.nan
+    values, vectors = linalg.eigh(spread / np.outer(sizes, sizes))
+    kept = values > max(_RANK_TOLERANCE * values[-1], _CERTAIN)
+    projected = vectors.T @ (gap / sizes)
+    df = int(kept.sum())
+    if df == 0:
+        return math.nan, 0, math.nan
+    if np.any(np.abs(projected[~kept]) > 1e-6 * max(1.0, float(np.max(np.abs(projected))))):
+        return math.inf, df, -math.inf
+    statistic = float(np.sum(projected[kept] ** 2 / values[kept]))
+    return statistic, df, log_chi2_tail(statistic, df)
+
+
+def _refuse_contradiction(hypothesis: LinearHypothesis) -> None:
+    size = np.linalg.norm(hypothesis.matrix, axis=1, keepdims=True)
+    rows, values = hypothesis.matrix / size, hypothesis.values / size[:, 0]
+    solved = np.linalg.lstsq(rows, values, rcond=None)[0]
+    if np.any(np.abs(rows @ solved - values) > 1e-8 * max(1.0, float(np.max(np.abs(values))))):
+        shown = ", ".join(hypothesis.labels)
+        raise ParameterError("wald_test", [f"the restrictions contradict each other: {shown}"])
+
+
+def linear_test(
+    estimate: FloatArray,
+    covariance: FloatArray,
+    hypothesis: LinearHypothesis,
+    notes: tuple[str, ...] = (),
+) -> LinearTest:
+    """Normal tests of linear combinations, each by itself.
+
+    Parameters
+    ----------
+    estimate : ndarray, shape (k,)
+        Estimates.
+    covariance : ndarray, shape (k, k)
+        Their covariance.
+    hypothesis : LinearHypothesis
+        q restrictions.
+    notes : tuple of str
+        What else is to be known.
+
+    Returns
+    -------
+    LinearTest
+    """
+    size = len(hypothesis.labels)
+    effect, std_error = np.zeros(size), np.zeros(size)
+    for row, weights in enumerate(hypothesis.matrix):
+        used = weights != 0.0
+        effect[row] = weights[used] @ estimate[used]
+        variance = weights[used] @ covariance[np.ix_(used, used)] @ weights[used]
+        scale = np.abs(weights[used]) @ np.sqrt(np.diag(covariance)[used])
+        certain = len(weights[used]) > 1 and variance <= _CERTAIN * scale**2
+        std_error[row] = math.sqrt(variance) if variance >= 0.0 and not certain else math.nan
+    reference = NormalReference(effect - hypothesis.values, std_error)
+    return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes)
+
+
+def log_chi2_tail(statistic: float, df: int) -> float:
+    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows.
+
+    Parameters
+    ----------
+    statistic : float
+        Where.
+    df : int
+        Degrees of freedom.
+
+    Examples
+    --------
+    >>> round(math.exp(log_chi2_tail(3.841459, 1)), 6)
+    0.05
+    """
+    tail = float(special.chdtrc(df, statistic))
+    if tail > 1e-290:
+        return math.log(tail)
+    # Leading terms of the incomplete gamma function's expansion at infinity.
+    half, x = 0.5 * df, 0.5 * statistic
+    series, term = 1.0, 1.0
+    for j in range(1, 12):
+        term *= (half - j) / x
+        series += term
+    return (half - 1.0) * math.log(x) - x - math.lgamma(half) + math.log(series)
+
+
+def _is_strings(restriction: Any) -> bool:
+    return (
+        isinstance(restriction, (list, tuple))
+        and len(restriction) > 0
+        and all(isinstance(part, str) for part in restriction)
+    )
+
+
+def _hint(terms: Sequence[str]) -> str:
+    quoted = [f"`{term}`" for term in terms if not _PLAIN_NAME.fullmatch(term)]
+    example = f", as in {' - '.join(quoted[:2])} = 0" if quoted else ""
+    return (
+        f"; the terms are {', '.join(map(repr, terms))} (a name that has spaces, '=' or other signs, or is a "
+        f"number, goes between backticks{example})"
+    )
+
+
+def _from_text(
+    subject: str, restriction: Any, terms: Sequence[str]
+) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    from formulaic.errors import FormulaicError
+    from formulaic.utils.constraints import LinearConstraints
+
+    unreadable = (
+        FormulaicError,
+        LookupError,
+        ArithmeticError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        SyntaxError,
+    )
+    if isinstance(restriction, dict):
+        unknown = [repr(name) for name in restriction if name not in terms]
+        wrong = [
+            repr(value)
+            for value in restriction.values()
+            if isinstance(value, bool) or not isinstance(value, Real)
+        ]
+        if unknown or wrong or not restriction:
+            found = "no term" if not restriction else ", ".join([*unknown, *wrong])
+            raise ParameterError(subject, [f"cannot use {found}: map terms to numbers{_hint(terms)}"])
+        matrix = np.array([[float(term == name) for term in terms] for name in restriction])
+        values = np.array([float(value) for value in restriction.values()])
+        return matrix, values, _labels(matrix, values, terms)
+    texts = [restriction] if isinstance(restriction, str) else list(restriction)
+    try:
+        parsed = LinearConstraints.from_spec([_as_read(x) for x in texts], variable_names=list(terms))
+    except unreadable as error:
+        reason = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
+        raise ParameterError(
+            subject, [f"cannot read the restriction {restriction!r}: {reason}{_hint(terms)}"]
+        ) from None
+    chained = [part for text in texts for part in _OUTSIDE.sub("", text).split(",") if part.count("=") > 1]
+    if chained:
+        problem = f"each equation has one equals sign: write 'a = 0, b = 0' for {chained[0].strip()!r}"
+        raise ParameterError(subject, [problem])
+    matrix = np.atleast_2d(np.asarray(parsed.constraint_matrix, dtype=np.float64))
+    values = np.atleast_1d(np.asarray(parsed.constraint_values, dtype=np.float64))
+    return matrix, values, _labels(matrix, values, terms)
+
+
+def _as_read(text: str) -> str:
+    """A restriction without what formulaic does not read: a sign after "=", and numbers with exponents."""
+    outside = text.split("`")
+    for place, part in enumerate(outside[::2]):
+        plain = _EXPONENT.sub(lambda found: np.format_float_positional(float(found[0])), part)
+        outside[2 * place] = _SIGN_AFTER_EQUALS.sub(r"= 0 \1", plain)
+    return "`".join(outside)
+
+
+def _from_arrays(
+    subject: str, restriction: Any, terms: Sequence[str]
+) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    right: Any = 0.0
+    if isinstance(restriction, tuple) and len(restriction) == 2 and np.ndim(restriction[0]) >= 1:
+        restriction, right = restriction
+    if isinstance(restriction, pd.Series):
+        restriction = restriction.to_frame().T
+    if isinstance(restriction, pd.DataFrame):
+        if sorted(map(str, restriction.columns)) != sorted(terms):
+            problem = f"the columns of the restriction are not the terms{_hint(terms)}"
+            raise ParameterError(subject, [problem])
+        restriction = restriction.set_axis(restriction.columns.map(str), axis=1)[list(terms)]
+    try:
+        matrix = np.atleast_2d(np.asarray(restriction, dtype=np.float64))
+        values = np.broadcast_to(np.asarray(right, dtype=np.float64), (len(matrix),)).copy()
+    except (TypeError, ValueError):
+        problem = "restriction must be equations, or a matrix with one column a term and its right-hand sides"
+        raise ParameterError(subject, [problem]) from None
+    if matrix.ndim != 2 or matrix.shape[1] != len(terms) or len(matrix) == 0:
+        problem = f"restriction must have shape (q, {len(terms)}), one column a term, got {matrix.shape}"
+        raise ParameterError(subject, [problem])
+    return matrix, values, _labels(matrix, values, terms)
+
+
+def _labels(matrix: FloatArray, values: FloatArray, terms: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{_combination(row, terms)} = {value:g}" for row, value in zip(matrix, values, strict=True))
+
+
+def _combination(row: FloatArray, terms: Sequence[str]) -> str:
+    """A combination as it could be given, positive terms first."""
+    used = [(weight, term) for weight, term in zip(row, terms, strict=True) if weight != 0.0]
+    text = ""
+    for weight, term in sorted(used, key=lambda one: one[0] < 0.0):
+        name = term if _PLAIN_NAME.fullmatch(term) else f"`{term}`"
+        size = "" if abs(weight) == 1.0 else f"{abs(weight):g} * "
+        sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
+        text += f"{sign}{size}{name}"
+    return text

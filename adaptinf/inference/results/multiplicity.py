@@ -1,0 +1,140 @@
+"""P-values adjusted for the number of terms, after any correction for adaptive collection.
+
+References
+----------
+Holm (1979), "A simple sequentially rejective multiple test procedure". Benjamini, Hochberg (1995),
+"Controlling the false discovery rate: a practical and powerful approach to multiple testing".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
+
+__all__ = [
+    "ADJUSTMENTS",
+    "adjusted_logs",
+    "adjusted_pvalues",
+    "adjustment_note",
+    "check_adjustment",
+    "log_adjusted",
+]
+
+ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
+"""Names in tables."""
+
+
+def check_adjustment(subject: str, method: object) -> None:
+    """Refuse an unknown adjustment.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    method : str
+        Member of `ADJUSTMENTS`.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    if not isinstance(method, str) or method not in ADJUSTMENTS:
+        problem = f"the adjustment must be 'holm' or 'bh' (Benjamini and Hochberg), got {method!r:.60}"
+        raise ParameterError(subject, [problem])
+
+
+def adjusted_pvalues(pvalues: FloatArray, method: str) -> FloatArray:
+    """P-values adjusted for their number.
+
+    Parameters
+    ----------
+    pvalues : ndarray, shape (k,)
+        NaN where there is none: these terms do not count.
+    method : {"holm", "bh"}
+        Holm holds whatever the dependence. Benjamini and Hochberg bound the false discovery rate for
+        independent or positively dependent p-values.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Examples
+    --------
+    >>> adjusted_pvalues(np.array([0.01, np.nan, 0.03]), "holm").round(6)
+    array([0.02,  nan, 0.03])
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(adjusted_logs(np.log(pvalues), method)), dtype=np.float64)
+
+
+def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
+    """Natural logs of adjusted p-values from those of single ones, right where p-values underflow.
+
+    Parameters
+    ----------
+    log_pvalues : ndarray, shape (k,)
+        At most 0; NaN where there is none.
+    method : {"holm", "bh"}
+        As for `adjusted_pvalues`.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Notes
+    -----
+    With the n p-values in ascending order, p(1) to p(n): Holm's are the running maxima of (n - i + 1) p(i),
+    those of Benjamini and Hochberg the minima of n p(j) / j over j from i on; both at most 1.
+
+    Examples
+    --------
+    >>> adjusted_logs(np.array([-5000.0, -4000.0]), "holm").round(3)
+    array([-4999.307, -4000.   ])
+    """
+    adjusted = np.full(len(log_pvalues), np.nan)
+    known = np.flatnonzero(~np.isnan(log_pvalues))
+    order = known[np.argsort(log_pvalues[known], kind="stable")]
+    rank, size = np.arange(1, len(order) + 1), len(order)
+    if method == "holm":
+        found = np.maximum.accumulate(log_pvalues[order] + np.log(size + 1 - rank))
+    else:
+        found = np.minimum.accumulate((log_pvalues[order] + np.log(size / rank))[::-1])[::-1]
+    adjusted[order] = np.minimum(found, 0.0)
+    return adjusted
+
+
+def log_adjusted(results: Results, method: str, corrected: bool = True) -> FloatArray:
+    """Natural logs of the adjusted p-values of a result, shape (k,).
+
+    Parameters
+    ----------
+    results : Results
+        Any result.
+    method : {"holm", "bh"}
+        The adjustment.
+    corrected : bool
+        Whether to start from corrected p-values, where a correction is due.
+    """
+    due = corrected and results.correction is not None
+    series = results.log_pvalues_corrected if due else results.log_pvalues
+    return adjusted_logs(np.asarray(series.to_numpy(), dtype=np.float64), method)
+
+
+def adjustment_note(results: Results, method: str) -> str:
+    """What the adjusted column of a summary means."""
+    start = "the corrected p-values" if results.correction is not None else "the p-values"
+    count = int(np.isfinite(results.pvalues.to_numpy()).sum())
+    if method == "holm":
+        return f"Holm: {start} of {count} terms, adjusted for their number whatever their dependence."
+    return (
+        f"BH: {start} of {count} terms, adjusted after Benjamini and Hochberg: bounds the share of false "
+        "discoveries if the p-values are independent or positively dependent."
+    )

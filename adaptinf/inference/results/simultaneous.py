@@ -1,0 +1,445 @@
+"""Joint inference on the terms of a result: simultaneous intervals, and tests of linear hypotheses.
+
+References
+----------
+Hothorn, Bretz, Westfall (2008), "Simultaneous inference in general parametric models". Šidák (1967),
+"Rectangular confidence regions for the means of multivariate normal distributions". Chernozhukov,
+Chetverikov, Kato (2013), "Gaussian approximations and multiplier bootstrap for maxima of sums of
+high-dimensional random vectors".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.results.hypotheses import (
+    LinearHypothesis,
+    LinearTest,
+    WaldTest,
+    linear_hypothesis,
+    linear_test,
+    wald_statistic,
+)
+from adaptinf.parameters import count_problem, seed_problem
+from adaptinf.typing import BoolArray, FloatArray, RandomSource
+
+if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.distributions.base import Reference
+
+__all__ = [
+    "NAIVE",
+    "NAIVE_REGRESSION",
+    "JointInference",
+    "bootstrap_maxima",
+    "familywise_level",
+    "max_normal_tail",
+]
+
+NAIVE_REGRESSION = "Least squares: not valid"
+NAIVE = ("Sample means: not valid", NAIVE_REGRESSION)
+"""How the note starts under every result whose uncorrected numbers are not valid."""
+METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
+_SEED = 20_231_107
+_POINTS = 200_000
+_CELLS = 4_000_000
+_STEPS = 60
+_TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the same doubles
+
+
+def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> float:
+    """Probability that one of k two-sided normal p-values is at most a level, when all nulls are true.
+
+    Parameters
+    ----------
+    level : float
+        Between 0 and 1.
+    correlation : ndarray of shape (k, k), or None
+        Of the k normal statistics; None for independent ones.
+    size : int
+        k.
+
+    Returns
+    -------
+    float
+        By Šidák's formula without correlations. With them from the multivariate normal distribution, by
+        quasi-Monte Carlo with a fixed seed and an error of about 1e-5; between the level (full dependence)
+        and Šidák's number (which no correlation exceeds).
+
+    Examples
+    --------
+    >>> round(max_normal_tail(0.025, np.eye(2), 2), 4), round(max_normal_tail(0.05, np.ones((2, 2)), 2), 4)
+    (0.0494, 0.05)
+    """
+    independent = -math.expm1(size * math.log1p(-level)) if level < 1.0 else 1.0
+    if correlation is None or size == 1 or level == 0.0:
+        return independent
+    if np.array_equal(correlation, np.eye(size)):
+        return independent
+    limit = -float(special.ndtri(0.5 * level))
+    inside = stats.multivariate_normal.cdf(
+        np.full(size, limit),
+        cov=correlation,
+        allow_singular=True,
+        lower_limit=np.full(size, -limit),
+        maxpts=_POINTS,
+        abseps=1e-6,
+        releps=0.0,
+        rng=np.random.default_rng(_SEED),
+    )
+    return float(min(max(1.0 - float(inside), level), independent))
+
+
+def bootstrap_maxima(
+    influence: FloatArray, std_error: FloatArray, draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Largest studentised errors of a multiplier bootstrap.
+
+    Parameters
+    ----------
+    influence : ndarray, shape (T, k)
+        What each round contributes to the error of each estimate.
+    std_error : ndarray, shape (k,)
+        Standard errors, positive.
+    draws : int
+        Number of bootstrap samples B.
+    rng : Generator
+        Source of the random signs that multiply the rows.
+
+    Returns
+    -------
+    ndarray, shape (B,)
+        Largest absolute values over the k terms.
+
+    Examples
+    --------
+    >>> rows = np.full((100, 1), 0.1)
+    >>> bootstrap_maxima(rows, np.array([1.0]), 3, np.random.default_rng(0)).shape
+    (3,)
+    """
+    rows = influence / std_error
+    maxima = np.zeros(draws)
+    block = max(1, _CELLS // max(len(rows), 1))
+    for start in range(0, draws, block):
+        count = min(block, draws - start)
+        signs = 2.0 * rng.integers(0, 2, size=(count, len(rows)), dtype=np.int8) - 1.0
+        maxima[start : start + count] = np.abs(signs @ rows).max(axis=1)
+    return maxima
+
+
+def familywise_level(tail: Callable[[float], float], alpha: float, size: int) -> float:
+    """Largest level of the single tests at which the chance of any false rejection is at most alpha.
+
+    Parameters
+    ----------
+    tail : callable
+        Chance of a false rejection among all tests, as a function of their common level; not falling.
+    alpha : float
+        What it may be.
+    size : int
+        Number of tests.
+
+    Returns
+    -------
+    float
+        Between alpha / size, which Bonferroni's inequality allows, and alpha.
+
+    Examples
+    --------
+    >>> round(familywise_level(lambda level: 1 - (1 - level) ** 2, 0.05, 2), 6)
+    0.025321
+    """
+    low, high = alpha / size, alpha
+    if tail(high) <= alpha:
+        return high
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if tail(middle) <= alpha else (low, middle)
+        if high - low < 1e-9 * low:
+            break
+    return low
+
+
+class JointInference:
+    """What every result can say of several terms at once; a base of `Results`."""
+
+    terms: tuple[str, ...]
+    estimate: FloatArray
+    std_error: FloatArray
+    covariance: FloatArray | None
+    reference: Reference
+    null: float
+    scores: Mapping[str, FloatArray] | None
+    estimator: str
+    model: str
+    notes: tuple[str, ...]
+    correction: Correction | None
+
+    def conf_int_simultaneous(
+        self,
+        alpha: float = 0.05,
+        method: str = "max-t",
+        *,
+        draws: int = 2000,
+        rng: RandomSource | None = 0,
+        corrected: bool = True,
+    ) -> pd.DataFrame:
+        """Intervals that all hold at once with probability 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the joint level, between 0 and 0.5.
+        method : {"max-t", "bootstrap", "sidak", "bonferroni"}
+            How single levels are made from alpha. ``"max-t"``: by the distribution of the largest of the
+            normal statistics with the estimated correlations, or Bonferroni's where these are unknown.
+            ``"bootstrap"``: of the studentised rows under random signs, for results fitted with
+            ``keep_scores=True``. ``"sidak"``: right for normal statistics whatever their correlations.
+            ``"bonferroni"``: always.
+        draws : int
+            Bootstrap samples.
+        rng : int, SeedSequence, Generator or None
+            Source of the bootstrap's signs.
+        corrected : bool
+            Whether to correct for adaptive collection where a correction is due. Šidák's and Bonferroni's
+            methods serve then: the chance that any interval fails is bounded as if the actions had been
+            fixed, and that bound is corrected.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high, one row a term: the result's own intervals at a smaller alpha, the same for
+            all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to the
+            error of the multivariate normal distribution, 1e-5). Terms without a standard error are left out
+            of the count and get NaN.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the bootstrap has no rows to draw from, or the method cannot be corrected.
+        """
+        from adaptinf.inference.results.base import check_alpha
+
+        check_alpha("conf_int_simultaneous", alpha)
+        tail, size = self._family("conf_int_simultaneous", method, draws, rng)
+        due = self._family_correction(method, corrected)
+        if size == 0:
+            log_level = math.log(alpha)
+        elif due is not None:
+            log_level = _log_single_level(due.level(math.log(alpha)), method, size)
+        else:
+            log_level = math.log(familywise_level(tail, alpha, size))
+        limits = self.reference.interval(log_level)
+        return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
+
+    def pvalues_simultaneous(
+        self,
+        method: str = "max-t",
+        *,
+        draws: int = 2000,
+        rng: RandomSource | None = 0,
+        corrected: bool = True,
+    ) -> pd.Series[float]:
+        """P-values adjusted for testing all terms at once.
+
+        Parameters
+        ----------
+        method, draws, rng, corrected
+            As for `conf_int_simultaneous`.
+
+        Returns
+        -------
+        Series
+            The chance, if all nulls were true, that any single p-value were as small.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the bootstrap has no rows to draw from, or the method cannot be corrected.
+        """
+        tail, size = self._family("pvalues_simultaneous", method, draws, rng)
+        due = self._family_correction(method, corrected)
+        logs = self.reference.log_pvalues(self.null)
+        if due is not None:
+            family = np.array([_log_any(float(log_p), method, size) for log_p in logs])
+            adjusted = np.exp(np.asarray(due.apply(family), dtype=np.float64)).tolist()
+        else:
+            adjusted = [math.nan if math.isnan(p) else tail(float(p)) for p in np.exp(logs)]
+        return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
+
+    def t_test(self, restriction: Any) -> LinearTest:
+        """Separate normal tests of linear combinations of the terms.
+
+        Parameters
+        ----------
+        restriction : str, sequence of str, mapping of term to number, or array_like
+            Such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand sides). A name with
+            spaces or signs, or that is a number, stands between backticks.
+
+        Returns
+        -------
+        LinearTest
+            With effect, std_error, tvalue, pvalue, conf_int and to_frame.
+
+        Raises
+        ------
+        ParameterError
+            If the restriction cannot be read.
+        InvalidForLog
+            If the covariance of the terms is unknown.
+        """
+        hypothesis = linear_hypothesis("t_test", restriction, self.terms)
+        covariance = self._joint_covariance("t_test", hypothesis)
+        return linear_test(self.estimate, covariance, hypothesis, self._test_notes())
+
+    def wald_test(self, restriction: Any) -> WaldTest:
+        """Joint test of linear restrictions, by the chi-squared distribution.
+
+        Parameters
+        ----------
+        restriction : str, sequence of str, mapping of term to number, or array_like
+            As for `t_test`.
+
+        Returns
+        -------
+        WaldTest
+            With statistic, df and pvalue.
+
+        Raises
+        ------
+        ParameterError
+            If the restriction cannot be read.
+        InvalidForLog
+            If the covariance of the terms is unknown, or the statistic has none: a term that is involved has
+            no estimate or no standard error.
+        """
+        hypothesis = linear_hypothesis("wald_test", restriction, self.terms)
+        covariance = self._joint_covariance("wald_test", hypothesis)
+        statistic, df, log_pvalue = wald_statistic(self.estimate, covariance, hypothesis)
+        if math.isnan(statistic):
+            used = np.count_nonzero(hypothesis.matrix, axis=0) > 0
+            missing = [
+                term
+                for term, here, size in zip(self.terms, used, self.std_error, strict=True)
+                if here and not size > 0.0
+            ]
+            reason = f"no standard error for {', '.join(missing) or 'a combination'}: see the notes"
+            raise InvalidForLog("a Wald test of these terms", reason, ["a restriction of the other terms"])
+        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes())
+
+    def _test_notes(self) -> tuple[str, ...]:
+        """Why tests of combinations are no more valid than those of single terms, or less."""
+        notes = []
+        if any(note.startswith(NAIVE) for note in self.notes):
+            notes.append("Not valid under adaptivity: sample means.")
+        if self.correction is not None:
+            way = (
+                "pvalues_corrected and conf_int_corrected are"
+                if self.model == "Contrast"
+                else "Contrast gives corrected columns"
+            )
+            notes.append(f"Not corrected: {way}.")
+        if self.reference.name != "normal":
+            notes.append(f"Normal approximation; the terms' own law is {self.reference.name}.")
+        return tuple(notes)
+
+    def _family_correction(self, method: str, corrected: bool) -> Correction | None:
+        """The correction of a family's level; None where none is due or wanted."""
+        if not corrected or self.correction is None:
+            return None
+        if method not in ("sidak", "bonferroni"):
+            raise InvalidForLog(
+                f"simultaneous inference by {method}",
+                "the numbers must be corrected for adaptive collection, so far out in the tail that its "
+                "distribution cannot be computed",
+                ["method='sidak'", "method='bonferroni'", "corrected=False, not valid under adaptivity"],
+            )
+        return self.correction
+
+    def _joint_covariance(self, subject: str, hypothesis: LinearHypothesis) -> FloatArray:
+        if self.covariance is not None:
+            return self.covariance
+        if self.reference.name != "normal":
+            raise InvalidForLog(
+                subject,
+                f"its standard errors are descriptions: p-values and intervals follow {self.reference.name}",
+                ["pvalues and conf_int, with null= in fit"],
+            )
+        if np.all(np.count_nonzero(hypothesis.matrix, axis=1) == 1) and len(hypothesis.labels) == 1:
+            return np.diag(self.std_error**2)
+        raise InvalidForLog(
+            subject,
+            f"the covariance of the terms of {self.estimator} is unknown",
+            ["pvalues_simultaneous(method='bonferroni')", "a restriction of one term"],
+        )
+
+    def _family(
+        self, subject: str, method: str, draws: int, rng: RandomSource | None
+    ) -> tuple[Callable[[float], float], int]:
+        """Chance of any false rejection by the level of single tests, and the number of tests."""
+        problems = [*count_problem("draws", draws), *seed_problem(rng)]
+        if method not in METHODS:
+            problems.append(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        if problems:
+            raise ParameterError(subject, problems)
+        usable = np.isfinite(self.reference.log_pvalues(self.null)) | np.isneginf(
+            self.reference.log_pvalues(self.null)
+        )
+        size = int(usable.sum())
+        if method == "bootstrap":
+            maxima = self._maxima(usable, draws, np.random.default_rng(rng))
+            return lambda level: _bootstrap_tail(level, maxima, size), size
+        if method == "sidak":
+            return lambda level: max_normal_tail(level, None, size), size
+        if method == "bonferroni" or self.covariance is None:
+            return lambda level: min(1.0, size * level), size
+        spread = self.covariance[np.ix_(usable, usable)]
+        scale = np.sqrt(np.diag(spread))
+        if not np.all(scale > 0.0):
+            return lambda level: min(1.0, size * level), size
+        correlation = spread / np.outer(scale, scale)
+        np.fill_diagonal(correlation, 1.0)
+        return lambda level: max_normal_tail(level, correlation, size), size
+
+    def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
+        rows = None if self.scores is None else self.scores.get("influence")
+        if rows is None:
+            raise InvalidForLog(
+                "the multiplier bootstrap",
+                "the result has not kept what each round contributes (fit with keep_scores=True)",
+                ["method='max-t'", "method='bonferroni'"],
+            )
+        kept = usable & (self.std_error > 0.0)
+        return np.sort(bootstrap_maxima(rows[:, kept], self.std_error[kept], draws, rng))
+
+
+def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
+    """Share of the maxima at or beyond a normal p-value, the observed one counted among them."""
+    limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
+    beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
+    return float(min(max((1.0 + beyond) / (1.0 + len(maxima)), level), 1.0))
+
+
+def _log_any(log_p: float, method: str, size: int) -> float:
+    """Log of the bound on the chance that any of k p-values is at most one of them."""
+    if method == "bonferroni" or not log_p > _TINY:
+        return min(0.0, log_p + math.log(size)) if not math.isnan(log_p) else math.nan
+    return math.log(-math.expm1(size * math.log1p(-math.exp(log_p)))) if log_p < 0.0 else 0.0
+
+
+def _log_single_level(log_alpha: float, method: str, size: int) -> float:
+    """Log of the level of single tests at which that bound is alpha."""
+    if method == "bonferroni" or log_alpha < _TINY:
+        return log_alpha - math.log(size)
+    return math.log(-math.expm1(math.log1p(-math.exp(log_alpha)) / size))

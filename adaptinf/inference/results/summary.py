@@ -1,0 +1,365 @@
+"""Summary tables: statsmodels' own, with every cell and note escaped for LaTeX and HTML.
+
+Imported when a summary is first asked for, because statsmodels takes a while to load.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from statsmodels.iolib.summary import Summary
+from statsmodels.iolib.table import SimpleTable
+
+from adaptinf.inference.arms.batched import BatchedReference
+from adaptinf.inference.arms.efficiency import efficiency_note
+from adaptinf.inference.distributions.base import AdjustedReference, NormalReference, StudentReference
+from adaptinf.inference.results.base import check_alpha
+from adaptinf.inference.results.multiplicity import (
+    ADJUSTMENTS,
+    adjustment_note,
+    check_adjustment,
+    log_adjusted,
+)
+from adaptinf.inference.results.tables import (
+    cell_widths,
+    escape_latex,
+    escape_markdown,
+    is_rule,
+    markdown_table,
+    text_table,
+    total_width,
+)
+
+if TYPE_CHECKING:
+    from adaptinf.guarantee import PrivacyGuarantee
+    from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.results.base import Results
+    from adaptinf.typing import FloatArray
+
+__all__ = ["ResultSummary", "escape_latex", "footer", "format_number", "format_pvalue", "summarise"]
+
+_MIN_WIDTH = 78
+_FACT_GAP = "   "
+
+
+class ResultSummary(Summary):  # type: ignore[misc]
+    """Tables and notes of one result, as text, LaTeX, HTML or CSV.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    tables : sequence of SimpleTable
+        Header block and coefficients.
+    notes : sequence of str
+        Footer, one entry a note.
+
+    Attributes
+    ----------
+    tables : list of SimpleTable
+        As given.
+    notes : tuple of str
+        As given.
+    """
+
+    def __init__(self, title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> None:
+        super().__init__()
+        self.title = title
+        self.tables = list(tables)
+        self.notes = tuple(" ".join(note.split()) for note in notes)
+
+    def as_text(self) -> str:
+        """Summary as plain text, its notes wrapped to the width of the tables."""
+        lines = "\n".join(table.as_text() for table in self.tables).split("\n")
+        # Where one table ends and the next begins two rules meet: one is enough.
+        kept = [
+            x for x, after in zip(lines, [*lines[1:], ""], strict=True) if not (is_rule(x) and x == after)
+        ]
+        width = max(len(line) for line in kept)
+        text = [self.title.center(width).rstrip(), *(line.rstrip() for line in kept)]
+        if self.notes:
+            text.append("Notes:")
+        for number, note in enumerate(self.notes, start=1):
+            head = f"[{number}] "
+            text += textwrap.wrap(
+                note,
+                width,
+                initial_indent=head,
+                subsequent_indent=" " * len(head),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        return "\n".join(text)
+
+    def as_latex(self) -> str:
+        """Summary as LaTeX tabulars (they need the booktabs package), each note a line below."""
+        parts = [r"\begin{center}", rf"\textbf{{{escape_latex(self.title)}}} \\[0.5ex]"]
+        parts += [table.as_latex_tabular(center=False) + r" \\[0.5ex]" for table in self.tables]
+        parts.append(r"\end{center}")
+        if self.notes:
+            lines = [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
+            parts.append(
+                "\\noindent Notes: \\newline\n" + " \\newline\n".join(f"{{{line}}}" for line in lines)
+            )
+        return "\n".join(parts)
+
+    def as_html(self) -> str:
+        """Summary as HTML tables, the notes as a numbered list."""
+        parts = [f"<h4>{html.escape(self.title)}</h4>", *(table.as_html() for table in self.tables)]
+        if self.notes:
+            items = "\n".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+            parts.append(f"<p>Notes:</p>\n<ol>\n{items}\n</ol>")
+        return "\n".join(parts)
+
+    def as_markdown(self) -> str:
+        """Summary as Markdown tables, the notes as a numbered list."""
+        parts = [f"**{escape_markdown(self.title)}**", *map(markdown_table, self.tables)]
+        if self.notes:
+            items = [f"{n}. {escape_markdown(note)}" for n, note in enumerate(self.notes, start=1)]
+            parts.append("\n".join(items))
+        return "\n\n".join(parts)
+
+    def as_csv(self) -> str:
+        """Summary as comma-separated text; ``Results.to_frame`` gives full precision."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([self.title])
+        for table in self.tables:
+            writer.writerows(table.data)
+        writer.writerows([note] for note in self.notes)
+        return stream.getvalue()
+
+
+def summarise(results: Results, alpha: float, adjust: str | None = None) -> ResultSummary:
+    """Summary of a result.
+
+    Parameters
+    ----------
+    results : Results
+        Any result.
+    alpha : float
+        One minus the level of the intervals, between 0 and 0.5.
+    adjust : {"holm", "bh"}, optional
+        Also show p-values adjusted for the number of terms.
+
+    Returns
+    -------
+    ResultSummary
+        Header block, coefficients, and notes.
+
+    Raises
+    ------
+    ParameterError
+        If alpha is not between 0 and 0.5.
+    """
+    check_alpha("summary", alpha)
+    if adjust is not None:
+        check_adjustment("summary", adjust)
+    header, rows = _coefficients(results, alpha, adjust)
+    facts = _facts(results)
+    # The narrower of the two tables is padded, so that they end at the same column.
+    coefficient_widths = cell_widths([header[0], header[1], *rows], minimum=8)
+    fact_widths = cell_widths(facts, minimum=0)
+    width = max(_MIN_WIDTH, total_width(coefficient_widths, " "), total_width(fact_widths, _FACT_GAP))
+    coefficient_widths[0] += width - total_width(coefficient_widths, " ")
+    fact_widths[1] += width - total_width(fact_widths, _FACT_GAP)
+    tables = [
+        text_table(
+            [row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr", _FACT_GAP
+        ),
+        text_table(
+            [row[1:] for row in rows],
+            [f"{top}\n{bottom}" if any(header[0]) else bottom for top, bottom in zip(*header, strict=True)][
+                1:
+            ],
+            [row[0] for row in rows],
+            coefficient_widths,
+            "l" + "r" * (len(header[0]) - 1),
+        ),
+    ]
+    notes = footer(results, alpha)
+    if adjust is not None:
+        notes = (*notes, adjustment_note(results, adjust))
+    return ResultSummary(f"{results.model} Results", tables, notes)
+
+
+def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
+    """Notes under a summary: the test, the correction, the model's assumptions, what privacy covers.
+
+    Parameters
+    ----------
+    results : Results
+        Any result.
+    alpha : float
+        Level at which a correction is described.
+
+    Returns
+    -------
+    tuple of str
+        One entry a note.
+    """
+    kind = "exact for any fixed sequence of actions" if results.reference.exact else "an approximation"
+    law = results.reference
+    notes = [f"P-values and intervals: {law.name}, {kind}."]
+    if not isinstance(law, (NormalReference, StudentReference, BatchedReference, AdjustedReference)):
+        notes.append("Standard errors and z are descriptions: p-values and intervals do not use them.")
+    if results.correction is not None:
+        notes.append(_correction_note(results.correction, results.reference, alpha))
+    notes += results.notes
+    if "efficiency" in results.details:
+        lost = efficiency_note(results.details["efficiency"], shares=results.estimator == "alee")
+        notes += [lost] if lost else []
+    facts = results.facts
+    if facts.n_units is not None:
+        notes.append(
+            f"{facts.n_units} units in {facts.n_rounds} rounds: rounds of one unit are taken to be as "
+            "independent, given the past, as those of different units."
+        )
+    if facts.guarantee is not None:
+        notes.append(_privacy_note(facts.guarantee, results.private))
+    if facts.noise == "simulation":
+        notes.append("Simulation noise: not private. Its low-order bits leak; release noise does not.")
+    return tuple(notes)
+
+
+def format_pvalue(log_p: float) -> str:
+    """P-value for a table, also where it underflows.
+
+    Parameters
+    ----------
+    log_p : float
+        Natural log of the p-value.
+
+    Returns
+    -------
+    str
+        Three decimals, two digits and an exponent below 0.001, or ``"<1e-300"`` where it is smaller.
+
+    Examples
+    --------
+    >>> format_pvalue(-3.0), format_pvalue(-2000.0)
+    ('0.050', '<1e-300')
+    """
+    if math.isnan(log_p):
+        return "nan"
+    if log_p < -300.0 * math.log(10.0):
+        return "<1e-300" if log_p > -math.inf else "0"
+    if log_p >= math.log(0.001):
+        return f"{math.exp(log_p):.3f}"
+    exponent = math.floor(log_p / math.log(10.0))
+    mantissa = f"{math.exp(log_p - exponent * math.log(10.0)):.1f}"
+    if mantissa == "10.0":
+        mantissa, exponent = "1.0", exponent + 1
+    return f"{mantissa}e{exponent:03d}"
+
+
+def _coefficients(
+    results: Results, alpha: float, adjust: str | None
+) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
+    letter = "t" if "t" in results.reference.name.split() else "z"
+    test = "P exact" if results.reference.exact else f"P>|{letter}|"
+    limits = [f"[{_level(alpha / 2)}", f"{_level(1 - alpha / 2)}]"]
+    bottom = ["", "coef", "std err", letter, test, *limits]
+    top = [""] * len(bottom)
+    columns = [
+        [format_number(x) for x in results.estimate],
+        [format_number(x) for x in results.std_error],
+        [_statistic(x) for x in results.tvalues],
+        [format_pvalue(x) for x in results.log_pvalues],
+        *_limit_columns(results.conf_int(alpha).to_numpy()),
+    ]
+    if results.correction is not None:
+        bottom += [test, *limits]
+        top += ["corrected"] * 3
+        columns += [
+            [format_pvalue(x) for x in results.log_pvalues_corrected],
+            *_limit_columns(results.conf_int_corrected(alpha).to_numpy()),
+        ]
+    if adjust is not None:
+        top.append(ADJUSTMENTS[adjust])
+        bottom.append("P")
+        columns.append([format_pvalue(x) for x in log_adjusted(results, adjust)])
+    rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
+    return (top, bottom), rows
+
+
+def _facts(results: Results) -> list[list[str]]:
+    facts = results.facts
+    ess = results.ess.to_numpy()
+    left = [
+        ("Model:", results.model),
+        ("Estimator:", results.estimator),
+        ("Weights:", results.weights or "none"),
+        ("Design:", facts.design or "unknown"),
+        ("Guarantee:", _short_guarantee(facts.guarantee)),
+    ]
+    needs_noise = facts.guarantee is not None and facts.guarantee.epsilon > 0.0
+    right = [
+        ("No. rounds:", str(facts.n_rounds)),
+        ("Effective sample (min):", f"{np.nanmin(ess):.1f}" if np.any(np.isfinite(ess)) else "unknown"),
+        (
+            "Smallest propensity:",
+            format_number(results.min_propensity) if results.min_propensity > 0 else "not used",
+        ),
+        ("Noise backend:", facts.noise or ("unknown" if needs_noise else "none")),
+        ("Null:", f"{results.null:g}"),
+    ]
+    return [[*a, *b] for a, b in zip(left, right, strict=True)]
+
+
+def _correction_note(correction: Correction, reference: Reference, alpha: float) -> str:
+    head = "Corrected columns, for adaptive collection under the reward-level guarantee"
+    if correction.vacuous(alpha):
+        head = "Corrected columns: none possible at this epsilon"
+    note = f"{head}: {correction.describe(alpha)}."
+    if not reference.exact:
+        note += f" The {reference.name} approximation may fail so far out in the tail."
+    return note
+
+
+def _privacy_note(guarantee: PrivacyGuarantee, private: bool) -> str:
+    if private:
+        return (
+            f"Privacy: {guarantee}. These numbers come from the private releases alone and are covered by it."
+        )
+    return (
+        f"Privacy: {guarantee}. It covers the actions and the named releases. Not covered: the raw log, its "
+        "propensity columns, and estimates from the raw log, such as these."
+    )
+
+
+def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:
+    if guarantee is None:
+        return "none"
+    delta = f", delta = {guarantee.delta:.3g}" if guarantee.delta > 0 else ""
+    return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {guarantee.unit}"
+
+
+def format_number(x: float) -> str:
+    """Number for a table: four decimals, or an exponent where they would mislead."""
+    if not math.isfinite(x):
+        return str(float(x))
+    size = abs(x)
+    if size == 0 or 1e-4 <= size < 1e3:
+        return f"{x:.4f}"
+    return f"{x:.2f}" if 1e3 <= size < 1e6 else f"{x:.2e}"
+
+
+def _statistic(x: float) -> str:
+    return f"{x:.3f}" if not math.isfinite(x) or abs(x) < 1e4 else f"{x:.2e}"
+
+
+def _level(x: float) -> str:
+    return f"{x:.6g}"
+
+
+def _limit_columns(limits: FloatArray) -> tuple[list[str], list[str]]:
+    return [format_number(x) for x in limits[:, 0]], [format_number(x) for x in limits[:, 1]]

@@ -1,0 +1,1 @@
+"""From rounds to weighted scores, on arrays: outcome models, weights, least squares."""

@@ -1,0 +1,293 @@
+"""Outcome models of AIPW: predictions of rewards that look only back, and checks of a user's own.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments". Sherman, Morrison (1950), "Adjustment of an inverse matrix corresponding to a change in one
+element of a given matrix".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["OUTCOMES", "Outcome", "context_matrix", "foreseeing", "outcome_model", "running_ridge"]
+
+OUTCOMES = ("running-mean", "running-ridge")
+_MAX_COVARIATES = 200
+_SAME = 1e-9
+_ENOUGH = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Predictions of an outcome model.
+
+    Attributes
+    ----------
+    values : ndarray of shape (T, k), or "running-mean"
+        Row t was made without the rewards of round t and later.
+    note : str
+        What it is, for the footer.
+    """
+
+    values: FloatArray | str
+    note: str
+
+    @classmethod
+    def running_mean(cls) -> Outcome:
+        """The arm's mean over earlier rounds."""
+        return cls("running-mean", "Outcome model: the arm's mean over earlier rounds.")
+
+
+def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object) -> Outcome:
+    """Complete and check what a user asked for.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    log : AdaptiveLog
+        The log.
+    codes : ndarray of int64, shape (k,)
+        The arms of interest.
+    outcome : str, mapping of arm to str, DataFrame or array_like of shape (T, k), or None
+        A member of `OUTCOMES`, columns of the log that hold predictions, or the predictions: a frame has a
+        column an arm. None for the running mean.
+    ridge : float or None
+        Penalty of the running ridge, fixed in advance; 1 by default.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    ParameterError
+        If the arguments make no sense.
+    InvalidForLog
+        If predictions were visibly made with the rewards that they predict.
+    """
+    if ridge is not None and not (isinstance(outcome, str) and outcome == "running-ridge"):
+        raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
+    if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
+        return Outcome.running_mean()
+    if isinstance(outcome, str):
+        if outcome != "running-ridge":
+            raise ParameterError(subject, [f"outcome must be {_ALLOWED}, got {outcome!r}"])
+        penalty = 1.0 if ridge is None else ridge
+        if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
+            raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
+        x = context_matrix(subject, log)
+        values = running_ridge(log.arrays.action, log.arrays.reward, x, codes, float(penalty))
+        note = (
+            f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(log.context)}, "
+            f"penalty {float(penalty):g} (fixed in advance)."
+        )
+        return Outcome(values, note)
+    values = _own_predictions(subject, log, codes, outcome)
+    reasons = foreseeing(log.arrays.action, log.arrays.reward, values, codes)
+    if reasons:
+        labels = [repr(log.arms[code]) for code in codes]
+        found = "; ".join(f"arm {labels[j]}: {reason}" for j, reason in reasons)
+        raise InvalidForLog(
+            "an outcome model of your own",
+            f"it was made with rewards that it must not know: {found}. Row t may use rounds before t (and "
+            "this round's context) only",
+            ["outcome='running-mean'", "outcome='running-ridge'", "a model fitted on other data"],
+        )
+    return Outcome(
+        values,
+        "Outcome model: predictions of your own. That row t was made without the rewards of round t and "
+        "later is an assumption that a log cannot show.",
+    )
+
+
+_ALLOWED = (
+    f"{' or '.join(map(repr, OUTCOMES))}, a mapping of every arm to a column of the log, or an array of "
+    "predictions, shape (rounds, arms), or a frame of them with a column an arm"
+)
+
+
+def context_matrix(subject: str, log: AdaptiveLog) -> FloatArray:
+    """Contexts as regressors: an intercept, numbers as they are, and labels as indicators.
+
+    Parameters
+    ----------
+    subject : str
+        What was called.
+    log : AdaptiveLog
+        The log.
+
+    Returns
+    -------
+    ndarray, shape (T, d)
+        The first label in sorted order has no indicator.
+
+    Raises
+    ------
+    ParameterError
+        If the log has no context, or its labels are too many.
+    """
+    if not log.context:
+        raise ParameterError(subject, ["outcome='running-ridge' needs contexts: the log has none"])
+    columns = [np.ones(log.n_rounds)]
+    for name in log.context:
+        values = np.asarray(log.arrays.context[name])
+        if values.dtype.kind in "fiub":
+            columns.append(values.astype(np.float64))
+            continue
+        labels, position = np.unique(values.astype(str), return_inverse=True)
+        if len(columns) + len(labels) > _MAX_COVARIATES:
+            raise ParameterError(subject, [f"context {name!r} has {len(labels)} labels: group them first"])
+        columns += [(position == label).astype(np.float64) for label in range(1, len(labels))]
+    return np.ascontiguousarray(np.column_stack(columns))
+
+
+def running_ridge(
+    action: IntArray, reward: FloatArray, context: FloatArray, codes: IntArray, penalty: float
+) -> FloatArray:
+    """Predictions of every arm's ridge regression on its rewards before each round.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    reward : ndarray, shape (T,)
+        Rewards.
+    context : ndarray, shape (T, d)
+        Regressors, known before the arm is chosen.
+    codes : ndarray of int64, shape (k,)
+        The arms of interest.
+    penalty : float
+        Positive multiple of the identity that is added to the cross-products.
+
+    Returns
+    -------
+    ndarray, shape (T, k)
+        Row t uses the rewards of earlier rounds and this round's context; 0 before an arm's first one.
+
+    Notes
+    -----
+    The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
+
+    Examples
+    --------
+    >>> one = np.ones((3, 1))
+    >>> action, reward = np.array([0, 0, 0]), np.array([2.0, 4.0, 9.0])
+    >>> running_ridge(action, reward, one, np.array([0]), 1.0).ravel()
+    array([0., 1., 2.])
+    """
+    from adaptinf.inference.scores.outcome_kernels import ridge_pass  # Numba is loaded when it is needed
+
+    dimension = context.shape[1]
+    inverse = np.zeros((len(codes), dimension, dimension))
+    inverse[:] = np.eye(dimension) / penalty
+    predicted = np.zeros((len(action), len(codes)))
+    ridge_pass(
+        action,
+        np.ascontiguousarray(reward, dtype=np.float64),
+        np.ascontiguousarray(context, dtype=np.float64),
+        codes,
+        inverse,
+        np.zeros((len(codes), dimension)),
+        np.zeros(dimension),
+        predicted,
+    )
+    return predicted
+
+
+def foreseeing(
+    action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
+) -> list[tuple[int, str]]:
+    """Signs that predictions were made with the rewards that they predict.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    reward : ndarray, shape (T,)
+        Rewards.
+    predicted : ndarray, shape (T, k)
+        Predictions.
+    codes : ndarray of int64, shape (k,)
+        The arms of interest.
+
+    Returns
+    -------
+    list of (int, str)
+        Column and reason; empty where nothing shows, which proves nothing.
+
+    Examples
+    --------
+    >>> reward = np.array([0.2, 0.7, 0.4])
+    >>> foreseeing(np.zeros(3, dtype=int), reward, np.full((3, 1), reward.mean()), np.array([0]))
+    [(0, "every prediction is the arm's mean over the whole log")]
+    """
+    found = []
+    for j, code in enumerate(codes):
+        mine = action == code
+        own, guess, column = reward[mine], predicted[mine, j], predicted[:, j]
+        if len(own) < 2 or np.ptp(own) == 0.0:
+            continue
+        spread = float(np.std(own))
+        if np.ptp(column) <= _SAME * spread and abs(column[0] - own.mean()) <= _SAME * spread:
+            found.append((j, "every prediction is the arm's mean over the whole log"))
+        elif len(own) >= _ENOUGH and np.ptp(guess) > 0.0 and _perfectly_correlated(own, guess):
+            found.append((j, "where the arm was chosen, its predictions follow the reward of the same round"))
+        elif len(own) >= _ENOUGH and np.ptp(column) > 0.0 and _leave_one_out(own, guess):
+            found.append((j, "its predictions are means of all the arm's other rewards, later ones too"))
+    return found
+
+
+def _perfectly_correlated(own: FloatArray, guess: FloatArray) -> bool:
+    return abs(float(np.corrcoef(own, guess)[0, 1])) > 1.0 - _SAME
+
+
+def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
+    others = (own.sum() - own) / (len(own) - 1.0)
+    return bool(np.max(np.abs(guess - others)) <= _SAME * float(np.std(own)))
+
+
+def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
+    labels = [log.arms[code] for code in codes]
+    if isinstance(outcome, Mapping):
+        missing = [repr(label) for label in labels if label not in outcome]
+        if missing:
+            raise ParameterError(subject, [f"outcome has no column for arm {', '.join(missing)}"])
+        known = set(map(str, log.frame.columns)) | set(log.columns)
+        named = [outcome[label] for label in labels]
+        if not all(isinstance(name, Hashable) for name in named):
+            raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
+        unknown = [repr(name) for name in named if name not in known]
+        if unknown:
+            raise ParameterError(
+                subject, [f"the log has no column {', '.join(unknown)}: name it in context= of the log"]
+            )
+        outcome = np.column_stack([log.column(name) for name in named])
+    values, problems = by_arm("outcome", outcome, labels, pd.RangeIndex(log.n_rounds))
+    if values is None and not problems:
+        problems.append(f"outcome must be {_ALLOWED}")
+    if values is None or problems:
+        raise ParameterError(subject, problems)
+    if values.shape != (log.n_rounds, len(codes)):
+        problems.append(f"outcome must have shape {(log.n_rounds, len(codes))}, got {values.shape}")
+    elif not np.all(np.isfinite(values)):
+        problems.append("outcome must be finite in every round")
+    if problems:
+        raise ParameterError(subject, problems)
+    return np.ascontiguousarray(values)

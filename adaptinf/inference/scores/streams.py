@@ -1,0 +1,261 @@
+"""Weighted scores of arms in two passes over the rounds, without an array of the size of the propensities.
+
+The estimates, weights and covariance are those of `scores`, `weights` and `estimates`.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.errors import ParameterError
+from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
+from adaptinf.inference.scores.weights import two_point_shares
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = ["streamed_means"]
+
+_UNIFORM, _SQRT, _TWO_POINT = range(3)
+_WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
+_NOTHING, _RUNNING, _GIVEN = range(3)
+_SUMS = 8
+_TOTAL, _SCORE, _PULLS, _REWARDS, _GAIN, _GAIN_SQUARES, _SMALLEST, _SMALLEST_CHOSEN = range(_SUMS)
+_STATE = 6
+_PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM = range(_STATE)
+
+
+class _Stream(NamedTuple):
+    """Rounds, and how they are scored and weighted; empty arrays stand for what is not there."""
+
+    action: IntArray
+    reward: FloatArray
+    propensity: FloatArray
+    propensities: FloatArray
+    codes: IntArray
+    weights: int
+    outcome: int
+    given: FloatArray
+    floored: FloatArray
+    always: FloatArray
+
+
+def streamed_means(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    codes: IntArray,
+    *,
+    weights: str = "uniform",
+    decay: float | None = None,
+    outcome: FloatArray | str | None = "running-mean",
+) -> ScoreMeans:
+    """Estimate arm means from inverse-propensity scores.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    reward, propensity : ndarray, shape (T,)
+        Rewards, and propensities of the chosen arms.
+    propensities : ndarray, shape (T, K), or None
+        Propensities of all arms; needed for sqrt and two-point weights.
+    codes : ndarray of int64, shape (k,)
+        The arms of interest, columns of `propensities`.
+    weights : {"uniform", "sqrt", "two-point"}
+        Weights of the scores.
+    decay : float, optional
+        Decay of the propensity floor, for two-point weights.
+    outcome : {"running-mean"}, ndarray of shape (T, k), or None
+        Outcome model of AIPW: the arm's mean over earlier rounds, or predictions of your own, whose row t may
+        depend on earlier rounds (and this round's context) only. None for IPW.
+
+    Returns
+    -------
+    ScoreMeans
+
+    Raises
+    ------
+    ParameterError
+        If weights need propensities or a decay that are not given, or an array has the wrong shape.
+
+    Examples
+    --------
+    >>> action, reward = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 5.0])
+    >>> half = np.full((4, 2), 0.5)
+    >>> streamed_means(action, reward, half[:, 0], half, np.array([0, 1])).estimate
+    array([2.5, 3.5])
+    """
+    stream = _stream(action, reward, propensity, propensities, codes, weights, decay, outcome)
+    size = len(codes)
+    state, sums = np.zeros((_STATE, size)), np.zeros((_SUMS, size))
+    estimate, covariance = np.zeros(size), np.zeros((size, size))
+    _add_up(stream, state, sums)
+    positive = sums[_TOTAL] > 0.0
+    total = np.where(positive, sums[_TOTAL], 1.0)
+    estimate[:] = sums[_SCORE] / total
+    state[:] = 0.0
+    _spread(stream, estimate, 1.0 / total, state, covariance)
+    # Scores that are all the same leave nothing but the rounding of their mean.
+    constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    missing = np.where(positive, 0.0, np.nan)
+    smallest = sums[_SMALLEST if stream.propensities.shape[0] else _SMALLEST_CHOSEN]
+    gain = sums[_GAIN_SQUARES]
+    return ScoreMeans(
+        estimate=estimate + missing,
+        covariance=covariance + missing[:, None] + missing[None, :],
+        pulls=sums[_PULLS],
+        successes=sums[_REWARDS],
+        ess=sums[_GAIN] ** 2 / np.where(gain > 0.0, gain, 1.0),
+        min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
+    )
+
+
+def _stream(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    codes: IntArray,
+    weights: str,
+    decay: float | None,
+    outcome: FloatArray | str | None,
+) -> _Stream:
+    rounds = len(action)
+    given = outcome if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
+    problems = []
+    if weights not in _WEIGHTS:
+        problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
+    if weights != "uniform" and propensities is None:
+        problems.append(f"{weights} weights need the propensities of all arms")
+    if weights == "two-point" and decay is None:
+        problems.append("two-point weights need decay=")
+    if isinstance(outcome, str) and outcome != "running-mean":
+        problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
+    if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, len(codes)):
+        problems.append(f"outcome must have shape {(rounds, len(codes))}, got {outcome.shape}")
+    if problems:
+        raise ParameterError("streamed_means", problems)
+    shares = (np.zeros(0), np.zeros(0))
+    if weights == "two-point" and decay is not None:
+        shares = two_point_shares(rounds, decay)
+    kind = _NOTHING if outcome is None else _RUNNING if isinstance(outcome, str) else _GIVEN
+    every = np.zeros((0, 0)) if propensities is None else propensities
+    return _Stream(
+        np.ascontiguousarray(action, dtype=np.int64),
+        np.ascontiguousarray(reward, dtype=np.float64),
+        np.ascontiguousarray(propensity, dtype=np.float64),
+        np.ascontiguousarray(every, dtype=np.float64),
+        np.ascontiguousarray(codes, dtype=np.int64),
+        _WEIGHTS[weights],
+        kind,
+        np.ascontiguousarray(given, dtype=np.float64),
+        shares[0],
+        shares[1],
+    )
+
+
+@kernel
+def _prepare(stream: _Stream, state: FloatArray) -> None:
+    for j in range(stream.codes.shape[0]):
+        state[_PROPENSITY, j] = 1.0
+        state[_WEIGHT, j] = 1.0
+        state[_OUTCOME, j] = 0.0
+        state[_LEFT, j] = 1.0
+        state[_COUNT, j] = 0.0
+        state[_SUM, j] = 0.0
+
+
+@kernel
+def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
+    """Propensities, weights and predictions of a round; returns the position of its arm, or -1."""
+    size = stream.codes.shape[0]
+    chosen = -1
+    for j in range(size):
+        if stream.codes[j] == stream.action[t]:
+            chosen = j
+    if stream.propensities.shape[0] > 0:
+        for j in range(size):
+            state[_PROPENSITY, j] = stream.propensities[t, stream.codes[j]]
+    if stream.weights == _SQRT:
+        for j in range(size):
+            state[_WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
+    elif stream.weights == _TWO_POINT:
+        floored, always = stream.floored[t], stream.always[t]
+        for j in range(size):
+            e = state[_PROPENSITY, j]
+            share = min(max((1.0 - e) * floored + e * always, 0.0), 1.0)
+            state[_WEIGHT, j] = math.sqrt(share * state[_LEFT, j] * e)
+            state[_LEFT, j] *= 1.0 - share
+    if stream.outcome == _GIVEN:
+        for j in range(size):
+            state[_OUTCOME, j] = stream.given[t, j]
+    return chosen
+
+
+@kernel
+def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
+    """Take the round's reward into the running mean of its arm."""
+    if chosen >= 0 and stream.outcome == _RUNNING:
+        state[_COUNT, chosen] += 1.0
+        state[_SUM, chosen] += stream.reward[t]
+        state[_OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
+
+
+@compiled
+def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
+    """First pass: sums of weights, of weighted scores, and of what tables show."""
+    size = stream.codes.shape[0]
+    _prepare(stream, state)
+    for j in range(size):
+        sums[_SMALLEST, j] = np.inf
+        sums[_SMALLEST_CHOSEN, j] = np.inf
+    for t in range(stream.action.shape[0]):
+        chosen = _enter(stream, t, state)
+        for j in range(size):
+            sums[_TOTAL, j] += state[_WEIGHT, j]
+            sums[_SCORE, j] += state[_WEIGHT, j] * state[_OUTCOME, j]
+            sums[_SMALLEST, j] = min(sums[_SMALLEST, j], state[_PROPENSITY, j])
+        if chosen >= 0:
+            y, e = stream.reward[t], stream.propensity[t]
+            gain = state[_WEIGHT, chosen] / e
+            sums[_SCORE, chosen] += gain * (y - state[_OUTCOME, chosen])
+            sums[_PULLS, chosen] += 1.0
+            sums[_REWARDS, chosen] += y
+            sums[_GAIN, chosen] += gain
+            sums[_GAIN_SQUARES, chosen] += gain * gain
+            sums[_SMALLEST_CHOSEN, chosen] = min(sums[_SMALLEST_CHOSEN, chosen], e)
+            _learn(stream, t, chosen, state)
+
+
+@compiled
+def _spread(
+    stream: _Stream, estimate: FloatArray, scale: FloatArray, state: FloatArray, covariance: FloatArray
+) -> None:
+    """Second pass: products of what each round contributes to the errors of two arms."""
+    size = stream.codes.shape[0]
+    _prepare(stream, state)
+    for t in range(stream.action.shape[0]):
+        chosen = _enter(stream, t, state)
+        for j in range(size):
+            state[_PROPENSITY, j] = state[_WEIGHT, j] * scale[j] * (state[_OUTCOME, j] - estimate[j])
+        if chosen >= 0:
+            residual = (stream.reward[t] - state[_OUTCOME, chosen]) / stream.propensity[t]
+            state[_PROPENSITY, chosen] += state[_WEIGHT, chosen] * scale[chosen] * residual
+            _learn(stream, t, chosen, state)
+        for j in range(size):
+            influence = state[_PROPENSITY, j]
+            for k in range(j + 1):
+                covariance[j, k] += influence * state[_PROPENSITY, k]
+    for j in range(size):
+        for k in range(j):
+            covariance[k, j] = covariance[j, k]

@@ -1,0 +1,210 @@
+"""Scores with one conditional mean in every round and bounds that are known before it.
+
+A confidence sequence for a mean, a contrast or a policy value is a sequence for the mean of such scores, on a
+scale where that mean lies in [0, 1].
+
+References
+----------
+Waudby-Smith, Wu, Ramdas, Karampatziakis, Mineiro (2024), "Anytime-valid off-policy inference for contextual
+bandits" (inverse-propensity scores need no bound on the weights).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.scores.inverse import indicators, running_means
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = [
+    "Scores",
+    "Weights",
+    "arm_scores",
+    "augmented_scores",
+    "inverse_scores",
+    "running_outcomes",
+    "score_floors",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Scores of one quantity, for evidence that it is larger and that it is smaller.
+
+    Attributes
+    ----------
+    lower : ndarray, shape (n,)
+        With the quantity as mean in every round.
+    upper : ndarray, shape (n,)
+        With 1 minus the quantity as mean (minus the quantity, where it has no bounds).
+    lower_floor, upper_floor : ndarray, shape (n,), or None
+        At most 0 and known before each round: no score is below. None where there is none.
+    counts : ndarray of int64, shape (T,)
+        Number of scores after each round of the log.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    lower_floor: FloatArray | None
+    upper_floor: FloatArray | None
+    counts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """A quantity as a weighted sum of the arms' mean rewards.
+
+    Attributes
+    ----------
+    arms : ndarray, shape (T, K)
+        Weight of each arm in each round, in [-1, 1].
+    negative, positive : float
+        Sum of the sizes of a round's negative weights, and of its positive ones; the same in all rounds.
+    by_context : bool
+        Whether the weights may depend on the round's context.
+    """
+
+    arms: FloatArray
+    negative: float
+    positive: float
+    by_context: bool = False
+
+
+def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -> Scores:
+    """An arm's own rewards in the order of its pulls.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    reward : ndarray, shape (T,)
+        Rewards, in [0, 1] where they have bounds.
+    code : int
+        The arm.
+    mirror : float
+        1 where rewards lie in [0, 1]; 0 where they have no bounds.
+
+    Returns
+    -------
+    Scores
+        One score a pull.
+
+    Examples
+    --------
+    >>> arm_scores(np.array([0, 1, 0]), np.array([0.25, 1.0, 0.5]), 0, 1.0).upper
+    array([0.75, 0.5 ])
+    """
+    pulled = action == code
+    own = reward[pulled]
+    floor = np.zeros(len(own)) if mirror == 1.0 else None
+    return Scores(own, mirror - own, floor, floor, np.cumsum(pulled).astype(np.int64))
+
+
+def inverse_scores(action: IntArray, reward: FloatArray, propensity: FloatArray, weights: Weights) -> Scores:
+    """Inverse-propensity scores of rewards in [0, 1], each side with those that cannot be negative.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    reward, propensity : ndarray, shape (T,)
+        Rewards in [0, 1], and propensities of the chosen arms.
+    weights : Weights
+        The quantity.
+
+    Returns
+    -------
+    Scores
+        With w the chosen arm's weight over its propensity: the lower side has w Y where w > 0 and
+        |w| (1 - Y) where w < 0, the upper side w (1 - Y) and |w| Y, divided by the span of the quantity. None
+        is negative, whatever the propensities, so that bets need no bound on these.
+    """
+    rounds = np.arange(len(action))
+    ratio = weights.arms[rounds, action] / propensity
+    size = np.abs(ratio) / (weights.negative + weights.positive)
+    success = np.where(ratio >= 0.0, reward, 1.0 - reward)
+    zeros = np.zeros(len(action))
+    return Scores(size * success, size * (1.0 - success), zeros, zeros, rounds + 1)
+
+
+def augmented_scores(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    weights: Weights,
+    outcome: FloatArray,
+    bounded: bool,
+) -> FloatArray:
+    """Augmented inverse-propensity scores of a quantity.
+
+    Parameters
+    ----------
+    action : ndarray of int64, shape (T,)
+        Arm codes.
+    reward, propensity : ndarray, shape (T,)
+        Rewards, and propensities of the chosen arms.
+    weights : Weights
+        The quantity.
+    outcome : ndarray, shape (T, K)
+        Predictions from earlier rounds.
+    bounded : bool
+        Whether rewards lie in [0, 1], so that the scores are moved and scaled to a mean in [0, 1].
+
+    Returns
+    -------
+    ndarray, shape (T,)
+        Scores.
+    """
+    rounds = np.arange(len(action))
+    ratio = weights.arms[rounds, action] / propensity
+    direct = np.einsum("tk,tk->t", weights.arms, outcome)
+    score = direct + ratio * (reward - outcome[rounds, action])
+    if not bounded:
+        return np.asarray(score, dtype=np.float64)
+    return np.asarray((score + weights.negative) / (weights.negative + weights.positive), dtype=np.float64)
+
+
+def running_outcomes(action: IntArray, reward: FloatArray, n_arms: int) -> FloatArray:
+    """Running means of all arms before each round, shape (T, K); 0 before an arm's first reward."""
+    return running_means(indicators(action, np.arange(n_arms, dtype=np.int64)), reward)
+
+
+def score_floors(
+    weights: Weights, outcome: FloatArray, smallest: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of augmented scores that are known before each round.
+
+    Parameters
+    ----------
+    weights : Weights
+        The quantity.
+    outcome : ndarray, shape (T, K)
+        Predictions in [0, 1] from earlier rounds.
+    smallest : ndarray, shape (T, K)
+        Positive and known before each round: no arm's propensity is below.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (T,)
+        At most 0: no score is below the first, and 1 minus a score never below the second.
+
+    Notes
+    -----
+    The score is linear in the weights, so that for a policy that may depend on the context its bounds are
+    those of the worst single arm.
+    """
+    if weights.by_context:
+        low = np.min(outcome - outcome / smallest, axis=1)
+        high = np.max(outcome + (1.0 - outcome) / smallest, axis=1)
+    else:
+        used = np.any(weights.arms != 0.0, axis=0)
+        share, model, least = weights.arms[:, used], outcome[:, used], smallest[:, used]
+        up, down = np.maximum(share, 0.0), np.maximum(-share, 0.0)
+        direct = np.einsum("tk,tk->t", share, model)
+        low = direct - np.max((up * model + down * (1.0 - model)) / least, axis=1)
+        high = direct + np.max((up * (1.0 - model) + down * model) / least, axis=1)
+    span = weights.negative + weights.positive
+    lower = np.minimum((low + weights.negative) / span, 0.0)
+    return lower, np.minimum(1.0 - (high + weights.negative) / span, 0.0)

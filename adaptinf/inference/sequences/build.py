@@ -1,0 +1,157 @@
+"""From a log to the confidence sequence of one quantity."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.sequences.bounded_scores import (
+    Scores,
+    Weights,
+    arm_scores,
+    augmented_scores,
+    inverse_scores,
+    running_outcomes,
+    score_floors,
+)
+from adaptinf.inference.sequences.choice import Quantity, Settings
+from adaptinf.inference.sequences.laws import DifferenceTrack, SingleTrack, Track
+from adaptinf.inference.sequences.sides import (
+    MixtureSide,
+    Side,
+    asymptotic_side,
+    bernstein_side,
+    betting_side,
+)
+from adaptinf.inference.sequences.wealth import mixture_scale
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["build_track"]
+
+
+def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
+    """Sequence of one quantity.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    quantity : Quantity
+        What to follow.
+    settings : Settings
+        Valid ones.
+
+    Returns
+    -------
+    track : Track
+        The sequence.
+    std_error : float
+        Ordinary standard error of the last estimate, as a description; NaN with fewer than two scores.
+    ess : float
+        Effective sample size of the estimate; for a difference of arms the smaller one of its arms.
+    """
+    reward = (log.arrays.reward - settings.low) / settings.width
+    mirror = 1.0 if settings.bounded else 0.0
+    if settings.estimator == "sample-mean":
+        scores = [arm_scores(log.arrays.action, reward, code, mirror) for code in quantity.codes]
+        tracks = [_track(x, _ordinals(len(x.lower)), settings, settings.low, settings.width) for x in scores]
+        spread = [_std_error(x.lower) * settings.width for x in scores]
+        pulls = float(min(len(x.lower) for x in scores))
+        if len(tracks) == 1:
+            return tracks[0], spread[0], pulls
+        return DifferenceTrack(*tracks), math.hypot(*spread), pulls
+    weights = quantity.weights
+    own = _propensity_scores(log, reward, weights, settings)
+    total = weights.positive - weights.negative
+    span = (weights.positive + weights.negative) if settings.bounded else 1.0
+    origin = settings.low * total - (settings.width * weights.negative if settings.bounded else 0.0)
+    track = _track(own, _rewards_used(log, quantity), settings, origin, settings.width * span)
+    middle = 0.5 * (own.lower + mirror - own.upper)
+    return track, _std_error(middle) * settings.width * span, _effective_size(log, quantity)
+
+
+def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, settings: Settings) -> Scores:
+    action, propensity = log.arrays.action, log.arrays.propensity
+    assert propensity is not None
+    bets = settings.method in ("betting", "empirical-bernstein")
+    if bets and settings.estimator == "ipw":
+        return inverse_scores(action, reward, propensity, weights)
+    if settings.estimator == "aipw":
+        outcome = running_outcomes(action, reward, log.n_arms)
+    else:
+        outcome = np.full((log.n_rounds, log.n_arms), 0.5 if settings.bounded else 0.0)
+    score = augmented_scores(action, reward, propensity, weights, outcome, settings.bounded)
+    counts = np.arange(1, log.n_rounds + 1)
+    mirror = 1.0 if settings.bounded else 0.0
+    if settings.method == "asymptotic":
+        return Scores(score, mirror - score, None, None, counts)
+    if settings.floor is None:
+        smallest = log.arrays.propensities
+        assert smallest is not None
+    else:
+        smallest = np.full((log.n_rounds, log.n_arms), settings.floor)
+    return Scores(score, mirror - score, *score_floors(weights, outcome, smallest), counts)
+
+
+def _track(scores: Scores, clock: IntArray, settings: Settings, origin: float, width: float) -> SingleTrack:
+    mirror = 1.0 if settings.bounded else 0.0
+    lower, upper = _sides(scores, clock, settings)
+    middle = 0.5 * (scores.lower + mirror - scores.upper)
+    mean = np.cumsum(middle) / np.arange(1.0, len(middle) + 1.0)
+    shares = 2.0 if settings.method in ("betting", "empirical-bernstein") else 1.0
+    return SingleTrack(lower, upper, mirror, origin, width, shares, mean, scores.counts)
+
+
+def _sides(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    alpha, lowest = settings.alpha, 0.0 if settings.bounded else -math.inf
+    if settings.method == "asymptotic":
+        tuning = clock, alpha, settings.t_opt, settings.start, lowest
+        return asymptotic_side(scores.lower, *tuning), asymptotic_side(scores.upper, *tuning)
+    if settings.method == "normal-mixture":
+        each = _variances(scores, settings)
+        first = each[0] if len(each) else 1.0
+        shared = np.cumsum(each), mixture_scale(first * settings.t_opt, alpha), lowest
+        return MixtureSide(scores.lower, *shared), MixtureSide(scores.upper, *shared)
+    side = betting_side if settings.method == "betting" else bernstein_side
+    assert scores.lower_floor is not None
+    assert scores.upper_floor is not None
+    return side(scores.lower, scores.lower_floor, alpha), side(scores.upper, scores.upper_floor, alpha)
+
+
+def _variances(scores: Scores, settings: Settings) -> FloatArray:
+    if settings.sigma is not None:
+        return np.full(len(scores.lower), (settings.sigma / settings.width) ** 2)
+    assert scores.lower_floor is not None
+    assert scores.upper_floor is not None
+    return np.asarray(0.25 * (1.0 - scores.lower_floor - scores.upper_floor) ** 2, dtype=np.float64)
+
+
+def _ordinals(count: int) -> IntArray:
+    return np.arange(1, count + 1, dtype=np.int64)
+
+
+def _rewards_used(log: AdaptiveLog, quantity: Quantity) -> IntArray:
+    """Rewards that the scores rest on after each round; for a contrast those of the rarer arm."""
+    action = log.arrays.action
+    if quantity.codes:
+        pulls = [np.cumsum(action == code) for code in quantity.codes]
+        return np.asarray(np.min(pulls, axis=0), dtype=np.int64)
+    return np.cumsum(quantity.weights.arms[np.arange(log.n_rounds), action] != 0.0).astype(np.int64)
+
+
+def _effective_size(log: AdaptiveLog, quantity: Quantity) -> float:
+    arrays = log.arrays
+    assert arrays.propensity is not None
+    ratio = quantity.weights.arms[np.arange(log.n_rounds), arrays.action] / arrays.propensity
+    groups = [arrays.action == code for code in quantity.codes] or [np.ones(log.n_rounds, dtype=np.bool_)]
+    return float(effective_size(np.column_stack([np.where(group, ratio, 0.0) for group in groups])).min())
+
+
+def _std_error(score: FloatArray) -> float:
+    return float(np.std(score, ddof=1) / math.sqrt(len(score))) if len(score) > 1 else math.nan

@@ -1,0 +1,297 @@
+"""Confidence sequences: intervals that hold at every round at once, under any adaptive rule.
+
+References
+----------
+Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting". Waudby-Smith, Wu,
+Ramdas, Karampatziakis, Mineiro (2024), "Anytime-valid off-policy inference for contextual bandits". Howard,
+Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences".
+Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas (2024), "Time-uniform central limit theory and asymptotic
+confidence sequences".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.arms.choice import arm_codes
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.results.base import Estimand, LogFacts
+from adaptinf.inference.sequences.bounded_scores import Weights
+from adaptinf.inference.sequences.build import build_track
+from adaptinf.inference.sequences.choice import Quantity, Settings, settle
+from adaptinf.inference.sequences.laws import SequenceReference
+from adaptinf.inference.sequences.results import SequenceResults
+from adaptinf.inference.validity.policies import is_context_free
+from adaptinf.parameters import choice_problem, number_array, number_problem
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["ConfidenceSequence"]
+
+_TARGETS = ("arm-means", "contrast", "policy-value")
+_NAMES = {
+    "betting": "betting confidence sequence",
+    "empirical-bernstein": "empirical Bernstein confidence sequence",
+    "normal-mixture": "normal mixture confidence sequence",
+    "asymptotic": "asymptotic confidence sequence",
+}
+
+
+class ConfidenceSequence:
+    """Means of arms, a contrast or values of policies, with intervals that hold at all rounds at once.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    target : {"arm-means", "contrast", "policy-value"}
+        What to follow.
+    arms : sequence of labels, optional
+        For arm means: the arms of interest, by default all.
+    treatment, control : label
+        For a contrast: the arms; the control's mean is subtracted.
+    policy : policy, or list of policies
+        For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
+        takes. A policy may depend on the contexts, not on the log's actions and rewards.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong: unknown arms, arguments of another target, probabilities that are none.
+
+    Notes
+    -----
+    Sample means rest on one assumption: whenever an arm is pulled, its expected reward given everything
+    before is the same. An arm's rewards in the order of its pulls are then a martingale around its mean, and
+    no propensities are needed; this serves UCB and every other design without coins.
+
+    Inverse-propensity scores (ipw, aipw) need the propensities with which the design chose, and in every
+    round the same expected value of the quantity given the rounds before; contexts may move rewards and
+    propensities as long as they are drawn afresh.
+
+    Examples
+    --------
+    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> action = rng.integers(0, 2, size=400)
+    >>> reward = rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float)
+    >>> log = AdaptiveLog.from_arrays(
+    ...     LogArrays(action=action, reward=reward), arms=("a", "b"), reward_range=(0, 1)
+    ... )
+    >>> result = ConfidenceSequence(log).fit(method="betting")
+    >>> result.conf_int().round(2)
+        low  high
+    a  0.19  0.37
+    b  0.50  0.72
+    >>> result.table(rounds=[10, 400]).round(2)
+         t term  estimate   low  high
+    0   10    a      0.60  0.07  1.00
+    1   10    b      0.40  0.00  0.93
+    2  400    a      0.26  0.19  0.37
+    3  400    b      0.60  0.50  0.72
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        target: str = "arm-means",
+        *,
+        arms: Sequence[Any] | None = None,
+        treatment: Any = None,
+        control: Any = None,
+        policy: Any = None,
+    ) -> None:
+        require_log("ConfidenceSequence", log)
+        self.log = log
+        self.target = target
+        _check_target(target, arms=arms, treatment=treatment, control=control, policy=policy)
+        if target == "arm-means":
+            chosen = tuple(log.arms if arms is None else arms)
+            codes = arm_codes("ConfidenceSequence", log, chosen)
+            self._terms = tuple(map(str, chosen))
+            self._estimands = tuple(Estimand("arm-mean", arm=arm) for arm in chosen)
+            self._quantities = tuple(_arm(log, int(code)) for code in codes)
+        elif target == "contrast":
+            first, second = arm_codes("ConfidenceSequence", log, (treatment, control))
+            self._terms = (f"{treatment} - {control}",)
+            self._estimands = (Estimand("contrast", treatment=treatment, control=control),)
+            self._quantities = (_contrast(log, int(first), int(second)),)
+        else:
+            from adaptinf.inference.policies.inputs import read_policies
+
+            given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+            policies = read_policies("ConfidenceSequence", log, given)
+            self._terms = tuple(one.name for one in policies)
+            self._estimands = tuple(Estimand("policy-value") for _ in policies)
+            self._quantities = tuple(
+                Quantity((), Weights(read.probabilities, 0.0, 1.0, not _is_fixed(one)))
+                for read, one in zip(policies, given, strict=True)
+            )
+
+    def fit(
+        self,
+        method: str = "betting",
+        alpha: float = 0.05,
+        *,
+        estimator: str | None = None,
+        sigma: float | None = None,
+        floor: float | None = None,
+        t_opt: int | None = None,
+        start: int | None = None,
+        null: float = 0.0,
+    ) -> SequenceResults:
+        """Run the sequence over the log.
+
+        Parameters
+        ----------
+        method : {"betting", "empirical-bernstein", "normal-mixture", "asymptotic"}
+            The first three hold at every sample size. Betting and empirical Bernstein adapt to the variance
+            and need rewards with a known range; betting is the narrower one, empirical Bernstein has closed
+            forms. The normal mixture does not adapt, and needs a range or `sigma`. The asymptotic sequence
+            needs neither.
+        alpha : float
+            Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
+        estimator : {"sample-mean", "ipw", "aipw"}, optional
+            Scores. By default sample means; ipw for policies, where the design assigned arms by context, and
+            where it may have done so (the log has contexts, and does not name a design that looks at none)
+            and the log has its propensities, positive in every round. Without these sample means are taken,
+            and are right only if contexts had no part in the choice.
+        sigma : float, optional
+            For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2),
+            known in advance; by default half of the reward range.
+        floor : float, optional
+            Smallest propensity of the arms in question, guaranteed by the design in advance. Needed by aipw
+            and by the normal mixture on scores where propensities may depend on contexts, or are logged
+            for the chosen arm alone; betting and empirical Bernstein on ipw scores need none.
+        t_opt : int, optional
+            For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
+            advance; by default 1000.
+        start : int, optional
+            For the asymptotic sequence: number of rewards before which it excludes nothing, by default 100.
+            Those of the arm count, of a contrast's rarer arm, or of the arms that a policy takes.
+        null : float
+            Value that the quantities are tested against.
+
+        Returns
+        -------
+        SequenceResults
+            One term a quantity.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+
+        Notes
+        -----
+        Whatever tunes a sequence has to be fixed before the data: tuning `t_opt` for the length at which a
+        log happened to stop is not allowed.
+
+        The contrast of sample means divides alpha between its arms. That of scores is one sequence.
+        """
+        problems = number_problem("null", null, -np.inf)
+        if problems:
+            raise ParameterError("ConfidenceSequence.fit", problems)
+        options = method, alpha, estimator, sigma, floor, t_opt, start
+        settings = settle(self.log, self._quantities, *options)
+        built = [build_track(self.log, quantity, settings) for quantity in self._quantities]
+        tracks = tuple(track for track, _, _ in built)
+        last = np.array([self.log.n_rounds], dtype=np.int64)
+        details = {"ess": np.array([size for _, _, size in built])}
+        if settings.estimator != "sample-mean":
+            details["min_propensity"] = np.array([_smallest(self.log, x) for x in self._quantities])
+        return SequenceResults(
+            model="ConfidenceSequence",
+            estimands=self._estimands,
+            terms=self._terms,
+            estimate=np.array([track.estimates(last)[0] for track in tracks]),
+            std_error=np.array([std_error for _, std_error, _ in built]),
+            reference=SequenceReference(_NAMES[method], method != "asymptotic", tracks, self.log.n_rounds),
+            estimator=settings.estimator,
+            facts=LogFacts.of(self.log),
+            null=float(null),
+            details=details,
+            notes=_notes(self.log, self.target, settings),
+        )
+
+
+def _arm(log: AdaptiveLog, code: int) -> Quantity:
+    weights = np.zeros(log.n_arms)
+    weights[code] = 1.0
+    return Quantity((code,), Weights(np.broadcast_to(weights, (log.n_rounds, log.n_arms)), 0.0, 1.0))
+
+
+def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
+    weights = np.zeros(log.n_arms)
+    weights[treatment], weights[control] = 1.0, -1.0
+    rows = np.broadcast_to(weights, (log.n_rounds, log.n_arms))
+    return Quantity((treatment, control), Weights(rows, 1.0, 1.0))
+
+
+def _is_fixed(policy: Any) -> bool:
+    """Whether a policy is the same in every round by its form, not by the contexts that happened to come."""
+    if isinstance(policy, (str, Real)):
+        return True
+    values = number_array(policy)
+    return values is not None and values.ndim == 1
+
+
+def _smallest(log: AdaptiveLog, quantity: Quantity) -> float:
+    """Smallest propensity that the scores of a quantity divide by."""
+    assert log.arrays.propensity is not None
+    used = quantity.weights.arms[np.arange(log.n_rounds), log.arrays.action] != 0.0
+    return float(np.min(log.arrays.propensity[used], initial=np.inf)) if np.any(used) else np.nan
+
+
+def _check_target(target: Any, **given: Any) -> None:
+    problems = choice_problem("target", target, _TARGETS)
+    if problems:
+        raise ParameterError("ConfidenceSequence", problems)
+    own = {"arm-means": ("arms",), "contrast": ("treatment", "control"), "policy-value": ("policy",)}[target]
+    for name, value in given.items():
+        if name not in own and value is not None:
+            problems.append(f"{name} does not belong to target={target!r}: leave it out")
+        if name in own and value is None and name != "arms":
+            problems.append(f"target={target!r} needs {name}=")
+    if isinstance(given["arms"], str):
+        problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
+    if problems:
+        raise ParameterError("ConfidenceSequence", problems)
+
+
+def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]:
+    notes = [
+        "Intervals hold at all rounds together, however the log was stopped; tuned for alpha = "
+        f"{settings.alpha:g}. Limits are running intersections: what was once excluded stays excluded."
+    ]
+    if settings.estimator == "sample-mean":
+        notes.append(
+            "Assumes that an arm's expected reward, given everything before, is the same at each pull."
+        )
+        if not is_context_free(log):
+            notes.append("The log has contexts: right only if they had no part in the choice.")
+        if target == "contrast":
+            notes.append("Alpha is divided between the two arms.")
+    else:
+        notes.append(
+            "Assumes that the logged propensities are the design's own, and that the expected value given "
+            "the earlier rounds is the same in every round."
+        )
+    if settings.method == "asymptotic":
+        notes.append(
+            f"The sequence starts at {settings.start} rewards; its error from there on is alpha only in the "
+            "limit of a late start."
+        )
+    elif settings.sigma is not None:
+        notes.append(f"Rewards are taken to be sub-Gaussian with scale {settings.sigma:g}.")
+    if settings.floor is not None:
+        notes.append(f"Propensities are taken to be at least {settings.floor:g} by design.")
+    return tuple(notes)

@@ -1,0 +1,214 @@
+"""One-sided confidence sequences: running lower bounds and the evidence against a claimed mean.
+
+References
+----------
+Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting". Howard, Ramdas,
+McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences". Waudby-Smith,
+Arbour, Sinha, Kennedy, Ramdas (2024), "Time-uniform central limit theory and asymptotic confidence
+sequences".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from adaptinf.inference.sequences.wealth import (
+    CAP,
+    bernstein_sums,
+    betting_bounds,
+    betting_peak,
+    mixture_scale,
+    plug_in_bets,
+    predictable_moments,
+    running_variance,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = [
+    "BettingSide",
+    "LinearSide",
+    "MixtureSide",
+    "Side",
+    "asymptotic_side",
+    "bernstein_side",
+    "betting_side",
+]
+
+
+class Side(Protocol):
+    """Evidence that the mean of n scores is larger than claimed, and what it leaves possible."""
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth ever reached against a claimed mean: at least 0, and falling in the mean."""
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest means against which the log wealth has reached a threshold, shape (r,).
+
+        `counts`, in ascending order, are the numbers of scores after which the bound is wanted.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearSide:
+    """Log wealth ``gain - mean * stake``: the empirical Bernstein process.
+
+    Attributes
+    ----------
+    gain, stake : ndarray, shape (n,)
+        By number of scores; the stake is positive.
+    """
+
+    gain: FloatArray
+    stake: FloatArray
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        if mean < 0.0:
+            return math.inf
+        return float(np.max(self.gain - mean * self.stake, initial=0.0))
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest rejected means, shape (r,); 0 where none is."""
+        return _running_largest((self.gain - threshold) / self.stake, counts, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BettingSide:
+    """Wealth of bets on the scores themselves.
+
+    Attributes
+    ----------
+    score, bet, floor : ndarray, shape (n,)
+        Scores; bets and lower bounds of the scores, both known before the round.
+    cap : float
+        Largest part of the wealth that a round can lose.
+    """
+
+    score: FloatArray
+    bet: FloatArray
+    floor: FloatArray
+    cap: float = CAP
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        if mean < 0.0:
+            return math.inf
+        return float(betting_peak(self.score, self.bet, self.floor, mean, self.cap))
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest rejected means, shape (r,); 0 where none is."""
+        result = np.zeros(len(counts))
+        betting_bounds(self.score, self.bet, self.floor, self.cap, threshold, counts, result)
+        return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixtureSide:
+    """Normal mixture of exponential martingales, for sums that lie above what was claimed.
+
+    Attributes
+    ----------
+    score : ndarray, shape (n,)
+        Scores.
+    variance : ndarray, shape (n,)
+        Accumulated variance by number of scores; 0 where the sequence says nothing.
+    scale : float
+        Variance r of the mixture in the same units.
+    lowest : float
+        Smallest possible mean, or minus infinity.
+    """
+
+    score: FloatArray
+    variance: FloatArray
+    scale: float
+    lowest: float
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth against a claimed mean; infinite where no mean can be."""
+        if mean < self.lowest:
+            return math.inf
+        excess = np.cumsum(self.score - mean)
+        use = (excess > 0.0) & (self.variance > 0.0)
+        total = self.variance[use] + self.scale
+        wealth = excess[use] ** 2 / (2.0 * total) - 0.5 * np.log(total / self.scale)
+        return float(np.max(wealth, initial=0.0))
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest rejected means, shape (r,); the smallest possible mean where none is."""
+        t = np.arange(1.0, len(self.score) + 1.0)
+        total = self.variance + self.scale
+        width = np.sqrt(total * (np.log(total / self.scale) + 2.0 * threshold)) / t
+        bound = np.where(self.variance > 0.0, np.cumsum(self.score) / t - width, -np.inf)
+        return _running_largest(bound, counts, self.lowest)
+
+
+def bernstein_side(score: FloatArray, floor: FloatArray, alpha: float) -> LinearSide:
+    """Empirical Bernstein with predictable plug-in bets.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n,)
+        Scores whose mean lies in [0, 1].
+    floor : ndarray, shape (n,)
+        At most 0 and known before each round: no score is below.
+    alpha : float
+        Two-sided level that the bets are tuned for.
+
+    Returns
+    -------
+    LinearSide
+        Valid at any level.
+    """
+    centre, variance = predictable_moments(score)
+    scale = 1.0 - floor
+    bet = np.minimum(CAP / scale, plug_in_bets(variance, alpha))
+    return LinearSide(*bernstein_sums(score, bet, centre, scale))
+
+
+def betting_side(score: FloatArray, floor: FloatArray, alpha: float) -> BettingSide:
+    """Betting with predictable plug-in bets; the parameters are those of `bernstein_side`."""
+    _, variance = predictable_moments(score)
+    own = np.ascontiguousarray(score, dtype=np.float64)
+    return BettingSide(own, plug_in_bets(variance, alpha), np.ascontiguousarray(floor, dtype=np.float64))
+
+
+def asymptotic_side(
+    score: FloatArray, clock: IntArray, alpha: float, t_opt: float, start: int, lowest: float
+) -> MixtureSide:
+    """Normal mixture with the running variance of the scores in place of a known one.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n,)
+        Scores.
+    clock : ndarray of int64, shape (n,)
+        Number of rewards that the scores so far rest on; where these are arms' own, the number of scores.
+    alpha : float
+        Level that it is tuned for.
+    t_opt : float
+        Number of scores at which it is narrowest.
+    start : int
+        Number of rewards before which it says nothing.
+    lowest : float
+        Smallest possible mean, or minus infinity.
+
+    Returns
+    -------
+    MixtureSide
+        Its scale rests on the variance when the sequence starts: the first number of scores, with at least
+        `start` rewards, by which they have varied.
+    """
+    t = np.arange(1.0, len(score) + 1.0)
+    variance = np.where(clock >= start, t * running_variance(score), 0.0)
+    known = np.flatnonzero(variance > 0.0)
+    first = variance[known[0]] / t[known[0]] if len(known) else 1.0
+    return MixtureSide(score, variance, mixture_scale(first * t_opt, alpha), lowest)
+
+
+def _running_largest(bound: FloatArray, counts: IntArray, lowest: float) -> FloatArray:
+    running = np.maximum.accumulate(np.concatenate(([lowest], bound)))
+    return np.asarray(running[counts], dtype=np.float64)

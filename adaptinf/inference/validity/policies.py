@@ -1,0 +1,432 @@
+"""The policies by which a log was gathered, at any context: one snapshot a batch.
+
+Contextual weights ask what the design of one round would have done with the context of another. A log alone
+cannot say, unless its propensities do not depend on contexts.
+
+References
+----------
+Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from contextual
+bandits".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.errors import InvalidForLog, ParameterError, Problem
+from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.validity.profile import constant_propensities, design_names, varying_propensities
+from adaptinf.parameters import number_array
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = [
+    "CHUNK",
+    "LoggingPolicies",
+    "PolicySnapshots",
+    "chunks",
+    "is_context_free",
+    "logging_policies",
+    "predict",
+    "probability_problems",
+    "snapshots_problems",
+]
+
+CHUNK = 1 << 13
+SAME = 1e-6
+_SAME_SHARE = 1e-3
+_CONTEXT_FREE = frozenset(
+    {
+        "EpsilonGreedy",
+        "Mixture",
+        "PlayTheWinner",
+        "PrivateSuccessiveElimination",
+        "PrivateUCB",
+        "SuccessiveElimination",
+        "Thompson",
+        "UCB",
+        "Uniform",
+    }
+)
+
+
+class PolicySnapshots:
+    """The design's policy in every batch: the probability of each arm at any context.
+
+    Parameters
+    ----------
+    starts : sequence of int, shape (B,), or None
+        Row of the log, counted from 0, at which each batch starts: the first is 0, and they increase. None
+        takes the log's own batches.
+    policies : sequence, shape (B,)
+        For each batch one of: a callable that takes a frame of n contexts (the log's context columns) and
+        returns an (n, K) array in the order of ``log.arms``, or a frame with a column an arm; a fitted model
+        with ``predict_proba``, whose columns follow ``classes_`` where it has them; an array of shape (K,),
+        or a Series indexed by the arms, for a batch that does not look at contexts; an array of shape (T, K),
+        or a frame, with the batch's policy at the contexts of all T rounds.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong with the starts.
+
+    Notes
+    -----
+    A policy must be the same function each time it is called. A fit evaluates every snapshot at the log's
+    contexts twice, in chunks, so memory does not grow with the number of batches. At the rounds of its own
+    batch a snapshot must agree with the logged propensities within 1e-6, and a thousandth of their size.
+
+    References
+    ----------
+    Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
+    contextual bandits".
+
+    Examples
+    --------
+    >>> def greedy(contexts):
+    ...     first = np.where(contexts["x"] > 0, 0.9, 0.1)
+    ...     return np.column_stack([first, 1 - first])
+    >>> PolicySnapshots([0, 500], [np.array([0.5, 0.5]), greedy])
+    PolicySnapshots: 2 batches, starting at rows 0, 500
+    """
+
+    def __init__(self, starts: Sequence[int] | IntArray | None, policies: Sequence[Any]) -> None:
+        if not isinstance(policies, (list, tuple)):
+            raise ParameterError("PolicySnapshots", ["policies must be a list, one entry a batch"])
+        self.policies = tuple(policies)
+        self.starts = None if starts is None else _starts(starts, len(self.policies))
+
+    def __repr__(self) -> str:
+        """Batches and where they start."""
+        count = len(self.policies)
+        head = f"PolicySnapshots: {count} batch{'es' if count != 1 else ''}"
+        if self.starts is None:
+            return f"{head}, starting with the log's"
+        shown = ", ".join(map(str, self.starts[:6])) + (", ..." if count > 6 else "")
+        return f"{head}, starting at rows {shown}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoggingPolicies:
+    """Propensities of every batch's design at every round's context.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (B,)
+        First row of each batch.
+    n_rounds : int
+        Number of rounds T.
+    rows : ndarray, shape (B, K), or None
+        Propensities by batch where no batch looks at contexts.
+    first : ndarray, shape (K,), or None
+        Propensities of the first batch, where it does not look at contexts.
+    evaluate : callable or None
+        Of batch, first row and last row (exclusive); gives an (n, K) array. None where `rows` says it all.
+    """
+
+    starts: IntArray
+    n_rounds: int
+    rows: FloatArray | None = None
+    first: FloatArray | None = None
+    evaluate: Callable[[int, int, int], FloatArray] | None = None
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rounds in each batch, shape (B,)."""
+        return np.diff(np.append(self.starts, self.n_rounds))
+
+    @property
+    def batch(self) -> IntArray:
+        """Batch of each round, shape (T,)."""
+        return np.repeat(np.arange(len(self.starts)), self.sizes)
+
+    def at(self, batch: int, low: int, high: int) -> FloatArray:
+        """Propensities of a batch's design at the contexts of rows low, ..., high - 1; shape (n, K)."""
+        if self.evaluate is not None:
+            return self.evaluate(batch, low, high)
+        assert self.rows is not None
+        return np.broadcast_to(self.rows[batch], (high - low, self.rows.shape[1]))
+
+
+def chunks(low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Stretches of at most `CHUNK` rows that cover low, ..., high - 1."""
+    for start in range(low, high, CHUNK):
+        yield start, min(start + CHUNK, high)
+
+
+def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPolicies:
+    """Find out what the design would have done at other rounds' contexts.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    snapshots : PolicySnapshots, "context-free" or None
+        What the user says about it.
+    method : str
+        What needs it, for errors.
+
+    Returns
+    -------
+    LoggingPolicies
+        In agreement with the logged propensities.
+
+    Raises
+    ------
+    ParameterError
+        If the snapshots do not fit the log.
+    InvalidForLog
+        If nothing is known.
+    """
+    if isinstance(snapshots, PolicySnapshots):
+        logging = _given(log, snapshots)
+        _check_agreement(log, logging)
+        return logging
+    problems = snapshots_problems(snapshots)
+    if problems:
+        raise ParameterError(method, problems)
+    unweighted = "weights='uniform' (not normal in general when propensities move with the data)"
+    if log.arrays.propensities is None:
+        raise InvalidForLog(
+            method,
+            "it needs every arm's propensity at every round, and the log has the chosen arm's alone",
+            [unweighted],
+        )
+    if snapshots is None and not is_context_free(log):
+        raise InvalidForLog(
+            method,
+            "the log has contexts, and its propensities say nothing about what a round's design would have "
+            "done with another round's context",
+            [
+                "snapshots=PolicySnapshots(starts, policies)",
+                "snapshots='context-free' if the design never looked at contexts",
+                unweighted,
+            ],
+        )
+    propensities = log.arrays.propensities
+    new = np.any(propensities[1:] != propensities[:-1], axis=1)
+    starts = np.append(0, np.flatnonzero(new) + 1).astype(np.int64)
+    return LoggingPolicies(starts, log.n_rounds, rows=propensities[starts], first=propensities[0])
+
+
+def snapshots_problems(snapshots: Any) -> list[str]:
+    """Say what is wrong with the kind of `snapshots`."""
+    if snapshots is None or isinstance(snapshots, PolicySnapshots):
+        return []
+    if isinstance(snapshots, str) and snapshots == "context-free":
+        return []
+    return [f"snapshots must be PolicySnapshots, 'context-free' or None, got {snapshots!r:.60}"]
+
+
+def is_context_free(log: AdaptiveLog) -> bool:
+    """Whether propensities cannot depend on contexts: the log says so, has none, or its design uses none.
+
+    The name of a design that comes without its parameters is believed only where no propensity is known to
+    change; that of the uniform one, which has none, unless one does.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The log.
+    """
+    if log.context_free is not None or not log.context:
+        return log.context_free is not False
+    if log.design is None:
+        return False
+    # The library's records have parameters (Uniform's excepted); a bare name is a user's word.
+    if log.design.name == "Uniform":
+        return not varying_propensities(log)
+    if not log.design.parameters and not constant_propensities(log):
+        return False
+    return _CONTEXT_FREE.issuperset(design_names(log))
+
+
+def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
+    """Probabilities that a callable or fitted model gives at some contexts.
+
+    Parameters
+    ----------
+    subject : str
+        What was called, for errors.
+    name : str
+        Which policy it is, for errors.
+    policy : callable or model with ``predict_proba``
+        The policy.
+    contexts : DataFrame
+        Of n rows.
+    arms : tuple of labels
+        Arms of the log.
+
+    Returns
+    -------
+    ndarray, shape (n, K), or None
+        None where it is no array of numbers; the shape is not checked.
+
+    Raises
+    ------
+    ParameterError
+        If the policy raises an error of its own, or a model's classes are not the arms.
+    """
+    model = hasattr(policy, "predict_proba")
+    try:
+        given = policy.predict_proba(contexts) if model else policy(contexts)
+    except Exception as error:
+        problem = f"{name} failed on the contexts: {type(error).__name__}: {error}"
+        raise ParameterError(subject, [problem]) from error
+    classes = getattr(policy, "classes_", None)
+    if model and classes is not None:
+        labels = np.asarray(classes).tolist()
+        if set(labels) != set(arms) or len(labels) != len(arms):
+            raise ParameterError(subject, [f"{name}: its classes_ {labels} are not the arms {list(arms)}"])
+        given = _by_class(given, labels, arms)
+    values, problems = by_arm(name, given, arms, contexts.index)
+    if problems:
+        raise ParameterError(subject, problems)
+    return values
+
+
+def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
+    """Label a model's columns by its classes, where it has not labelled them by the arms itself."""
+    if isinstance(given, pd.DataFrame) and set(given.columns) == set(arms):
+        return given
+    values = np.asarray(given)
+    if values.ndim != 2 or values.shape[1] != len(classes):
+        return values
+    index = given.index if isinstance(given, pd.DataFrame) else None
+    return pd.DataFrame(values, columns=classes, index=index)
+
+
+def probability_problems(name: str, values: FloatArray | None, shape: tuple[int, int], low: int) -> list[str]:
+    """Say what is wrong with rows of probabilities.
+
+    Parameters
+    ----------
+    name : str
+        What they are.
+    values : ndarray or None
+        The probabilities; None for what is no array of numbers.
+    shape : (int, int)
+        Rounds and arms expected.
+    low : int
+        Row of the log of the first one.
+    """
+    if values is None or values.shape != shape:
+        got = "something else" if values is None else f"shape {values.shape}"
+        return [f"{name} must give an array of numbers of shape {shape}, one column an arm, got {got}"]
+    problems: list[str] = []
+    if not np.all(np.isfinite(values)):
+        return [_rows(f"{name} has probabilities that are not finite", ~np.isfinite(values).all(axis=1), low)]
+    if values.size and values.min() < 0.0:
+        problems.append(_rows(f"{name} has negative probabilities", values.min(axis=1) < 0.0, low))
+    wrong = np.abs(values @ np.ones(shape[1]) - 1.0) > SAME
+    if wrong.any():
+        problems.append(_rows(f"{name} has probabilities that do not sum to 1", wrong, low))
+    return problems
+
+
+def _rows(message: str, wrong: NDArray[Any] | np.bool_, low: int) -> str:
+    places = np.flatnonzero(wrong) + low
+    return str(Problem("policy", message, tuple(places[:10].tolist()), len(places)))
+
+
+def _starts(starts: Sequence[int] | IntArray, count: int) -> IntArray:
+    values = number_array(starts)
+    problems = []
+    if values is None or values.ndim != 1 or not np.array_equal(values, np.floor(values)):
+        problems.append(f"starts must be whole numbers, rows of the log counted from 0, got {starts!r:.80}")
+        raise ParameterError("PolicySnapshots", problems)
+    if len(values) != count:
+        problems.append(f"there must be one start a policy, got {len(values)} starts and {count} policies")
+    if len(values) == 0 or values[0] != 0:
+        problems.append("the first batch must start at row 0")
+    if np.any(np.diff(values) <= 0):
+        problems.append(f"starts must increase, got {starts!r:.80}")
+    if problems:
+        raise ParameterError("PolicySnapshots", problems)
+    return values.astype(np.int64)
+
+
+def _given(log: AdaptiveLog, snapshots: PolicySnapshots) -> LoggingPolicies:
+    starts = snapshots.starts
+    count = len(snapshots.policies)
+    if starts is None:
+        if log.arrays.batch is None:
+            raise ParameterError("PolicySnapshots", ["the log has no batches: say at which rows they start"])
+        starts = np.flatnonzero(np.diff(log.arrays.batch, prepend=-1)).astype(np.int64)
+        if len(starts) != count:
+            problem = f"the log has {len(starts)} batches, and there are {count} policies"
+            raise ParameterError("PolicySnapshots", [problem])
+    if starts[-1] >= log.n_rounds:
+        problem = f"batch {count - 1} starts at row {starts[-1]}, beyond the log's {log.n_rounds} rounds"
+        raise ParameterError("PolicySnapshots", [problem])
+    entries = [_entry(log, b, policy) for b, policy in enumerate(snapshots.policies)]
+    first = entries[0] if isinstance(entries[0], np.ndarray) and entries[0].ndim == 1 else None
+    if all(isinstance(entry, np.ndarray) and entry.ndim == 1 for entry in entries):
+        return LoggingPolicies(starts, log.n_rounds, rows=np.array(entries), first=first)
+    return LoggingPolicies(starts, log.n_rounds, first=first, evaluate=_evaluator(log, entries))
+
+
+def _entry(log: AdaptiveLog, batch: int, policy: Any) -> Any:
+    """Return a callable or model as it is, anything else as a checked array of shape (K,) or (T, K)."""
+    if callable(policy) or hasattr(policy, "predict_proba"):
+        return policy
+    name = f"the policy of batch {batch}"
+    values, problems = by_arm(name, policy, log.arms, pd.RangeIndex(log.n_rounds))
+    if problems:
+        raise ParameterError("PolicySnapshots", problems)
+    if values is not None and values.ndim == 1:
+        problems = probability_problems(name, values[None, :], (1, log.n_arms), 0)
+    else:
+        problems = probability_problems(name, values, (log.n_rounds, log.n_arms), 0)
+    if problems:
+        raise ParameterError("PolicySnapshots", problems)
+    return values
+
+
+def _evaluator(log: AdaptiveLog, entries: Sequence[Any]) -> Callable[[int, int, int], FloatArray]:
+    contexts = log.frame[list(log.context)]
+
+    def evaluate(batch: int, low: int, high: int) -> FloatArray:
+        entry, shape = entries[batch], (high - low, log.n_arms)
+        if isinstance(entry, np.ndarray):
+            return np.broadcast_to(entry, shape) if entry.ndim == 1 else entry[low:high]
+        name = f"the policy of batch {batch}"
+        values = predict("PolicySnapshots", name, entry, contexts.iloc[low:high], log.arms)
+        problems = probability_problems(name, values, shape, low)
+        if problems or values is None:
+            raise ParameterError("PolicySnapshots", problems)
+        return values
+
+    return evaluate
+
+
+def _check_agreement(log: AdaptiveLog, logging: LoggingPolicies) -> None:
+    """Refuse snapshots that are not the policies behind the logged propensities."""
+    arrays, wrong, largest = log.arrays, np.zeros(log.n_rounds, dtype=np.bool_), 0.0
+    for batch, (start, size) in enumerate(zip(logging.starts, logging.sizes, strict=True)):
+        for low, high in chunks(int(start), int(start + size)):
+            values = logging.at(batch, low, high)
+            if arrays.propensities is not None:
+                logged = arrays.propensities[low:high]
+            elif arrays.propensity is not None:
+                values = np.take_along_axis(values, arrays.action[low:high, None], axis=1)
+                logged = arrays.propensity[low:high, None]
+            else:
+                return
+            gap = np.abs(values - logged)
+            wrong[low:high] = np.any((gap > SAME) | (gap > _SAME_SHARE * logged + 1e-12), axis=1)
+            largest = max(largest, float(gap.max()))
+    if wrong.any():
+        message = (
+            "the snapshots are not the policies that gathered the log: they differ from its propensities by "
+            f"up to {largest:.2g} (check the rows at which batches start, and the order of the arms)"
+        )
+        raise ParameterError("PolicySnapshots", [_rows(message, wrong, 0)])

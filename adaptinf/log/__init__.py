@@ -1,0 +1,7 @@
+"""The log: what a design writes and every method of inference reads."""
+
+from adaptinf.log.log import AdaptiveLog, read_log
+from adaptinf.log.validation.metadata import RELEASE_COLUMNS
+from adaptinf.log.validation.records import DesignRecord, LogArrays
+
+__all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays", "read_log"]

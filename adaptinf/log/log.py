@@ -1,0 +1,411 @@
+"""AdaptiveLog: what a design writes and every method of inference reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.storage import (
+    PLAIN_FIELDS,
+    LogColumns,
+    StoredLog,
+    encode,
+    read_file,
+    restored_arrays,
+    same_values,
+    storable,
+    write_csv,
+    write_parquet,
+)
+from adaptinf.log.validation import RELEASE_COLUMNS, DesignRecord, Label, LogArrays, Metadata, check_frame
+
+__all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays", "read_log"]
+
+
+class AdaptiveLog(LogColumns):
+    """A log of adaptively gathered data: one row a round, in the order in which the arms were chosen.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars, with T rows in time order. It is not changed, and its index is ignored: rows are
+        counted from 0.
+    action : str
+        Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
+        same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused.
+    reward : str
+        Numeric column of finite rewards; booleans count as 0 and 1.
+    propensity : str, optional
+        Column with the probability of the chosen arm given everything before the choice, in (0, 1]. By
+        default it is taken from the columns of all arms where there are any.
+    propensities : mapping of arm to str, optional
+        Column with the probability of each arm, chosen or not, in [0, 1]. Rows must sum to 1 within 1e-6, and
+        the chosen arm's entry must equal `propensity` within a millionth of it. By default the columns named
+        ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
+        nobody chose. Columns of such names of which none is an arm's are refused, but for a single one beside
+        `propensity`.
+    context : str or list of str, optional
+        Columns known before the choice: finite numbers, booleans, or strings as labels.
+    batch : str, optional
+        Column of batches, each one stretch of rows: labels, dates or times; they are numbered from 0 in the
+        log.
+    unit : str, optional
+        Column that says who took part.
+    round : str, optional
+        Column of increasing round numbers, times or dates, also as ISO 8601 text (times with a zone become
+        UTC); by default 1, ..., T.
+    phase : str, optional
+        Column of strings, such as learning and estimation.
+    randomised : str, optional
+        Boolean column: rounds whose arm was drawn with fixed probabilities.
+    arms : list of labels, optional
+        All arms in the order you want. By default those chosen or given a propensity column: sorted where
+        they are of one type, by first appearance where not.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward.
+    propensity_status : {"exact", "estimated", "absent"}, optional
+        How the propensities are known; exact by default where there are any.
+    guarantee, reward_guarantee : PrivacyGuarantee or dict of its fields, optional
+        What the design promises; the second is for one round's rewards, by default what the first implies.
+    design : DesignRecord or str, optional
+        What gathered the log.
+    noise : {"simulation", "release"}, optional
+        Backend of the privacy noise.
+    releases : DataFrame, optional
+        The private releases: columns round, name, group, value, mechanism and scale.
+    adaptive_rounds : int, optional
+        Number of rounds whose reward can change a later action; unknown by default.
+    recommended : label, optional
+        The arm that a best-arm design named.
+    context_free : bool, optional
+        Whether contexts had no part in the choice of arms, those in the log and any others. Say False where
+        they had one although the log does not have them. By default they may have had one where the log has
+        contexts and does not name a design that ignores them.
+
+    Attributes
+    ----------
+    arrays : LogArrays
+        The columns as NumPy arrays.
+    arms : tuple of labels
+        All arms; ``arrays.action`` holds positions in it.
+    phases : tuple of str
+        Phases by first appearance; ``arrays.phase`` holds positions in it.
+    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+    recommended, context_free
+        As above.
+
+    Raises
+    ------
+    LogValidationError
+        With everything that is wrong with the frame, and the rows. Nothing is dropped, filled or converted: a
+        missing value, a number stored as text or a whole number beyond 2**53 is a problem of its own.
+
+    Notes
+    -----
+    Whether a propensity really is the probability with which the design chose cannot be seen from a log. It
+    has to be the design's own number, not a model fitted afterwards (``propensity_status="estimated"``).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, 0, 1], "p": [0.5, 0.5, 0.8]})
+    >>> log = AdaptiveLog(frame, action="arm", reward="y", propensity="p", reward_range=(0, 1))
+    >>> log.arms
+    ('a', 'b')
+    >>> log.column("y")
+    array([1., 0., 1.])
+    >>> AdaptiveLog(frame, action="arm", reward="y", propensity="p", arms=["a", "c"], reward_range=(1, 0))
+    Traceback (most recent call last):
+        ...
+    adaptinf.errors.LogValidationError: the log has 2 problems (rows are counted from 0):
+      - reward_range must be (low, high) with low < high, got (1.0, 0.0)
+      - actions 'b' are not among arms=['a', 'c'] (a number and a string are different labels) [row 1]
+    """
+
+    reward_range: tuple[float, float] | None
+    propensity_status: str
+    guarantee: PrivacyGuarantee | None
+    reward_guarantee: PrivacyGuarantee | None
+    design: DesignRecord | None
+    noise: str | None
+    adaptive_rounds: int | None
+    recommended: Label | None
+    context_free: bool | None
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        action: str,
+        reward: str,
+        propensity: str | None = None,
+        propensities: Mapping[Any, str] | None = None,
+        context: str | Sequence[str] = (),
+        batch: str | None = None,
+        unit: str | None = None,
+        round: str | None = None,
+        phase: str | None = None,
+        randomised: str | None = None,
+        arms: Sequence[Any] | None = None,
+        reward_range: tuple[float, float] | None = None,
+        propensity_status: str | None = None,
+        guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        design: DesignRecord | str | None = None,
+        noise: str | None = None,
+        releases: pd.DataFrame | Mapping[str, Any] | None = None,
+        adaptive_rounds: int | None = None,
+        recommended: Any = None,
+        context_free: bool | None = None,
+    ) -> None:
+        checked = check_frame(
+            frame,
+            single={
+                "action": action,
+                "reward": reward,
+                "propensity": propensity,
+                "batch": batch,
+                "unit": unit,
+                "round": round,
+                "phase": phase,
+                "randomised": randomised,
+            },
+            context=context,
+            propensities=propensities,
+            arms=arms,
+            reward_range=reward_range,
+            metadata=Metadata(
+                guarantee=guarantee,
+                reward_guarantee=reward_guarantee,
+                design=design,
+                noise=noise,
+                releases=releases,
+                adaptive_rounds=adaptive_rounds,
+                recommended=recommended,
+                propensity_status=propensity_status,
+                context_free=context_free,
+            ),
+        )
+        self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
+        self._names = checked.names
+        self._rounds = checked.rounds
+        self._units = checked.units
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: LogArrays,
+        *,
+        arms: Sequence[Label],
+        phases: Sequence[str] = (),
+        reward_range: tuple[float, float] | None = None,
+        propensity_status: str | None = None,
+        guarantee: PrivacyGuarantee | None = None,
+        reward_guarantee: PrivacyGuarantee | None = None,
+        design: DesignRecord | None = None,
+        noise: str | None = None,
+        releases: pd.DataFrame | Mapping[str, Any] | None = None,
+        adaptive_rounds: int | None = None,
+        recommended: Label | None = None,
+        context_free: bool | None = None,
+    ) -> AdaptiveLog:
+        """Log from arrays that are known to be right: nothing is checked and nothing is copied.
+
+        Parameters
+        ----------
+        arrays : LogArrays
+            The columns.
+        arms : sequence of labels
+            Plain int, str, bool or float; ``arrays.action`` holds positions in it.
+        phases : sequence of str
+            Names of the phases; ``arrays.phase`` holds positions in it.
+        releases : DataFrame or mapping of columns, optional
+            Columns round, name, group, value, mechanism and scale.
+        reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+        recommended, context_free : optional
+            As in the constructor, in their final types.
+
+        Returns
+        -------
+        AdaptiveLog
+            Its frame is built when it is first asked for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> arrays = LogArrays(action=np.array([0, 1, 0]), reward=np.array([1.0, 0.0, 1.0]))
+        >>> AdaptiveLog.from_arrays(arrays, arms=("a", "b")).frame
+           t action  reward
+        0  1      a     1.0
+        1  2      b     0.0
+        2  3      a     1.0
+        """
+        log = cls.__new__(cls)
+        metadata = Metadata(
+            guarantee=guarantee,
+            reward_guarantee=reward_guarantee,
+            design=design,
+            noise=noise,
+            releases=releases,
+            adaptive_rounds=adaptive_rounds,
+            recommended=recommended,
+            propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
+            context_free=context_free,
+        )
+        log._fill(arrays, tuple(arms), tuple(phases), reward_range, metadata)
+        return log
+
+    def _fill(
+        self,
+        arrays: LogArrays,
+        arms: tuple[Label, ...],
+        phases: tuple[str, ...],
+        reward_range: tuple[float, float] | None,
+        metadata: Metadata,
+    ) -> None:
+        self.arrays = arrays
+        self.arms = arms
+        self.phases = phases
+        self.reward_range = reward_range
+        self.propensity_status = metadata.propensity_status
+        self.guarantee = metadata.guarantee
+        self.reward_guarantee = metadata.reward_guarantee
+        if self.reward_guarantee is None and self.guarantee is not None:
+            self.reward_guarantee = self.guarantee.reward_level()
+        self.design = metadata.design
+        self.noise = metadata.noise
+        self.adaptive_rounds = metadata.adaptive_rounds
+        self.recommended = metadata.recommended
+        self.context_free = metadata.context_free
+        self._releases = metadata.releases
+        self._frame = self._names = self._rounds = self._units = None
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the log as one Parquet file that `read_log` turns back into an equal log.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.parquet`` or ``.pq``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends otherwise, or the log holds something that a file cannot.
+        """
+        write_parquet(Path(path), self._stored())
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the log as CSV, with everything else in ``<path>.json``; `read_log` restores an equal log.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.csv``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends otherwise, or the log holds something that a file cannot.
+        """
+        write_csv(Path(path), self._stored())
+
+    def equals(self, other: AdaptiveLog) -> bool:
+        """Whether two logs hold the same columns, metadata and releases; NaN equals NaN."""
+        mine, theirs = self._stored(), other._stored()
+        return (
+            encode(mine.metadata) == encode(theirs.metadata)
+            and list(mine.columns) == list(theirs.columns)
+            and all(same_values(values, theirs.columns[name]) for name, values in mine.columns.items())
+            and mine.releases.equals(theirs.releases)
+        )
+
+    def _stored(self) -> StoredLog:
+        metadata = {name: getattr(self, name) for name in PLAIN_FIELDS} | {
+            "context": self.context,
+            "names": self._names,
+            "has_rounds": self._rounds is not None,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "reward_guarantee": None if self.reward_guarantee is None else self.reward_guarantee.to_dict(),
+            "design": None if self.design is None else (self.design.name, self.design.parameters),
+        }
+        return StoredLog(storable(self._canonical_columns(), self.arms), metadata, self.releases)
+
+    @classmethod
+    def _restored(cls, stored: StoredLog) -> AdaptiveLog:
+        metadata = stored.metadata
+        for name in ("guarantee", "reward_guarantee"):
+            if metadata[name] is not None:
+                metadata[name] = PrivacyGuarantee.from_dict(metadata[name])
+        design = metadata["design"]
+        log = cls.from_arrays(
+            restored_arrays(stored),
+            design=None if design is None else DesignRecord(*design),
+            guarantee=metadata["guarantee"],
+            reward_guarantee=metadata["reward_guarantee"],
+            releases=stored.releases,
+            **{name: metadata[name] for name in PLAIN_FIELDS},
+        )
+        log._names = metadata["names"]
+        log._rounds = stored.columns["t"] if metadata["has_rounds"] else None
+        log._units = stored.columns.get("unit_id")
+        return log
+
+    def __repr__(self) -> str:
+        """Arms, rounds, design, guarantee and propensities at a glance."""
+        arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
+        known = "chosen arm only" if self.arrays.propensities is None else "every arm"
+        status = self.propensity_status
+        lines = [
+            f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
+            f"  design: {'unknown' if self.design is None else self.design.name}",
+            f"  guarantee: {self.guarantee or 'none'}",
+            f"  propensities: {status if status == 'absent' else f'{status}, {known}'}",
+        ]
+        return "\n".join(lines)
+
+
+def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
+    """Read a log from a file.
+
+    Parameters
+    ----------
+    path : path
+        A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
+    **options
+        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``.
+
+    Returns
+    -------
+    AdaptiveLog
+        Equal to the one that was written; or validated like any frame.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ParameterError
+        If the file cannot be read, differs from its sidecar, or needs other options.
+    LogValidationError
+        If a file that adaptinf did not write is not a valid log.
+
+    Notes
+    -----
+    In a CSV of other origin pandas decides the types: text such as ``NA`` is a missing value.
+    """
+    content = read_file(Path(path))
+    if isinstance(content, StoredLog):
+        if options:
+            problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
+            raise ParameterError("read_log", [problem])
+        return AdaptiveLog._restored(content)
+    missing = [f"{name}=" for name in ("action", "reward") if name not in options]
+    if missing:
+        raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
+    return AdaptiveLog(content, **options)

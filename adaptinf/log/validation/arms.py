@@ -1,0 +1,305 @@
+"""Arms: their labels and order, the codes of the chosen ones, and every arm's propensity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adaptinf.log.validation.columns import (
+    Column,
+    Label,
+    Labels,
+    alike_labels,
+    label_key,
+    plain_label,
+    read_labels,
+)
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = [
+    "ArmColumns",
+    "check_actions",
+    "check_propensity_rows",
+    "code_actions",
+    "declare_arms",
+    "find_arm_columns",
+    "order_arms",
+]
+
+SUM_TOLERANCE = 1e-6
+MATCH_TOLERANCE = 1e-6
+_PREFIX = "propensity_"
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+_PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
+    str: (r"(?s).*", str),
+    int: (r"-?\d+", int),
+    float: (r".*\d.*", float),
+    bool: (r"True|False", lambda text: text == "True"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ArmColumns:
+    """Propensity columns by arm.
+
+    Attributes
+    ----------
+    pairs : list of (label, hashable)
+        Arms and columns that are there.
+    labels : list of labels
+        Every arm for which a column was named, there or not.
+    """
+
+    pairs: list[tuple[Label, Hashable]] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+
+def declare_arms(arms: object, found: Findings) -> list[Label] | None:
+    """Labels that the user gave as arms=, or None."""
+    if arms is None:
+        return None
+    if isinstance(arms, (str, bytes, Mapping, Set)) or not isinstance(arms, Iterable):
+        found.add("bad-arms", f"arms= must be a list of labels in the order you want, got {arms!r}")
+        return None
+    given = list(arms)
+    labels = [label for label in map(plain_label, given) if label is not None]
+    if len(labels) < len(given) or not given:
+        found.add(
+            "bad-arms", f"arms= must list strings, whole numbers, booleans or finite numbers, got {given!r}"
+        )
+        return None
+    if len(set(map(label_key, labels))) < len(labels):
+        found.add("bad-arms", f"arms= lists an arm twice: {given!r}")
+    return [label for _, label in dict.fromkeys(map(label_key, labels))]
+
+
+def find_arm_columns(
+    propensities: object,
+    observed: Sequence[Label],
+    declared: Sequence[Label] | None,
+    roles: Roles,
+    found: Findings,
+) -> ArmColumns:
+    """Columns of the arms' propensities, from the user's mapping or by the names propensity_<arm>."""
+    if propensities is None:
+        return _columns_by_name(observed, declared, roles, found)
+    if not isinstance(propensities, Mapping) or not propensities:
+        found.add(
+            "bad-propensities", f"propensities= must be a mapping of arm to column, got {propensities!r}"
+        )
+        return ArmColumns()
+    columns = ArmColumns()
+    for arm, name in propensities.items():
+        label = plain_label(arm)
+        if label is None or not is_hashable(name):
+            found.add(
+                "bad-propensities", f"propensities= must map arms to column names, got {arm!r}: {name!r}"
+            )
+            continue
+        columns.labels.append(label)
+        if name in roles.names:
+            columns.pairs.append((label, name))
+        else:
+            missing_column(name, f"the propensity of arm {label!r}", roles.names, found)
+    return columns
+
+
+def _columns_by_name(
+    observed: Sequence[Label], declared: Sequence[Label] | None, roles: Roles, found: Findings
+) -> ArmColumns:
+    used = {*roles.single.values(), *roles.context}
+    free = {
+        name.removeprefix(_PREFIX): name
+        for name in roles.names
+        if isinstance(name, str) and name.startswith(_PREFIX) and name not in used
+    }
+    known = observed if declared is None else declared
+    pairs: list[tuple[Label, Hashable]] = [(arm, free[str(arm)]) for arm in known if str(arm) in free]
+    if not pairs:
+        if len(free) > ("propensity" in roles.single) and known:
+            found.add(
+                "unmatched-propensity-columns",
+                f"the columns {_listed(free.values())} are named like propensities, and none is that of an "
+                f"arm ({_listed(known)}); rename them after the arms, name them in propensities= (or "
+                "propensity=), or drop them",
+            )
+        return ArmColumns()
+    if declared is None:
+        pairs += _unchosen_arms(observed, free, found)
+    return ArmColumns(pairs, [label for label, _ in pairs])
+
+
+def _unchosen_arms(
+    observed: Sequence[Label], free: Mapping[str, str], found: Findings
+) -> list[tuple[Label, Hashable]]:
+    """Arms that nobody chose but that have a propensity column; labels get the type of the others."""
+    rest = {text: name for text, name in free.items() if text not in set(map(str, observed))}
+    kinds = {type(label) for label in observed}
+    if len(kinds) > 1:
+        for name in rest.values():
+            found.add(
+                "ambiguous-propensity-column",
+                f"column {name!r} may belong to an arm that was never chosen; give propensities= or arms=",
+            )
+        return []
+    pattern, parse = _PARSERS[kinds.pop()]
+    pairs: list[tuple[Label, Hashable]] = []
+    for text, name in rest.items():
+        label = parse(text) if re.fullmatch(pattern, text) else None
+        if label is not None and str(label) == text:
+            pairs.append((label, name))
+    return pairs
+
+
+def order_arms(
+    observed: Sequence[Label], declared: Sequence[Label] | None, columns: ArmColumns, found: Findings
+) -> tuple[Label, ...]:
+    """All arms: as declared; otherwise sorted where of one type, and by first appearance where not."""
+    if declared is not None:
+        arms = list(declared)
+        _check_declared(arms, columns, found)
+    else:
+        arms = [label for _, label in dict.fromkeys(map(label_key, [*observed, *columns.labels]))]
+        if len(set(map(type, arms))) == 1:
+            arms.sort()
+    if columns.labels:
+        have = set(map(label_key, columns.labels))
+        without = [arm for arm in arms if label_key(arm) not in have]
+        if without:
+            found.add(
+                "arm-without-propensity",
+                f"no propensity column for {_listed(without)}; give one for every arm or none "
+                "(a number and a string are different labels)",
+            )
+    return tuple(arms)
+
+
+def _check_declared(arms: Sequence[Label], columns: ArmColumns, found: Findings) -> None:
+    known = set(map(label_key, arms))
+    unknown = [label for label in columns.labels if label_key(label) not in known]
+    if unknown:
+        found.add(
+            "unknown-propensity-arm", f"propensities= names {_listed(unknown)}, which arms= does not list"
+        )
+
+
+def check_actions(column: Column, name: object, found: Findings) -> Labels:
+    """Labels of the chosen arms; those that are missing or cannot be labels become problems."""
+    labels = read_labels(column)
+    found.add_rows("missing-action", f"action column {name!r} has no value", labels.missing)
+    found.add_rows(
+        "bad-action",
+        f"action column {name!r} must hold strings, whole numbers, booleans or finite numbers",
+        labels.bad,
+    )
+    return labels
+
+
+def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: Findings) -> IntArray:
+    """Positions of the chosen arms, shape (T,); -1 where there is none."""
+    _check_distinct(labels, arms, found)
+    position = {label_key(arm): code for code, arm in enumerate(arms)}
+    codes = np.array([position.get(label_key(label), -1) for label in labels.values] + [-1], dtype=np.int64)
+    action = codes[labels.codes]
+    if declared:
+        unseen = [label for label, code in zip(labels.values, codes, strict=False) if code < 0]
+        found.add_rows(
+            "unseen-arm",
+            f"actions {_listed(unseen)} are not among arms={list(arms)!r} "
+            "(a number and a string are different labels)",
+            (action < 0) & (labels.codes >= 0),
+        )
+    return action
+
+
+def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
+    """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
+    every = [*arms, *labels.values]
+    for alike in alike_labels(every) or _mixed(every):
+        keys = set(map(label_key, alike))
+        member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
+        message = (
+            f"the labels {_listed(alike)} cannot be told apart in releases and files; give arms labels of "
+            "one type"
+        )
+        if member.any():
+            found.add_rows("ambiguous-arm", message, member[labels.codes])
+        else:
+            found.add("ambiguous-arm", message)
+
+
+def _mixed(labels: Iterable[Label]) -> list[list[Label]]:
+    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
+    distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
+    flags = [label for label in distinct if isinstance(label, bool)]
+    if flags:
+        return [distinct] if len(flags) < len(distinct) else []
+    numbers = [label for label in distinct if not isinstance(label, str)]
+    numerals = [label for label in distinct if isinstance(label, str) and _NUMERAL.fullmatch(label)]
+    return [[*numbers, *numerals]] if numbers and numerals else []
+
+
+def check_propensity_rows(
+    chosen: FloatArray | None,
+    table: FloatArray,
+    action: IntArray | None,
+    names: Sequence[Hashable],
+    found: Findings,
+) -> FloatArray | None:
+    """Check rows of propensities, and return that of the chosen arm, shape (T,).
+
+    Parameters
+    ----------
+    chosen : ndarray, shape (T,), or None
+        The chosen arm's propensity where it has a column of its own; NaN where missing.
+    table : ndarray, shape (T, K)
+        Propensity of every arm; NaN where missing.
+    action : ndarray of int64, shape (T,), or None
+        Chosen arms, -1 where unknown.
+    names : sequence of hashable
+        Columns of the table.
+    found : Findings
+        Where problems go.
+
+    Notes
+    -----
+    A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of it.
+    """
+    with np.errstate(invalid="ignore"):
+        total = table.sum(axis=1)
+    found.add_rows(
+        "propensities-sum",
+        f"rows of {', '.join(map(repr, names))} do not sum to 1 (tolerance {SUM_TOLERANCE:g}); every arm "
+        "needs its column, and propensities= or arms= says which columns count",
+        np.abs(total - 1) > SUM_TOLERANCE,
+    )
+    if action is None:
+        return chosen
+    own = np.where(
+        action < 0, np.nan, np.take_along_axis(table, np.maximum(action, 0)[:, None], axis=1)[:, 0]
+    )
+    if chosen is None:
+        found.add_rows(
+            "chosen-propensity-zero", "the chosen arm has a propensity of 0 in its column", own == 0
+        )
+        return own
+    with np.errstate(invalid="ignore"):
+        differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
+    found.add_rows(
+        "propensity-mismatch",
+        f"the propensity of the chosen arm differs from the arm's own column "
+        f"(relative tolerance {MATCH_TOLERANCE:g})",
+        differs,
+    )
+    return chosen
+
+
+def _listed(labels: Iterable[Label], shown: int = 8) -> str:
+    listed = list(labels)
+    more = f" and {len(listed) - shown} more" if len(listed) > shown else ""
+    return ", ".join(map(repr, listed[:shown])) + more

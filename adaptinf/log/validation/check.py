@@ -1,0 +1,218 @@
+"""Validation of a user's frame: everything that is wrong with it is found before one error is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptinf.log.validation import rows
+from adaptinf.log.validation.arms import (
+    ArmColumns,
+    check_actions,
+    check_propensity_rows,
+    code_actions,
+    declare_arms,
+    find_arm_columns,
+    order_arms,
+)
+from adaptinf.log.validation.columns import (
+    Column,
+    Label,
+    Labels,
+    column_names,
+    frame_kind,
+    label_array,
+    label_key,
+    read_column,
+)
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.metadata import RELEASE_COLUMNS, Metadata, check_metadata
+from adaptinf.log.validation.records import DesignRecord, LogArrays
+from adaptinf.log.validation.roles import CANONICAL, Roles, check_arm_names, locate_roles
+from adaptinf.typing import FloatArray, IntArray
+
+__all__ = [
+    "RELEASE_COLUMNS",
+    "CheckedLog",
+    "DesignRecord",
+    "Label",
+    "LogArrays",
+    "Metadata",
+    "check_frame",
+    "label_array",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedLog:
+    """Everything that a frame was found to hold.
+
+    Attributes
+    ----------
+    arrays : LogArrays
+        The columns.
+    arms : tuple of labels
+        Arms in order.
+    phases : tuple of str
+        Phases by first appearance.
+    rounds, units : ndarray, shape (T,), or None
+        The user's rounds and units.
+    reward_range : (float, float) or None
+        Smallest and largest possible reward.
+    names : dict of hashable to str
+        Canonical names by the user's own.
+    metadata : Metadata
+        What the log says about itself.
+    """
+
+    arrays: LogArrays
+    arms: tuple[Label, ...]
+    phases: tuple[str, ...]
+    rounds: NDArray[Any] | None
+    units: NDArray[Any] | None
+    reward_range: tuple[float, float] | None
+    names: dict[Hashable, str]
+    metadata: Metadata
+
+
+def check_frame(
+    frame: Any,
+    *,
+    single: Mapping[str, object],
+    context: object,
+    propensities: object,
+    arms: object,
+    reward_range: object,
+    metadata: Metadata,
+) -> CheckedLog:
+    """Read a frame, or raise one error that lists everything that is wrong with it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars; it is not changed.
+    single : mapping of str to object
+        Column by role, for the roles action, reward, propensity, batch, unit, round, phase and randomised.
+    context, propensities, arms, reward_range : object
+        As the user gave them.
+    metadata : Metadata
+        As the user gave it.
+
+    Returns
+    -------
+    CheckedLog
+        Arrays that share no memory with the frame.
+
+    Raises
+    ------
+    LogValidationError
+        With every problem that was found.
+    """
+    found = Findings()
+    if frame_kind(frame) is None:
+        found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
+        found.raise_if_any()
+    if not len(frame):
+        found.add("empty-frame", "the frame has no rows")
+    declared = declare_arms(arms, found)
+    check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
+    check.find_arms(propensities, declared)
+    checked_range = rows.check_reward_range(reward_range, found)
+    columns = check.columns(declared is not None, checked_range)
+    rounds = check.single("round", rows.check_rounds)
+    units = check.single("unit", rows.check_units)
+    checked = check_metadata(
+        metadata,
+        n_rounds=len(frame),
+        arms=check.arms,
+        has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
+        found=found,
+    )
+    found.raise_if_any()
+    phases = columns.pop("phases")
+    return CheckedLog(
+        LogArrays(**columns), check.arms, phases, rounds, units, checked_range, check.names(), checked
+    )
+
+
+class _FrameCheck:
+    """The checks of one frame, and what later ones need of earlier ones."""
+
+    def __init__(self, frame: Any, roles: Roles, found: Findings) -> None:
+        self.frame = frame
+        self.roles = roles
+        self.found = found
+        self.labels: Labels | None = None
+        self.arm_columns = ArmColumns()
+        self.arms: tuple[Label, ...] = ()
+
+    def read(self, name: Hashable) -> Column | None:
+        """Column of that name; None where it is repeated or has no rows."""
+        position = self.roles.positions.get(name)
+        return None if position is None or not len(self.frame) else read_column(self.frame, position)
+
+    def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
+        """Result of a check on the column of a role, or None where there is no such column."""
+        if role not in self.roles.single:
+            return None
+        name = self.roles.single[role]
+        column = self.read(name)
+        return None if column is None else check(column, name, *options, self.found)
+
+    def find_arms(self, propensities: object, declared: Sequence[Label] | None) -> None:
+        """Settle the arms, their order and their propensity columns."""
+        self.labels = self.single("action", check_actions)
+        observed = [] if self.labels is None else self.labels.values
+        self.arm_columns = find_arm_columns(propensities, observed, declared, self.roles, self.found)
+        self.arms = order_arms(observed, declared, self.arm_columns, self.found)
+        check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)
+
+    def columns(self, declared: bool, reward_range: tuple[float, float] | None) -> dict[str, Any]:
+        """Arrays by field of `LogArrays`, and the phases."""
+        labels = self.labels
+        action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
+        reward = self.single("reward", rows.check_rewards, reward_range)
+        chosen, table = self.propensities(action)
+        phase, phases = self.single("phase", rows.check_phases) or (None, ())
+        context = {name: self.read(name) for name in self.roles.context}
+        return {
+            "action": action,
+            "reward": reward,
+            "propensity": chosen,
+            "propensities": table,
+            "batch": self.single("batch", rows.check_batches),
+            "phase": phase,
+            "phases": phases,
+            "randomised": self.single("randomised", rows.check_randomised),
+            "context": {
+                name: rows.check_context(column, name, self.found)
+                for name, column in context.items()
+                if column is not None
+            },
+        }
+
+    def propensities(self, action: IntArray | None) -> tuple[FloatArray | None, FloatArray | None]:
+        """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""
+        chosen: FloatArray | None = self.single("propensity", rows.check_propensity)
+        by_arm = {
+            label_key(arm): rows.check_probabilities(column, f"propensity column {name!r}", "[0", self.found)
+            for arm, name in self.arm_columns.pairs
+            if (column := self.read(name)) is not None
+        }
+        ordered = [by_arm.get(label_key(arm)) for arm in self.arms]
+        complete = [values for values in ordered if values is not None]
+        if not by_arm or len(complete) < len(self.arms):
+            return chosen, None
+        table = np.column_stack(complete)
+        names = [name for _, name in self.arm_columns.pairs]
+        return check_propensity_rows(chosen, table, action, names, self.found), table
+
+    def names(self) -> dict[Hashable, str]:
+        """Canonical names by the user's own."""
+        single = {name: CANONICAL[role] for role, name in self.roles.single.items()}
+        by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs}
+        return {**single, **by_arm, **{name: name for name in self.roles.context}}

@@ -1,0 +1,156 @@
+"""Checks of what a log says about itself: guarantee, design, noise, releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import UNITS, PrivacyGuarantee
+from adaptinf.log.validation.columns import Label, label_key, plain_label
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.records import DesignRecord
+
+__all__ = ["RELEASE_COLUMNS", "STATUSES", "Metadata", "check_metadata"]
+
+RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
+STATUSES = ("exact", "estimated", "absent")
+_BACKENDS = ("simulation", "release")
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a log says about itself, as the user gave it or as it was checked."""
+
+    guarantee: Any = None
+    reward_guarantee: Any = None
+    design: Any = None
+    noise: Any = None
+    releases: Any = None
+    adaptive_rounds: Any = None
+    recommended: Any = None
+    propensity_status: Any = None
+    context_free: Any = None
+
+
+def check_metadata(
+    given: Metadata, *, n_rounds: int, arms: Sequence[Label], has_propensity: bool, found: Findings
+) -> Metadata:
+    """Checked metadata; everything that is wrong becomes a problem."""
+    guarantee = _check_guarantee("guarantee", given.guarantee, found)
+    reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
+    if reward_guarantee is not None and reward_guarantee.unit != "reward":
+        found.add("bad-guarantee", f"reward_guarantee must have unit 'reward', got {reward_guarantee.unit!r}")
+    if given.noise is not None and not (isinstance(given.noise, str) and given.noise in _BACKENDS):
+        found.add("bad-noise", f"noise must be 'simulation', 'release' or None, got {given.noise!r}")
+    return Metadata(
+        guarantee=guarantee,
+        reward_guarantee=reward_guarantee,
+        design=_check_design(given.design, found),
+        noise=given.noise,
+        releases=_check_releases(given.releases, found),
+        adaptive_rounds=_check_adaptive_rounds(given.adaptive_rounds, n_rounds, found),
+        recommended=_check_recommended(given.recommended, arms, found),
+        propensity_status=_check_status(given.propensity_status, has_propensity, found),
+        context_free=_check_truth("context_free", given.context_free, found),
+    )
+
+
+def _check_guarantee(name: str, given: object, found: Findings) -> PrivacyGuarantee | None:
+    if given is None or isinstance(given, PrivacyGuarantee):
+        return given
+    if not isinstance(given, Mapping):
+        found.add(
+            "bad-guarantee", f"{name} must be a PrivacyGuarantee or a dict of its fields, got {given!r}"
+        )
+        return None
+    unit = given.get("unit", "reward")
+    known = isinstance(unit, str) and unit in UNITS
+    if not known:
+        found.add(
+            "unknown-guarantee-unit",
+            f"{name} has the unit {unit!r}; it must be {' or '.join(map(repr, UNITS))}",
+        )
+    try:
+        guarantee = PrivacyGuarantee.from_dict({**given, "unit": unit if known else "reward"})
+    except ParameterError as error:
+        for problem in error.problems:
+            found.add("bad-guarantee", f"{name}: {problem}")
+        return None
+    except (TypeError, ValueError) as error:  # values that cannot even be compared, such as arrays
+        found.add("bad-guarantee", f"{name} has fields of the wrong type: {error}")
+        return None
+    return guarantee if known else None
+
+
+def _check_truth(name: str, given: object, found: Findings) -> bool | None:
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return None if given is None else bool(given)
+    found.add("bad-truth-value", f"{name} must be True, False or None, got {given!r}")
+    return None
+
+
+def _check_design(given: object, found: Findings) -> DesignRecord | None:
+    if given is None or isinstance(given, DesignRecord):
+        return given
+    if isinstance(given, str):
+        return DesignRecord(given)
+    found.add("bad-design", f"design must be a DesignRecord or a name, got {given!r}")
+    return None
+
+
+def _check_releases(given: object, found: Findings) -> pd.DataFrame | None:
+    if given is None:
+        return None
+    if not isinstance(given, (pd.DataFrame, Mapping)) or sorted(map(str, given)) != sorted(RELEASE_COLUMNS):
+        found.add("bad-releases", f"releases must be a frame of the columns {', '.join(RELEASE_COLUMNS)}")
+        return None
+    try:
+        return pd.DataFrame(given)[list(RELEASE_COLUMNS)].reset_index(drop=True)
+    except ValueError as error:
+        found.add("bad-releases", f"releases cannot be made a frame: {error}")
+        return None
+
+
+def _check_adaptive_rounds(given: object, n_rounds: int, found: Findings) -> int | None:
+    if given is None:
+        return None
+    whole = isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.timedelta64))
+    if not whole or not 0 <= int(given) <= n_rounds:  # type: ignore[call-overload]
+        found.add(
+            "bad-adaptive-rounds",
+            f"adaptive_rounds must be a whole number from 0 to {n_rounds}, got {given!r}",
+        )
+        return None
+    return int(given)  # type: ignore[call-overload,no-any-return]
+
+
+def _check_recommended(given: object, arms: Sequence[Label], found: Findings) -> Label | None:
+    if given is None:
+        return None
+    label = plain_label(given)
+    # Without arms there is another problem already.
+    if arms and (label is None or label_key(label) not in set(map(label_key, arms))):
+        found.add("bad-recommended", f"recommended must be one of the arms {list(arms)!r}, got {given!r}")
+    return label
+
+
+def _check_status(given: object, has_propensity: bool, found: Findings) -> str:
+    default = "exact" if has_propensity else "absent"
+    if given is None:
+        return default
+    if not isinstance(given, str) or given not in STATUSES:
+        found.add(
+            "bad-propensity-status", f"propensity_status must be one of {', '.join(STATUSES)}, got {given!r}"
+        )
+        return default
+    if (given == "absent") == has_propensity:
+        state = "has" if has_propensity else "has no"
+        found.add(
+            "bad-propensity-status", f"propensity_status is {given!r}, but the log {state} propensities"
+        )
+    return given

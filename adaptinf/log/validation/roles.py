@@ -1,0 +1,205 @@
+"""Which column plays which role, and whether the names can be told apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from adaptinf.log.validation.columns import Label
+from adaptinf.log.validation.findings import Findings
+
+__all__ = ["CANONICAL", "Roles", "check_arm_names", "is_hashable", "locate_roles", "missing_column"]
+
+# Argument of AdaptiveLog -> canonical column.
+CANONICAL = {
+    "round": "t",
+    "unit": "unit_id",
+    "action": "action",
+    "reward": "reward",
+    "propensity": "propensity",
+    "batch": "batch",
+    "phase": "phase",
+    "randomised": "randomised",
+}
+_REQUIRED = ("action", "reward")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Columns that were found in a frame.
+
+    Attributes
+    ----------
+    single : dict of str to hashable
+        Column by role, for the roles of `CANONICAL`.
+    context : tuple of str
+        Context columns.
+    positions : dict of hashable to int
+        Position in the frame of every column that can be read, duplicates left out.
+    names : tuple of hashable
+        Every column name of the frame, once.
+    """
+
+    single: dict[str, Hashable]
+    context: tuple[str, ...]
+    positions: dict[Hashable, int]
+    names: tuple[Hashable, ...]
+
+    def position(self, role: str) -> int | None:
+        """Position of a single role's column, or None where there is none to read."""
+        return self.positions.get(self.single[role]) if role in self.single else None
+
+
+def locate_roles(
+    names: Sequence[Hashable], single: Mapping[str, object], context: object, found: Findings
+) -> Roles:
+    """Find the columns of the roles; absent, repeated and clashing ones become problems.
+
+    Parameters
+    ----------
+    names : sequence of hashable
+        Columns of the frame.
+    single : mapping of str to object
+        What the user gave for each role; None where nothing.
+    context : object
+        What the user gave as context columns.
+    found : Findings
+        Where problems go.
+    """
+    positions: dict[Hashable, int] = {}
+    repeated: dict[Hashable, None] = {}
+    for position, name in enumerate(names):
+        if positions.setdefault(name, position) != position:
+            repeated[name] = None
+    if repeated:
+        listed = ", ".join(map(repr, repeated))
+        found.add("duplicate-columns", f"several columns have the same name: {listed}; rename or drop them")
+    roles = Roles(
+        single=_single_columns(single, positions, found),
+        context=_context_columns(context, positions, found),
+        positions={name: position for name, position in positions.items() if name not in repeated},
+        names=tuple(positions),
+    )
+    _check_used_once(roles, found)
+    _check_canonical_names(roles, found)
+    return roles
+
+
+def missing_column(name: Hashable, role: str, names: Sequence[Hashable], found: Findings) -> None:
+    """Report a column that the frame does not have, with the nearest names that it has."""
+    near = difflib.get_close_matches(str(name), [str(known) for known in names], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the frame has {', '.join(map(repr, names)) or 'none'}"
+    found.add("missing-column", f"there is no column {name!r} for {role}; {hint}")
+
+
+def _single_columns(
+    single: Mapping[str, object], positions: Mapping[Hashable, int], found: Findings
+) -> dict[str, Hashable]:
+    columns: dict[str, Hashable] = {}
+    for role, name in single.items():
+        if name is None and role in _REQUIRED:
+            found.add("bad-column-name", f"{role}= must name a column")
+        elif not is_hashable(name):
+            found.add("bad-column-name", f"{role}= must name one column, got {name!r}")
+        elif name is not None and name not in positions:
+            missing_column(name, role, list(positions), found)
+        elif name is not None:
+            columns[role] = name
+    return columns
+
+
+def is_hashable(name: object) -> TypeGuard[Hashable]:
+    """Whether a value can be a column name at all: a tuple that holds a list cannot."""
+    try:
+        hash(name)
+    except TypeError:
+        return False
+    return True
+
+
+def _context_columns(context: object, positions: Mapping[Hashable, int], found: Findings) -> tuple[str, ...]:
+    if context is None:
+        return ()
+    if isinstance(context, str):
+        context = [context]
+    ordered = isinstance(context, Iterable) and not isinstance(context, (Mapping, Set))
+    names = list(context) if isinstance(context, Iterable) else []
+    if not ordered or not all(isinstance(name, str) for name in names):
+        found.add("bad-column-name", f"context= must be a list of column names (strings), got {context!r}")
+        return ()
+    for name in names:
+        if name not in positions:
+            missing_column(name, "context", list(positions), found)
+    return tuple(str(name) for name in names if name in positions)
+
+
+def _check_used_once(roles: Roles, found: Findings) -> None:
+    users: dict[Hashable, list[str]] = {}
+    for role, name in [*roles.single.items(), *(("context", name) for name in roles.context)]:
+        users.setdefault(name, []).append(role)
+    for name, parts in users.items():
+        if len(parts) > 1:
+            found.add(
+                "column-used-twice", f"column {name!r} is used as {' and '.join(parts)}; copy or drop one"
+            )
+
+
+def _check_canonical_names(roles: Roles, found: Findings) -> None:
+    canonical = set(CANONICAL.values())
+    for role, name in roles.single.items():
+        if name in canonical and name != CANONICAL[role]:
+            found.add(
+                "name-collision",
+                f"column {name!r} is used as {role}, but the log keeps that name for something else; "
+                "rename it",
+            )
+    for context in roles.context:
+        if context in canonical:
+            found.add(
+                "name-collision",
+                f"context column {context!r} has a name that the log keeps for itself "
+                f"({', '.join(CANONICAL.values())}, propensity_<arm>); rename it",
+            )
+
+
+def check_arm_names(
+    roles: Roles, arms: Sequence[Label], columns: Sequence[tuple[Label, Hashable]], found: Findings
+) -> None:
+    """Report columns whose name belongs to another arm's propensity, or that have a second role.
+
+    Parameters
+    ----------
+    roles : Roles
+        Columns of the other roles.
+    arms : sequence of labels
+        All arms.
+    columns : sequence of (label, hashable)
+        Arms and their propensity columns.
+    found : Findings
+        Where problems go.
+    """
+    reserved = {f"propensity_{arm}" for arm in arms}
+    others = [*roles.single.items(), *(("context", name) for name in roles.context)]
+    for role, name in others:
+        if name in reserved:
+            found.add(
+                "name-collision",
+                f"column {name!r} is used as {role}, but the log keeps that name for an arm's propensity; "
+                "rename it",
+            )
+    taken = {name: role for role, name in others}
+    for arm, name in columns:
+        if name in taken and name not in reserved:
+            found.add(
+                "column-used-twice",
+                f"column {name!r} is used as {taken[name]} and propensity of arm {arm!r}; copy or drop one",
+            )
+        taken.setdefault(name, f"propensity of arm {arm!r}")
+        if name != f"propensity_{arm}" and name in reserved | set(CANONICAL.values()):
+            found.add(
+                "name-collision",
+                f"column {name!r} is used as propensity of arm {arm!r}, but the log keeps that name for "
+                "something else; rename it",
+            )

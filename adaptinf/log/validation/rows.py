@@ -1,0 +1,308 @@
+"""Checks of one column at a time: each returns the column as an array, or None where it cannot be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.log.validation.columns import Column, Labels, as_float, label_array, read_labels
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.times import ISO_EXAMPLES, read_times
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "check_batches",
+    "check_context",
+    "check_phases",
+    "check_probabilities",
+    "check_propensity",
+    "check_randomised",
+    "check_reward_range",
+    "check_rewards",
+    "check_rounds",
+    "check_units",
+]
+
+_LABELS = "strings, whole numbers, booleans or finite numbers"
+_AMBIGUOUS = "has labels that are equal but of different types, such as 1 and True; use one type"
+
+
+def check_reward_range(reward_range: object, found: Findings) -> tuple[float, float] | None:
+    """Smallest and largest possible reward, or None where none was given or it is of no use."""
+    if reward_range is None:
+        return None
+    pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
+    if len(pair) != 2 or not all(_is_finite_number(bound) for bound in pair):
+        found.add(
+            "bad-reward-range", f"reward_range must be two finite numbers (low, high), got {reward_range!r}"
+        )
+        return None
+    low, high = float(pair[0]), float(pair[1])
+    if low >= high:
+        found.add(
+            "inverted-reward-range", f"reward_range must be (low, high) with low < high, got ({low}, {high})"
+        )
+        return None
+    return low, high
+
+
+def check_rewards(
+    column: Column, name: object, reward_range: tuple[float, float] | None, found: Findings
+) -> FloatArray | None:
+    """Rewards as float64; booleans are 0 and 1."""
+    values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True)
+    if values is None:
+        return None
+    if reward_range is not None:
+        low, high = reward_range
+        outside = np.isfinite(values) & ((values < low) | (values > high))
+        found.add_rows(
+            "reward-out-of-range",
+            f"rewards outside reward_range [{low:g}, {high:g}]; correct them or widen the range",
+            outside,
+        )
+    return values
+
+
+def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
+    """Propensities of the chosen arms as float64."""
+    return check_probabilities(column, f"propensity column {name!r}", "(0", found)
+
+
+def check_probabilities(column: Column, what: str, lowest: str, found: Findings) -> FloatArray | None:
+    """Probabilities as float64, NaN where missing.
+
+    Parameters
+    ----------
+    column : Column
+        The column.
+    what : str
+        How messages name it.
+    lowest : {"(0", "[0"}
+        Whether 0 is outside.
+    found : Findings
+        Where problems go.
+    """
+    values = _read_numbers(column, what, "propensity", found, booleans=False)
+    if values is None:
+        return None
+    too_low = values <= 0 if lowest == "(0" else values < 0
+    found.add_rows(
+        "propensity-out-of-range", f"{what} has values outside {lowest}, 1]", too_low | (values > 1)
+    )
+    return values
+
+
+def check_rounds(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """Round numbers or times, dates as ISO 8601 text included; they must increase."""
+    what = f"round column {name!r}"
+    found.add_rows("missing-round", f"{what} has no value", column.missing)
+    if column.values.dtype.kind == "O":
+        column, bad = _read_dates(column, what, found)
+        if bad:
+            return None
+    values, missing = column.values, column.missing
+    if values.dtype.kind not in "iufM":
+        found.add("bad-round", f"{what} must hold numbers or times, not {column.dtype}")
+        return None
+    present = ~missing
+    if values.dtype.kind == "f":
+        values, inexact = as_float(values)
+        unusable = (np.isinf(values) | inexact) & present
+        found.add_rows("bad-round", f"{what} is infinite or beyond float64", unusable)
+        present &= ~unusable
+    rows = np.flatnonzero(present)
+    repeated, backward = np.zeros_like(missing), np.zeros_like(missing)
+    repeated[rows] = pd.Series(values[rows]).duplicated().to_numpy()
+    backward[rows[1:]] = values[rows[1:]] < values[rows[:-1]]
+    found.add_rows(
+        "duplicated-round",
+        f"{what} repeats an earlier round; every row must be a round of its own. If the rows are in the "
+        "order in which the arms were chosen, leave round= out; if arms of one value were chosen together, "
+        "before any of their rewards was known, give the column as batch=",
+        repeated,
+    )
+    found.add_rows(
+        "unordered-round",
+        f"{what} goes back; sort the rows by the time at which the arms were chosen",
+        backward,
+    )
+    return values.copy()
+
+
+def check_batches(column: Column, name: object, found: Findings) -> IntArray | None:
+    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows. Times are labels too."""
+    what = f"batch column {name!r}"
+    if column.values.dtype.kind == "O":
+        times, bad = read_times(column)
+        column = column if bad.any() or column.missing.all() else times
+    if column.values.dtype.kind == "M":
+        column = Column(column.values.view(np.int64), column.missing, column.dtype)
+    labels = read_labels(column)
+    found.add_rows("missing-batch", f"{what} has no value", labels.missing)
+    found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
+    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
+    rows = np.flatnonzero(labels.codes >= 0)
+    codes = labels.codes[rows]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1) != 0)
+    returning = pd.Series(codes[starts]).duplicated().to_numpy()
+    found.add_rows(
+        "batch-not-contiguous",
+        f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order",
+        _mask(rows[starts[returning]], len(labels.codes)),
+    )
+    values = label_array(labels.values)
+    if values.dtype.kind in "if":
+        # Codes count first appearances, so a new batch is one above the batch before it.
+        backward = np.zeros(len(values), dtype=bool)
+        backward[1:] = values[1:] < values[:-1]
+        first = starts[~returning]
+        found.add_rows(
+            "unordered-batch",
+            f"{what} goes down; sort the rows by the time at which the arms were chosen",
+            _mask(rows[first[backward[codes[first]]]], len(labels.codes)),
+        )
+    return labels.codes
+
+
+def check_phases(column: Column, name: object, found: Findings) -> tuple[IntArray, tuple[str, ...]] | None:
+    """Codes of the phases, and their names by first appearance."""
+    what = f"phase column {name!r}"
+    labels = read_labels(column)
+    found.add_rows("missing-phase", f"{what} has no value", labels.missing)
+    found.add_rows("bad-phase", f"{what} must hold strings", labels.bad | _not_text(labels))
+    return labels.codes, tuple(str(label) for label in labels.values)
+
+
+def check_randomised(column: Column, name: object, found: Findings) -> BoolArray | None:
+    """Rounds whose arm was drawn with fixed probabilities."""
+    what = f"randomised column {name!r}"
+    found.add_rows("missing-randomised", f"{what} has no value", column.missing)
+    if column.values.dtype.kind == "b":
+        return column.values.copy()
+    if column.values.dtype.kind != "O":
+        found.add("non-boolean-randomised", f"{what} must be boolean (True or False), not {column.dtype}")
+        return None
+    boolean = np.array([isinstance(value, (bool, np.bool_)) for value in column.values], dtype=bool)
+    found.add_rows("non-boolean-randomised", f"{what} must hold True or False", ~boolean & ~column.missing)
+    return np.where(boolean, column.values, False).astype(bool)
+
+
+def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """Who took part in each round."""
+    what = f"unit column {name!r}"
+    labels = read_labels(column)
+    found.add_rows("missing-unit", f"{what} has no value", labels.missing)
+    found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
+    return _expand(labels)
+
+
+def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | None:
+    """Context as booleans, int64, float64, or strings as objects."""
+    what = f"context column {name!r}"
+    kind = column.values.dtype.kind
+    if kind == "f":
+        return _read_numbers(column, what, "context", found, booleans=False)
+    found.add_rows("missing-context", f"{what} has no value", column.missing)
+    if kind == "b":
+        return column.values.copy()
+    if kind in "iu":
+        too_large = (column.values > np.iinfo(np.int64).max) & ~column.missing
+        found.add_rows("inexact-context", f"{what} has whole numbers beyond 64 bits", too_large)
+        return column.values.astype(np.int64)
+    if kind != "O":
+        found.add("bad-context", f"{what} must hold numbers, booleans or strings, not {column.dtype}")
+        return None
+    labels = read_labels(column)
+    kinds = {type(label) for label in labels.values}
+    if kinds == {bool} and not labels.bad.any():
+        return _expand(labels)
+    found.add_rows(
+        "bad-context",
+        f"{what} of type {column.dtype} must hold strings only; make it numeric or label it with strings",
+        labels.bad | _not_text(labels),
+    )
+    return _expand(labels)
+
+
+def _read_dates(column: Column, what: str, found: Findings) -> tuple[Column, bool]:
+    """A column of dates as text or objects as times, and whether it holds anything else."""
+    times, bad = read_times(column)
+    first = ", ".join(list(dict.fromkeys(f"{value!r:.40}" for value in column.values[bad][:100]))[:3])
+    message = (
+        f"{what} must hold numbers, times, or dates as ISO 8601 text such as {ISO_EXAMPLES} (all with a "
+        f"zone, or none), not {column.dtype} such as {first}"
+    )
+    if bad.any() and np.array_equal(bad, ~column.missing):
+        found.add("bad-round", message)
+    else:
+        found.add_rows("bad-round", message, bad)
+    return times, bool(bad.any())
+
+
+def _read_numbers(
+    column: Column, what: str, role: str, found: Findings, *, booleans: bool
+) -> FloatArray | None:
+    """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
+    found.add_rows(f"missing-{role}", f"{what} has no value (NaN or None)", column.missing)
+    kind = column.values.dtype.kind
+    if kind == "O":
+        text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
+        message = f"{what} of type {column.dtype} must be numeric; see pandas.to_numeric"
+        if text.any():
+            found.add_rows(f"non-numeric-{role}", message, text)
+        else:
+            found.add(f"non-numeric-{role}", message)
+        return None
+    if kind not in "iuf" and not (booleans and kind == "b"):
+        found.add(f"non-numeric-{role}", f"{what} must be numeric, not {column.dtype}")
+        return None
+    values, inexact = as_float(column.values)
+    values[column.missing] = np.nan
+    if role != "propensity":
+        found.add_rows(f"infinite-{role}", f"{what} is infinite", np.isinf(values))
+    found.add_rows(
+        f"inexact-{role}",
+        f"{what} has numbers that float64 cannot hold exactly",
+        inexact & np.isfinite(values),
+    )
+    return values
+
+
+def _expand(labels: Labels) -> NDArray[Any] | None:
+    """Labels row by row, or None where a row has none."""
+    return None if (labels.codes < 0).any() else label_array(labels.values)[labels.codes]
+
+
+def _not_text(labels: Labels) -> BoolArray:
+    """Rows whose label is not a string; rows without a label do not count."""
+    wrong = np.array([not isinstance(label, str) for label in labels.values] + [False], dtype=bool)
+    return wrong[labels.codes]
+
+
+def _equal_to_another(labels: Labels) -> BoolArray:
+    """Rows whose label equals a label of another type."""
+    counts = Counter(labels.values)
+    equal = np.array([counts[label] > 1 for label in labels.values] + [False], dtype=bool)
+    return equal[labels.codes]
+
+
+def _mask(rows: IntArray, length: int) -> BoolArray:
+    mask = np.zeros(length, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.timedelta64)
+    )
+
+
+def _is_finite_number(value: object) -> bool:
+    return _is_number(value) and abs(float(value)) < float("inf")  # type: ignore[arg-type]

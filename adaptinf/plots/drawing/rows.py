@@ -1,0 +1,186 @@
+"""Rows of estimates with intervals, several series a row: what forests, bias, coverage and audits share."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.parameters import number_array
+from adaptinf.plots.drawing.style import GREY, label_text, look, prepared, small
+from adaptinf.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Series", "draw_rows", "limits_problem", "room", "row_axes"]
+
+_LABEL, _REMARK = 22, 54
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One estimate with its interval in each of n rows.
+
+    Attributes
+    ----------
+    label : str
+        For the legend.
+    estimate, low, high : ndarray, shape (n,)
+        NaN where there is none; limits may be infinite.
+    present : ndarray of bool, shape (n,)
+        Rows that the series has a part in.
+    place : int
+        Which colour and marker.
+    thin : bool
+        Dashed, with an open marker: the second interval of an estimate.
+    remarks : tuple of str
+        What is written into each row; empty where there is nothing to say.
+    """
+
+    label: str
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    present: BoolArray
+    place: int
+    thin: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def limits_problem(limits: Any) -> list[str]:
+    """Say what is wrong with the ends of an axis that a user gave."""
+    if limits is None:
+        return []
+    ends = number_array(limits)
+    if ends is not None and ends.shape == (2,) and np.isfinite(ends).all() and ends[0] < ends[1]:
+        return []
+    return [f"limits must be (low, high), finite and low < high, got {limits!r:.60}"]
+
+
+def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tuple[float, float]:
+    """Ends of an axis that shows all finite values, or those that were asked for."""
+    if limits is not None:
+        return float(limits[0]), float(limits[1])
+    known = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in values])
+    known = known[np.isfinite(known)]
+    if known.size == 0:
+        return -1.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    size = high - low if high > low else max(abs(low), 1.0)
+    return low - margin * size, high + margin * size
+
+
+def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
+    """Axes with a labelled row for each of the labels, from top to bottom, in a figure high enough."""
+    wrapped = [_wrapped(label) for label in labels]
+    tall = max(0.24, 0.13 * series + 0.04, 0.12 * max(label.count("\n") + 1 for label in wrapped))
+    own = prepared(ax, height=0.55 + tall * len(labels), grid="x")
+    own.set_yticks(range(len(labels)), wrapped)
+    own.set_ylim(len(labels) - 0.5, -0.5)
+    own.tick_params(axis="y", length=0.0)
+    return own
+
+
+def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> list[Any]:
+    """Draw the series below one another in each row; what lies beyond the ends gets an arrow.
+
+    Returns
+    -------
+    list of Line2D
+        For the legend, one a series.
+    """
+    from matplotlib.lines import Line2D
+
+    ax.set_xlim(*ends)
+    step = min(0.8 / len(series), 0.3)
+    handles = []
+    rows = np.arange(series[0].estimate.size, dtype=np.float64)
+    for place, one in enumerate(series):
+        height = (place - 0.5 * (len(series) - 1)) * step
+        _draw(ax, one, rows + height, ends)
+        shown = look(one.place)
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=shown.colour,
+                marker=shown.marker,
+                markersize=4.0,
+                markerfacecolor="white" if one.thin else shown.colour,
+                linewidth=0.9 if one.thin else 1.6,
+                linestyle=(0, (3, 1.5)) if one.thin else "-",
+                label=label_text(one.label),
+            )
+        )
+    return handles
+
+
+def _draw(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> None:
+    shown = look(one.place)
+    begin, end = ends
+    inside = one.present & ~np.isnan(one.low) & ~np.isnan(one.high)
+    inside &= (one.low <= end) & (one.high >= begin)
+    ax.hlines(
+        y[inside],
+        np.maximum(one.low, begin)[inside],
+        np.minimum(one.high, end)[inside],
+        colors=shown.colour,
+        linewidths=0.9 if one.thin else 1.6,
+        linestyles=(0, (3, 1.5)) if one.thin else "solid",
+        label=label_text(one.label),
+    )
+    marked = one.present & (one.estimate >= begin) & (one.estimate <= end)
+    ax.plot(
+        one.estimate[marked],
+        y[marked],
+        linestyle="none",
+        marker=shown.marker,
+        markersize=4.0,
+        markerfacecolor="white" if one.thin else shown.colour,
+        markeredgecolor=shown.colour,
+        markeredgewidth=0.9,
+        zorder=3,
+    )
+    beyond = (one.present & (np.fmin(one.low, one.estimate) < begin), "<", begin)
+    above = (one.present & (np.fmax(one.high, one.estimate) > end), ">", end)
+    for rows, arrow, edge in (beyond, above):
+        ax.plot(
+            np.full(int(rows.sum()), edge),
+            y[rows],
+            linestyle="none",
+            marker=arrow,
+            markersize=4.0,
+            color=shown.colour,
+            clip_on=False,
+            zorder=3,
+        )
+    for row, remark in enumerate(one.remarks):
+        if remark and one.present[row]:
+            _remark(ax, remark, one, row, float(y[row]), ends)
+
+
+def _remark(ax: Axes, text: str, one: Series, row: int, y: float, ends: tuple[float, float]) -> None:
+    """Write into a row, on the side where the estimate is not."""
+    begin, end = ends
+    left = not (math.isfinite(one.estimate[row]) and one.estimate[row] < 0.5 * (begin + end))
+    ax.text(
+        begin + 0.01 * (end - begin) if left else end,
+        y,
+        "\n".join(textwrap.wrap(label_text(text, 2 * _REMARK), _REMARK)),
+        ha="left" if left else "right",
+        va="center",
+        fontsize=0.95 * small(ax),
+        fontstyle="italic",
+        color=GREY,
+        zorder=4,
+    )
+
+
+def _wrapped(label: str) -> str:
+    lines = textwrap.wrap(label_text(label, 2 * _LABEL), _LABEL) or [""]
+    return "\n".join(lines)

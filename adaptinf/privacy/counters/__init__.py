@@ -1,0 +1,1 @@
+"""Running sums that are released again and again."""

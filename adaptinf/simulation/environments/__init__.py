@@ -1,0 +1,25 @@
+"""Where contexts and rewards come from: synthetic laws, fixed potential rewards, resampled real data."""
+
+from adaptinf.simulation.environment import Environment
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.given import Replay, Tableau
+from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.environments.scaling import UnitCube
+from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.synthetic import BernoulliArms, FiniteContext, NormalArms, UniformArms
+
+__all__ = [
+    "AuxiliaryLog",
+    "BernoulliArms",
+    "Classification",
+    "Environment",
+    "FiniteContext",
+    "LinearArms",
+    "NormalArms",
+    "Replay",
+    "SmoothArms",
+    "Tableau",
+    "UniformArms",
+    "UnitCube",
+]
