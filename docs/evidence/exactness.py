@@ -24,7 +24,8 @@ from adaptinf.inference.corrections.information import Correction, correct_pvalu
 from adaptinf.log import AdaptiveLog
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-sys.path += [str(TESTS / folder) for folder in ("reference", "properties", "montecarlo")]
+ROOMS = ("reference/inference", "properties/inference", "properties/log", "montecarlo/designs")
+sys.path += [str(TESTS / room) for room in ROOMS]
 
 import test_aipw_literal as literal  # noqa: E402
 import test_correction_duality as duality  # noqa: E402

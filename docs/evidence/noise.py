@@ -30,7 +30,7 @@ from adaptinf.privacy import (
 )
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-sys.path.append(str(TESTS / "unit"))
+sys.path.append(str(TESTS / "unit" / "privacy"))
 
 import test_counter_objects as trees  # noqa: E402
 import test_sparse_vector as vectors  # noqa: E402

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "montecarlo"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "montecarlo" / "audit"))
 
 import test_planted_faults_counters as counters
 import test_planted_faults_epochs as epochs

@@ -79,7 +79,7 @@ def test_a_difference_from_the_paper_needs_a_reason(expected_file: Path) -> None
 
 
 def test_every_study_of_the_repository_can_be_read() -> None:
-    root = Path(__file__).parents[2] / "case_studies"
+    root = Path(__file__).parents[3] / "case_studies"
     for path in root.glob("*/run.py"):
         expected = read_expected(path.with_name("expected.toml"))
         assert expected.rows

@@ -64,7 +64,7 @@ def test_types_are_shipped() -> None:
     ],
 )
 def test_a_test_that_touches_the_global_generator_fails(tmp_path: Path, line: str, failures: int) -> None:
-    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path / "conftest.py")
+    shutil.copy(Path(__file__).parents[2] / "conftest.py", tmp_path / "conftest.py")
     (tmp_path / "test_it.py").write_text(f"import numpy as np\n\n\ndef test_it():\n    {line}\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     result = run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
