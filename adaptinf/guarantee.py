@@ -174,32 +174,10 @@ class PrivacyGuarantee:
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on the same data: epsilon and delta add up.
 
-    Parameters
-    ----------
-    *guarantees : PrivacyGuarantee
-        One or more, of the same unit, model and notion.
-
-    Returns
-    -------
-    PrivacyGuarantee
-        Sums of epsilon and of delta (delta at most 1), and every distinct reason in order.
-
-    Raises
-    ------
-    GuaranteeError
-        If unit, model or notion differ: such guarantees do not add up.
-    ParameterError
-        If there is none.
-
     Notes
     -----
     A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion it may not
     read the participant's own action, which those outputs leave out.
-
-    Examples
-    --------
-    >>> sequential(PrivacyGuarantee(0.6), PrivacyGuarantee(0.4, delta=1e-6)).delta
-    1e-06
     """
     _check_combinable("sequential", guarantees)
     return replace(
@@ -213,23 +191,6 @@ def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
 def parallel(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on disjoint participants or arms: the largest epsilon and delta.
 
-    Parameters
-    ----------
-    *guarantees : PrivacyGuarantee
-        One or more, of the same unit, model and notion.
-
-    Returns
-    -------
-    PrivacyGuarantee
-        Maxima of epsilon and of delta, and every distinct reason in order.
-
-    Raises
-    ------
-    GuaranteeError
-        If unit, model or notion differ.
-    ParameterError
-        If there is none.
-
     Notes
     -----
     Over arms this needs counters with independent noise, each clocked by its own pulls, and an arm choice
@@ -240,11 +201,6 @@ def parallel(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     ----------
     Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
     SGD via optimal private linear operators on adaptive streams.
-
-    Examples
-    --------
-    >>> parallel(PrivacyGuarantee(0.6), PrivacyGuarantee(0.4)).epsilon
-    0.6
     """
     _check_combinable("parallel", guarantees)
     return replace(

@@ -26,32 +26,7 @@ _SHOWN = 12
 
 
 def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[str]]:
-    """Log from a file, with options as they come from the command line.
-
-    Parameters
-    ----------
-    path : Path
-        CSV or Parquet.
-    options : mapping
-        Arguments of `AdaptiveLog`; arms in ``propensities`` are text, and ``epsilon`` stands for a pure
-        guarantee for one reward. Empty for a file that adaptinf wrote.
-
-    Returns
-    -------
-    log : AdaptiveLog
-        The log.
-    unused : list of str
-        Columns of the file that are not in it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ParameterError
-        If the file cannot be read, or needs other options.
-    LogValidationError
-        With everything that is wrong with the log.
-    """
+    """Log from a file, with options as they come from the command line."""
     content = read_file(path)
     if isinstance(content, StoredLog):
         if options:
@@ -86,29 +61,7 @@ def argument_problems(
     grouped: bool,
     contrast: bool,
 ) -> list[str]:
-    """What is wrong with arguments whatever the file holds.
-
-    Parameters
-    ----------
-    alpha : float
-        One minus the level of the intervals.
-    epsilon : float, optional
-        Of a pure guarantee.
-    estimator, weights : str, optional
-        As in the models.
-    grouped, contrast : bool
-        Whether groups, or two arms, are asked for.
-
-    Returns
-    -------
-    list of str
-        Empty where nothing is wrong.
-
-    Examples
-    --------
-    >>> argument_problems(0.05, None, "ols", None, grouped=True, contrast=False)
-    ["estimator must be one of difference-in-means, aipw, released, got 'ols'"]
-    """
+    """What is wrong with arguments whatever the file holds."""
     from adaptinf.inference.arms.choice import ESTIMATORS, WEIGHTS
     from adaptinf.inference.results.base import alpha_problems
     from adaptinf.parameters import choice_problem
@@ -130,20 +83,7 @@ def argument_problems(
 
 
 def with_unused(results: Results, unused: Sequence[str]) -> Results:
-    """Results with a note on the columns of the file that were not used.
-
-    Parameters
-    ----------
-    results : Results
-        Any.
-    unused : sequence of str
-        The columns.
-
-    Returns
-    -------
-    Results
-        The same object where all columns were used.
-    """
+    """Results with a note on the columns of the file that were not used."""
     if not unused:
         return results
     shown = ", ".join(unused[:_SHOWN]) + (f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else "")
@@ -155,30 +95,7 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
 
 
 def describe(log: AdaptiveLog) -> str:
-    """Arms, design and guarantee of a log, and what was seen of each arm.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        Any log.
-
-    Returns
-    -------
-    str
-        Some lines of text.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, 0.5, 0], "p": [0.5, 0.5, 0.8]})
-    >>> print(describe(AdaptiveLog(frame, action="arm", reward="y", propensity="p")))
-    AdaptiveLog: 3 rounds, 2 arms ('a', 'b')
-      design: unknown
-      guarantee: none
-      propensities: exact, chosen arm only
-    arm  rounds  mean reward  smallest propensity when chosen
-      a       2          0.5                              0.5
-      b       1          0.5                              0.5
-    """
+    """Arms, design and guarantee of a log, and what was seen of each arm."""
     arrays = log.arrays
     columns = {"reward": arrays.reward}
     if arrays.propensity is not None:
@@ -202,31 +119,7 @@ def fit(
     estimator: str | None = None,
     weights: str | None = None,
 ) -> Results:
-    """Results of the model that the arguments ask for.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    treatment, control : str, optional
-        Arms as text; both, or none. With groups of a log of two arms none is needed.
-    by : sequence of str, optional
-        Context columns that make groups.
-    estimator, weights : str, optional
-        As in the models; by default what the model prefers.
-
-    Returns
-    -------
-    Results
-        Of `CATE` with groups, of `Contrast` with two arms, otherwise of `ArmMeans`.
-
-    Raises
-    ------
-    ParameterError
-        If an argument makes no sense.
-    InvalidForLog
-        If the log does not support the estimator.
-    """
+    """Results of the model that the arguments ask for."""
     known = {str(arm): arm for arm in log.arms}
     first = None if treatment is None else _label(treatment, known)
     second = None if control is None else _label(control, known)
@@ -249,27 +142,7 @@ def fit(
 
 
 def render(results: Results, alpha: float, form: str) -> str:
-    """Results in one of the output formats.
-
-    Parameters
-    ----------
-    results : Results
-        Any.
-    alpha : float
-        One minus the level of the intervals.
-    form : {"text", "markdown", "latex", "html", "csv", "json"}
-        The summary as text, Markdown, LaTeX or HTML; or the numbers in full precision as CSV or JSON.
-
-    Returns
-    -------
-    str
-        No line break at its end.
-
-    Raises
-    ------
-    ParameterError
-        If alpha is not between 0 and 0.5.
-    """
+    """Results in one of the output formats."""
     if form == "csv":
         return results.to_frame(alpha).to_csv(index=False, lineterminator="\n").rstrip("\n")
     if form == "json":

@@ -32,17 +32,7 @@ _WIDTH = 96
 
 @dataclass(frozen=True, slots=True)
 class GroupTrial:
-    """A trial that estimates the effect in each group.
-
-    Attributes
-    ----------
-    log : AdaptiveLog
-        What it gathered.
-    full_data : Series
-        The effect in each group of the data that it draws from.
-    released, difference, aipw, naive : Results
-        Estimates from the private releases, the randomised rounds, the second half and all rounds.
-    """
+    """A trial that estimates the effect in each group."""
 
     log: AdaptiveLog
     full_data: pd.Series[float]
@@ -54,17 +44,7 @@ class GroupTrial:
 
 @dataclass(frozen=True, slots=True)
 class ContrastTrial:
-    """A trial that prefers the better arm, and the difference of its arms.
-
-    Attributes
-    ----------
-    log : AdaptiveLog
-        What it gathered.
-    full_data : float
-        The difference in the data that it draws from.
-    result : Results
-        Sample means, naive and corrected.
-    """
+    """A trial that prefers the better arm, and the difference of its arms."""
 
     log: AdaptiveLog
     full_data: float
@@ -72,37 +52,14 @@ class ContrastTrial:
 
 
 def full_data_effects(frame: pd.DataFrame, by: str | None = None) -> pd.Series[float]:
-    """Difference in the share of any visit between free care and cost sharing.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `rand_hie` returns it.
-    by : str, optional
-        Column of groups.
-
-    Returns
-    -------
-    Series
-        One entry a group, in sorted order; a single one, ``"all"``, without groups.
-    """
+    """Difference in the share of any visit between free care and cost sharing."""
     group = pd.Series("all", index=frame.index) if by is None else frame[by]
     shares = frame.groupby([group, frame["arm"]])["any_visit"].mean().unstack()
     return shares[_TREATMENT] - shares[_CONTROL]
 
 
 def group_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) -> GroupTrial:
-    """Effects by health under DP-ConSE at epsilon = 1.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `rand_hie` returns it.
-    horizon : int
-        Rounds.
-    rng : SeedSequence
-        Source of randomness.
-    """
+    """Effects by health under DP-ConSE at epsilon = 1."""
     environment = Replay(frame, action="arm", reward="any_visit", context="group", arms=_ARMS)
     log = DPConSE(epsilon=1.0, alpha=0.2).run(environment, horizon=horizon, rng=rng)
     arms = {"treatment": _TREATMENT, "control": _CONTROL}
@@ -119,17 +76,7 @@ def group_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) 
 
 
 def contrast_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) -> ContrastTrial:
-    """Difference of the arms under private UCB at epsilon = 0.02.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `rand_hie` returns it.
-    horizon : int
-        Rounds.
-    rng : SeedSequence
-        Source of randomness.
-    """
+    """Difference of the arms under private UCB at epsilon = 0.02."""
     environment = Replay(frame, action="arm", reward="any_visit", arms=_ARMS)
     log = PrivateUCB(epsilon=0.02).run(environment, horizon=horizon, rng=rng)
     return ContrastTrial(
@@ -141,18 +88,6 @@ def contrast_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequenc
 
 def run_demo(rng: int = 0, *, horizons: tuple[int, int] = (200_000, 20_190)) -> str:
     """Run both trials and describe them.
-
-    Parameters
-    ----------
-    rng : int
-        Seed, 0 or more.
-    horizons : (int, int)
-        Rounds of the two trials.
-
-    Returns
-    -------
-    str
-        The report, less than 100 columns wide.
 
     Notes
     -----

@@ -19,24 +19,7 @@ _COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase",
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments, by default those of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or 2 for bad usage, a file that cannot be read, a bad log, or a method that does not
-        suit it. What is wrong goes to standard error, all of it at once.
-
-    Examples
-    --------
-    >>> main(["validate", "nowhere.csv"])
-    2
-    """
+    """Run a command."""
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)

@@ -27,30 +27,7 @@ def stretched_neighbours(
     share: Callable[[int], FloatArray],
     override: int,
 ) -> Neighbours:
-    """A design's trials with rounds added for those that are overridden, and a score that leaves these out.
-
-    Parameters
-    ----------
-    pair : Neighbours
-        Of the design itself, with an `EpochMeanScore` or a `MomentScore`.
-    opening : ndarray of int
-        Arms that the design itself pulls up to its first releases.
-    share : callable
-        From a horizon to the probability of an override in each round.
-    override : int
-        Status code of an overridden round.
-
-    Returns
-    -------
-    Neighbours
-        The changed round is the one that is most often a pull for the same sum as in `pair`. Rewards that
-        change after the first releases do so later, when these are certain to have been made.
-
-    Raises
-    ------
-    ParameterError
-        If so many rounds are overridden that nothing could be seen.
-    """
+    """A design's trials with rounds added for those that are overridden; the score leaves these out."""
     score = pair.score
     assert isinstance(score, (EpochMeanScore, MomentScore))
     shares = share(max(_LONGER * pair.horizon, _ROUNDS))

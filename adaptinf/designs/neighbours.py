@@ -118,14 +118,7 @@ def refuse_unit(design: str, unit: Any) -> None:
 
 
 def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
-    """Two tables of potential rewards that differ in one round: 0 for every arm, and 1.
-
-    Examples
-    --------
-    >>> first, second = one_reward_apart(np.full((2, 2), 0.5), row=1)
-    >>> second.tolist()
-    [[0.5, 0.5], [1.0, 1.0]]
-    """
+    """Two tables of potential rewards that differ in one round: 0 for every arm, and 1."""
     first, second = rewards.copy(), rewards.copy()
     first[row], second[row] = 0.0, 1.0
     return first, second

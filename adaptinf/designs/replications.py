@@ -14,15 +14,7 @@ __all__ = ["ReleaseName", "Replications", "Status"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Status:
-    """What a status code of a kernel means.
-
-    Attributes
-    ----------
-    phase : str
-        Name of the phase.
-    randomised : bool
-        Whether the arm was drawn with fixed probabilities.
-    """
+    """What a status code of a kernel means."""
 
     phase: str
     randomised: bool

@@ -13,31 +13,7 @@ __all__ = ["as_path", "names_problems"]
 
 
 def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
-    """Path that a user gave.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    name : str
-        Name of the argument.
-    value : str or path
-        As it was given.
-    more : str
-        What else the argument may be, for the message.
-
-    Raises
-    ------
-    ParameterError
-        If it is no path.
-
-    Examples
-    --------
-    >>> as_path("read_dsjson", "path", None)
-    Traceback (most recent call last):
-        ...
-    adaptinf.errors.ParameterError: read_dsjson: path must be the name of a file or folder, got NoneType
-    """
+    """Path that a user gave."""
     try:
         return Path(os.fsdecode(os.fspath(value)))
     except TypeError:
@@ -46,20 +22,7 @@ def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
 
 
 def names_problems(name: str, values: Any) -> list[str]:
-    """Say what is wrong with one name of a column, or several.
-
-    Parameters
-    ----------
-    name : str
-        Name of the argument.
-    values : str or collection of str
-        As a user gave it; a mapping stands for its keys.
-
-    Examples
-    --------
-    >>> names_problems("order", None)
-    ['order must be a name of a column or a list of them, got None']
-    """
+    """Say what is wrong with one name of a column, or several."""
     if isinstance(values, str):
         return []
     if isinstance(values, Collection) and all(isinstance(value, str) for value in values):

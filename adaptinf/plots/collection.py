@@ -105,23 +105,7 @@ def allocation(
 
 
 def pull_shares(log: AdaptiveLog, arm: Any, rounds: IntArray, window: int | None = None) -> FloatArray:
-    """Share of an arm among the rounds up to each of some rounds, or among the last `window` of them.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The trial.
-    arm : label
-        One of its arms.
-    rounds : ndarray of int64
-        From 1, or from `window`, to the number of rounds.
-    window : int, optional
-        Length of the stretch.
-
-    Returns
-    -------
-    ndarray of the shape of `rounds`
-    """
+    """Share of an arm among the rounds up to each of some rounds, or among the last `window` of them."""
     pulled = np.flatnonzero(log.arrays.action == log.arms.index(arm))
     counts = np.searchsorted(pulled, rounds)
     if window is None:
@@ -220,24 +204,7 @@ def propensities(
 
 
 def propensity_ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[FloatArray, float]:
-    """Propensities of an arm in stretches of rounds.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        With propensities.
-    arm : label
-        One of its arms.
-    log_scale : bool
-        Whether stretches have one length on a log scale, or on a linear one.
-
-    Returns
-    -------
-    ndarray of shape (stretches, 4)
-        Middle round, mean, smallest and largest propensity.
-    float
-        Share of the rounds with propensity 0.
-    """
+    """Propensities of an arm in stretches of rounds; returns (stretches, 4)."""
     code = log.arms.index(arm)
     if log.arrays.propensities is not None:
         rounds, values = np.arange(1, log.n_rounds + 1), log.arrays.propensities[:, code]

@@ -25,19 +25,7 @@ _READABLE = 0.07
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The bins that were active at the end.
-
-    Attributes
-    ----------
-    low, high : ndarray, shape (bins, d)
-        Their corners.
-    left : tuple of tuple of label
-        Arms that are left in each of them.
-    arms : tuple of label
-        All arms.
-    axes : tuple of str
-        Names of the d coordinates.
-    """
+    """The bins that were active at the end; low, high (bins, d)."""
 
     low: FloatArray
     high: FloatArray
@@ -118,22 +106,7 @@ def partition(
 
 
 def final_bins(trial: AdaptiveLog | Results) -> Bins:
-    """Bins that hold no other one, and the arms that were reported on until their end.
-
-    Parameters
-    ----------
-    trial : AdaptiveLog or Results
-        A log of `LDPBandit`, or results of `BinMeans`.
-
-    Returns
-    -------
-    Bins
-
-    Raises
-    ------
-    InvalidForLog
-        If the log has no sums of reports by bin.
-    """
+    """Bins that hold no other one, and the arms that were reported on until their end."""
     if isinstance(trial, AdaptiveLog):
         table = bin_sums(trial)
         names = tuple(name.removeprefix("low_") for name in table.columns if name.startswith("low_"))

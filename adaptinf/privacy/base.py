@@ -47,13 +47,7 @@ def source_problems(rng: RandomSource | None, backend: str) -> list[str]:
 
 
 def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.random.Generator | None:
-    """Generator of the simulation backend, or None for the release backend, which takes no seed.
-
-    Raises
-    ------
-    ParameterError
-        If the backend is unknown, the source is none, or a release is to be seeded.
-    """
+    """Generator of the simulation backend, or None for the release backend, which takes no seed."""
     problems = source_problems(rng, backend)
     if problems:
         raise ParameterError(subject, problems)
@@ -73,13 +67,7 @@ def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: b
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """What all mechanisms have: parameters that are checked, and a guarantee made from them.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, in nats.
-    """
+    """What all mechanisms have: parameters that are checked, and a guarantee made from them."""
 
     epsilon: float
 

@@ -30,17 +30,7 @@ LAPLACE, GAUSSIAN = range(2)
 
 
 class Buffer(NamedTuple):
-    """Values drawn beforehand, handed out in order.
-
-    Attributes
-    ----------
-    uniforms : ndarray of shape (n,)
-        Uniform draws on [0, 1).
-    noises : ndarray of shape (m,)
-        Noise that already has the scale that will be asked for.
-    positions : ndarray of int, shape (2,)
-        How many uniforms and how many noises have been handed out.
-    """
+    """Values drawn beforehand, handed out in order; uniforms (n,), noises (m,), positions (2,)."""
 
     uniforms: FloatArray
     noises: FloatArray
@@ -48,17 +38,7 @@ class Buffer(NamedTuple):
 
 
 class Recorder(NamedTuple):
-    """Notes the laws and scales of the noise that a kernel asks for.
-
-    Attributes
-    ----------
-    scales : ndarray of shape (m,)
-        The scales asked for, in order; standard deviations where the law is normal.
-    laws : ndarray of int, shape (m,)
-        `LAPLACE` or `GAUSSIAN`, for each of them.
-    asked : ndarray of int, shape (1,)
-        How many have been noted.
-    """
+    """Notes the laws and scales of the noise that a kernel asks for; scales (m,), laws (m,), asked (1,)."""
 
     scales: FloatArray
     laws: IntArray

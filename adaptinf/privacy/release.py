@@ -84,27 +84,10 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
     """Round statistics to the nearest of 2^20 units per `sensitivity`, half-way cases up, without error.
 
-    Parameters
-    ----------
-    values : array_like
-        Finite statistics of any shape, read in C order.
-    sensitivity : float
-        The width of 2^20 units.
-
-    Returns
-    -------
-    list of int
-        Whole units.
-
     Notes
     -----
     In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
     apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
-
-    Examples
-    --------
-    >>> to_units([0.5, 2.0], sensitivity=0.5)
-    [1048576, 4194304]
     """
     unit = Fraction(float(sensitivity)) / GRID_UNITS
     above, below = unit.numerator, unit.denominator
@@ -116,24 +99,12 @@ def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
 
 
 def from_units(units: Iterable[int], sensitivity: float, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Floats of the given shape from whole units: post-processing, so that rounding is free.
-
-    Examples
-    --------
-    >>> from_units([1048576, 524288], 2.0, (2,))
-    array([2., 1.])
-    """
+    """Floats of the given shape from whole units: post-processing, so that rounding is free."""
     return np.array([u / GRID_UNITS * sensitivity for u in units], dtype=np.float64).reshape(shape)
 
 
 def scale_above(sensitivity: int, epsilon: float | Fraction) -> float:
-    """Smallest float that is at least sensitivity / epsilon, so that no rounding weakens a guarantee.
-
-    Examples
-    --------
-    >>> scale_above(3, 0.1) >= 3 / Fraction(0.1)
-    True
-    """
+    """Smallest float that is at least sensitivity / epsilon, so that no rounding weakens a guarantee."""
     exact = sensitivity / (epsilon if isinstance(epsilon, Fraction) else Fraction(float(epsilon)))
     scale = float(exact)
     return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)

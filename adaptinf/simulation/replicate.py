@@ -34,21 +34,7 @@ BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the run loop needs of a design for one environment and horizon.
-
-    Attributes
-    ----------
-    entry : compiled function
-        ``entry(tables, world, rng, state, results)``.
-    tables : NamedTuple
-        The design's parameters; holds the arrays ``status``, ``propensity`` and ``released``.
-    state_shape : (int, int)
-        Rows and columns of the design's memory.
-    n_statuses, n_outcomes : int
-        Status codes, and numbers reported at the end of a run.
-    share : ndarray of shape (0,) or (rounds,)
-        Probability of overriding the proposal in each round; the last status code is that of such rounds.
-    """
+    """What the run loop needs of a design for one environment and horizon; share (0,) or (rounds,)."""
 
     entry: Any
     tables: Any
@@ -76,14 +62,7 @@ class Collector(Protocol):
 class Block:
     """Raw results of consecutive runs.
 
-    Attributes
-    ----------
-    tallies : ndarray of shape (runs, statuses, features, arms, 3)
-        Counts, sums and sums of squares of the rewards.
-    outcomes : ndarray of shape (runs, outcomes)
-        What the design reported at the end.
-    regret : ndarray of shape (runs,)
-        Pseudo-regret, where it does not follow from the tallies; 0 elsewhere.
+    Shapes: tallies (runs, statuses, features, arms, 3), outcomes (runs, outcomes), regret (runs,).
     """
 
     tallies: FloatArray
@@ -122,32 +101,7 @@ def replicate_blocks(
     start: int = 0,
     by_rounds: bool = True,
 ) -> Block:
-    """Run a design many times and keep the tallies.
-
-    Parameters
-    ----------
-    collector : Collector
-        The design.
-    environment : Environment
-        Where contexts and rewards come from.
-    horizon : int
-        Rounds of a run.
-    replications : int
-        Number of runs, or where to stop.
-    rng : int, SeedSequence, Generator or None
-        Source of randomness.
-    n_jobs : int
-        Worker processes; the numbers are the same for any.
-    start : int
-        First run, a multiple of the block size.
-    by_rounds : bool
-        Loop over every round; otherwise the design's exact shortcut.
-
-    Returns
-    -------
-    Block
-        Tallies and outcomes of all runs, in order.
-    """
+    """Run a design many times and keep the tallies."""
     root = seed_sequence(rng)
     starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:

@@ -50,36 +50,9 @@ ROUND, RELEASED = 0, 1
 class EnvironmentTables(NamedTuple):
     """What the loop needs to know of an environment; one layout for all, so nothing compiles twice.
 
-    Attributes
-    ----------
-    kind : int
-        The reward law.
-    n_features, period : int
-        Number of contexts that can arrive, and rounds in a period of the arrival probabilities.
-    arrivals : ndarray of shape (periods, features)
-        Cumulative arrival probabilities.
-    location, scale : ndarray of shape (features, arms)
-        Mean and standard deviation (normal), low end and width (uniform), mean (Bernoulli).
-    start, size : ndarray of int, shape (features, arms)
-        Where a cell's rewards begin in `pool`, and how many there are.
-    pool : ndarray of float
-        Rewards that are resampled.
-    tableau : ndarray of shape (rounds, arms)
-        Fixed potential rewards, of rounds or of rows of context vectors.
-    tableau_features : ndarray of int, shape (rounds,)
-        Their contexts.
-    theta : ndarray of shape (arms, dimension)
-        Coefficients, where the context is a vector an arm; no rows where it is not.
-    vector_law : int
-        How context vectors come about, a code of `simulation.vectors`.
-    shared : bool
-        Whether all arms have the same context vector.
-    vectors : ndarray of shape (rows, arms * dimension) or (rows, dimension)
-        Context vectors that are given: one an arm, or one that all have.
-    order : ndarray of int, shape (rows,) or (0,)
-        Where a run keeps the order of rows that it shuffles.
-    mean_law : int
-        How context vectors decide expected rewards, a code of `simulation.vectors`.
+    Shapes: arrivals (periods, features), location, scale (features, arms), start, size (features, arms),
+    tableau (rounds, arms), tableau_features (rounds,), theta (arms, dimension), vectors (rows, arms *
+    dimension) or (rows, dimension), order (rows,) or (0,).
     """
 
     kind: int
@@ -102,22 +75,7 @@ class EnvironmentTables(NamedTuple):
 
 
 class World(NamedTuple):
-    """What a run is exposed to.
-
-    Attributes
-    ----------
-    environment : EnvironmentTables
-        Where contexts and rewards come from.
-    horizon : int
-        Rounds of a run.
-    share : ndarray of shape (0,) or (rounds,)
-        Probability, round by round, that the design's proposal is overridden by a uniform draw.
-    overridden : int
-        Status code of a round that was overridden.
-    forced : ndarray of int, shape (0,) or (rounds,)
-        Arms that are pulled whatever the design proposes, so that its propensities on a given path can be
-        recorded.
-    """
+    """What a run is exposed to; share (0,) or (rounds,), forced (0,) or (rounds,)."""
 
     environment: EnvironmentTables
     horizon: int
@@ -129,24 +87,9 @@ class World(NamedTuple):
 class Record(NamedTuple):
     """One row a round of the last run; arrays of length 0 where nothing is recorded.
 
-    Attributes
-    ----------
-    action, status, feature : ndarray of int, shape (rounds,)
-        Arm, the design's status code and the context of each round.
-    reward : ndarray of shape (rounds,)
-        Rewards as drawn, never clipped.
-    propensity, propensities : ndarray of shape (rounds,) and (rounds, arms)
-        Of the chosen arm and of every arm, given the past; of length 0 where the design has none.
-    vectors : ndarray of shape (rounds, arms * dimension)
-        Context vectors of each round; no columns where there are none.
-    context : ndarray of shape (1,) or (arms * dimension,)
-        Where the loop puts the context of the round: its code, or a vector an arm.
-    expected : ndarray of shape (arms,)
-        Where the loop puts the expected rewards that follow from context vectors.
-    actions, statuses : ndarray of int, shape (runs, rounds)
-        `action` and `status` of every run; no rows where those of the last run will do.
-    releases : ndarray of shape (runs, releases, 5)
-        What every run released, likewise; entries that it did not need are left as they are.
+    Shapes: action, status, feature (rounds,), reward (rounds,), propensity, propensities (rounds,), vectors
+    (rounds, arms * dimension), context (1,) or (arms * dimension,), expected (arms,), actions, statuses
+    (runs, rounds), releases (runs, releases, 5).
     """
 
     action: IntArray
@@ -166,16 +109,7 @@ class Record(NamedTuple):
 class Results(NamedTuple):
     """Where the loop leaves what consecutive runs came to.
 
-    Attributes
-    ----------
-    tallies : ndarray of shape (runs, statuses, features, arms, 3)
-        Counts, sums and sums of squares of the rewards.
-    outcomes : ndarray of shape (runs, outcomes)
-        What the design reports at the end.
-    regret : ndarray of shape (runs,)
-        Pseudo-regret, where expected rewards follow from context vectors or their rows; 0 elsewhere.
-    record : Record
-        The rounds of the last run or of all, where its arrays are long enough.
+    Shapes: tallies (runs, statuses, features, arms, 3), outcomes (runs, outcomes), regret (runs,).
     """
 
     tallies: FloatArray
@@ -300,21 +234,7 @@ def simulate_block(
 ) -> None:
     """Run a design once for each row of the results, in a row on one stream of random numbers.
 
-    Parameters
-    ----------
-    choose, update, finish : kernels
-        The design: ``choose(tables, state, context, source) -> arm``, ``update(tables, state, context, arm,
-        reward, source)`` and ``finish(tables, state, outcome)``.
-    tables : NamedTuple
-        The design's parameters, with ``status`` (1,) and ``propensity`` (arms,) that `choose` writes.
-    world : World
-        Where contexts and rewards come from, for how many rounds, and which rounds are overridden.
-    rng : Generator
-        The stream.
-    state : ndarray of shape (rows, columns)
-        The design's memory, zeroed before each run.
-    results : Results
-        Receives the sums of every run, and the rounds of the last one or, where there is room, of all.
+    Shapes: state (rows, columns).
 
     Notes
     -----

@@ -22,18 +22,8 @@ _ROUNDS = 1 << 22
 class Transcripts:
     """Outputs of consecutive runs of a design.
 
-    Attributes
-    ----------
-    actions : ndarray of int, shape (runs, rounds)
-        Arms that were pulled.
-    releases : ndarray of shape (runs, releases, 5)
-        Round, code of the name, group, value and scale of the noise of each release; NaN where a run made
-        fewer.
-    outcomes : ndarray of shape (runs, outcomes)
-        What the design reported at the end of each run.
-    statuses : ndarray of int, shape (runs, rounds)
-        The design's status code of every round; in a `Mixture` the last code is that of an overridden one.
-        No output of the design: a score may read coins that do not look at the data off them.
+    Shapes: actions (runs, rounds), releases (runs, releases, 5), outcomes (runs, outcomes), statuses (runs,
+    rounds).
     """
 
     actions: IntArray
@@ -51,27 +41,7 @@ def sample_transcripts(
     root: np.random.SeedSequence,
     size: int | None = None,
 ) -> Iterator[Transcripts]:
-    """Outputs of runs `start` to `stop`, some thousand runs at a time.
-
-    Parameters
-    ----------
-    collector : Collector
-        The design.
-    environment : Environment
-        Where contexts and rewards come from.
-    horizon : int
-        Rounds of a run.
-    start, stop : int
-        First run, a multiple of 64, and the one after the last.
-    root : SeedSequence
-        Run r depends on (root, r) alone, and has the numbers of run r of `replicate_blocks`.
-    size : int, optional
-        Runs in one piece, a multiple of 64: by default 4,096, and fewer where a run has over 1,000 rounds.
-
-    Yields
-    ------
-    Transcripts
-    """
+    """Outputs of runs `start` to `stop`, some thousand runs at a time."""
     program = collector.program(environment, horizon, recording=True)
     tables, world = program.tables, program.world(environment, horizon)
     blank = empty_record(horizon, environment.n_arms, program.share.shape[0] > 0, environment.dimension)

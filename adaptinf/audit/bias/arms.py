@@ -220,24 +220,7 @@ def simulate_bias(
 def conditional_bias(means: FloatArray, truth: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bias of estimates that not every run has.
 
-    Parameters
-    ----------
-    means : ndarray, shape (runs, k)
-        Estimates; NaN where a run has none.
-    truth : ndarray, shape (k,)
-        What they estimate.
-
-    Returns
-    -------
-    bias, std_error, share : ndarray, shape (k,)
-        Mean error over the runs with an estimate, its Monte-Carlo standard error (NaN with fewer than two
-        such runs), and the share of such runs.
-
-    Examples
-    --------
-    >>> bias, error, share = conditional_bias(np.array([[0.2], [0.6], [np.nan]]), np.array([0.5]))
-    >>> bias.round(6), error.round(6), share.round(6)
-    (array([-0.1]), array([0.2]), array([0.666667]))
+    Shapes: means (runs, k), truth (k,); returns bias, std_error, share (k,).
     """
     known = ~np.isnan(means)
     count = known.sum(axis=0)

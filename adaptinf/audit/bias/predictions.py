@@ -23,23 +23,7 @@ _CHUNK = 4 * BLOCK
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearWorld:
-    """Linear arms on the contexts of a log.
-
-    Attributes
-    ----------
-    env : LinearArms
-        The environment; its contexts are the log's, in their order.
-    law : str
-        "bernoulli" or "normal".
-    average : ndarray of shape (arms, dimension)
-        Average context of each arm over all rounds of the log.
-    naive : ndarray of shape (arms, dimension)
-        The log's least-squares coefficients; NaN where they are not determined.
-    source : str
-        Where the coefficients come from.
-    notes : tuple of str
-        What was changed to make the law possible.
-    """
+    """Linear arms on the contexts of a log; average (arms, dimension), naive (arms, dimension)."""
 
     env: LinearArms
     law: str
@@ -50,25 +34,7 @@ class LinearWorld:
 
 
 def arm_contexts(log: AdaptiveLog) -> tuple[FloatArray, bool]:
-    """Context vectors of a log.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        With columns ``x{k}_{arm}`` for every arm, as the library writes them, or columns that all arms share.
-
-    Returns
-    -------
-    contexts : ndarray of shape (T, arms, dimension)
-        The vectors.
-    shared : bool
-        Whether all arms have the same.
-
-    Raises
-    ------
-    ParameterError
-        If there are no columns, or they are not numbers.
-    """
+    """Context vectors of a log; returns contexts (T, arms, dimension)."""
     names = log.context
     columns = [log.arrays.context[name] for name in names]
     if not names or any(np.asarray(column).dtype.kind not in "biuf" for column in columns):
@@ -86,25 +52,7 @@ def arm_contexts(log: AdaptiveLog) -> tuple[FloatArray, bool]:
 def least_squares(contexts: FloatArray, action: IntArray, reward: FloatArray) -> FloatArray:
     """Least-squares coefficients of each arm.
 
-    Parameters
-    ----------
-    contexts : ndarray of shape (T, arms, dimension)
-        Context vectors.
-    action : ndarray of int64, shape (T,)
-        Arms.
-    reward : ndarray of shape (T,)
-        Rewards.
-
-    Returns
-    -------
-    ndarray of shape (arms, dimension)
-        NaN where the contexts of an arm's rounds do not determine them.
-
-    Examples
-    --------
-    >>> contexts = np.array([[[1.0]], [[2.0]]])
-    >>> least_squares(contexts, np.array([0, 0]), np.array([2.0, 4.0])).round(9)
-    array([[2.]])
+    Shapes: contexts (T, arms, dimension), action (T,), reward (T,); returns (arms, dimension).
     """
     found = np.full(contexts.shape[1:], np.nan)
     for arm in range(contexts.shape[1]):
@@ -117,26 +65,7 @@ def least_squares(contexts: FloatArray, action: IntArray, reward: FloatArray) ->
 
 
 def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
-    """Linear arms with a log's coefficients, on its contexts.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    theta : ndarray of shape (arms, dimension), optional
-        Coefficients instead of the fitted ones.
-
-    Returns
-    -------
-    LinearWorld
-        Rewards that are all 0 or 1 are Bernoulli where all means at the log's contexts lie in [0, 1]; others
-        are normal, with the standard deviation of the residuals.
-
-    Raises
-    ------
-    ParameterError
-        If an arm's rounds do not determine its coefficients, or those given do not fit.
-    """
+    """Linear arms with a log's coefficients, on its contexts; theta (arms, dimension)."""
     contexts, shared = arm_contexts(log)
     arrays = log.arrays
     naive = least_squares(contexts, arrays.action, arrays.reward)
@@ -175,26 +104,7 @@ def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
 def simulated_predictions(
     design: Design, world: LinearWorld, horizon: int, replications: int, rng: RandomSource | None, n_jobs: int
 ) -> FloatArray:
-    """Least-squares predictions of every run at each arm's average context.
-
-    Parameters
-    ----------
-    design : Design
-        What is run.
-    world : LinearWorld
-        Where.
-    horizon, replications : int
-        Rounds of a run, and runs.
-    rng : int, SeedSequence, Generator or None
-        Source of randomness; run r depends on (rng, r) alone.
-    n_jobs : int
-        Worker processes; the numbers are the same for any.
-
-    Returns
-    -------
-    ndarray of shape (replications, arms)
-        NaN where a run does not determine an arm's coefficients.
-    """
+    """Least-squares predictions of every run at each arm's average context; returns (replications, arms)."""
     root = seed_sequence(rng)
     spans = [(start, min(start + _CHUNK, replications)) for start in range(0, replications, _CHUNK)]
     parts = Parallel(n_jobs=n_jobs)(

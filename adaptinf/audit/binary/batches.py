@@ -92,20 +92,8 @@ def advance_batch(
 ) -> None:
     """Weights after a batch of rounds whose probability is fixed at its start.
 
-    Parameters
-    ----------
-    tables : RuleTables
-        The rule.
-    step, rounds : int
-        Rounds completed, and rounds of the batch.
-    old, new : ndarray of shape (at least the states of the layer,)
-        Weights; `new` is written.
-    work : Work
-        Space, for blocks of the layer after the batch.
-    laws : ndarray of shape (largest block, rounds + 1)
-        Space.
-    by_count : ndarray of shape (draws + 1, rounds + 1)
-        Space.
+    Shapes: old, new (at least the states of the layer,), laws (largest block, rounds + 1), by_count (draws +
+    1, rounds + 1).
     """
     total = step + rounds
     for i in range((total + 1) * (total + 2) * (total + 3) // 6):

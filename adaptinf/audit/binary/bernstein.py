@@ -14,30 +14,13 @@ __all__ = ["certified_maximum"]
 def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tuple[float, float]:
     """Maximum over theta of the sum of coefficients[s] Bin(s; T, theta).
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (T + 1,)
-        Finite.
-    tolerance : float
-        How far the bound may lie above the best value found.
-
-    Returns
-    -------
-    (float, float)
-        A theta, and an upper bound of the polynomial on all of [0, 1] that it misses by at most `tolerance`
-        there.
+    Shapes: coefficients (T + 1,).
 
     Notes
     -----
     A polynomial lies in the range of its Bernstein coefficients on an interval, and takes the first and the
     last of them at its ends. De Casteljau's scheme halves the interval whose range reaches highest, until no
     range reaches more than the tolerance above a value that was found.
-
-    Examples
-    --------
-    >>> theta, most = certified_maximum(np.array([0.0, 1.0, 0.0]))
-    >>> round(theta, 4), round(most, 9)
-    (0.5, 0.5)
     """
     whole = np.asarray(coefficients, dtype=np.float64)
     best, place = max((float(whole[0]), 0.0), (float(whole[-1]), 1.0))

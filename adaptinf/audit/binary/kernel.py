@@ -50,26 +50,7 @@ NEGLIGIBLE = 1e-20
 class RuleTables(NamedTuple):
     """A rule: what it is, and what it needs to know.
 
-    Attributes
-    ----------
-    kind : int
-        One of the codes of this module.
-    first, second : float
-        Prior parameters, or the width of UCB, or the balls that an urn starts with and gains.
-    noise_variance : float
-        Of one reward, for a normal prior.
-    draws : int
-        Posterior draws whose frequencies stand for probabilities; 0 where these are exact.
-    forced : int
-        Rounds at the start that are uniform.
-    floor, share : ndarray of shape (T,)
-        Smallest probability, and probability of a uniform draw instead of the rule's, by round.
-    log_gamma : ndarray of shape (6, T + 2)
-        Row r holds log Gamma(x_r + i), for x = a, b, 2a, 2b, a + b and 2a + 2b of a Beta(a, b) prior.
-    corner : ndarray of shape (T + 1, T + 1)
-        P(theta1 > theta0) after n1 failures of arm 1 and n0 successes of arm 0.
-    custom : ndarray of shape (states,) or (0,)
-        Probabilities of arm 1 over a whole layer, for a rule of the user's.
+    Shapes: floor, share (T,), log_gamma (6, T + 2), corner (T + 1, T + 1), custom (states,) or (0,).
     """
 
     kind: int
@@ -88,14 +69,7 @@ class RuleTables(NamedTuple):
 class Work(NamedTuple):
     """Space for one block.
 
-    Attributes
-    ----------
-    up, down : ndarray of shape (largest block,)
-        Probabilities of arm 1 and arm 0.
-    gained, kept, last : ndarray of shape (largest block,)
-        Weights that go on with arm 1, with arm 0, and those that went to arm 1 from the block before.
-    rows : ndarray of shape (2, T + 2)
-        Vectors along s0.
+    Shapes: up, down (largest block,), gained, kept, last (largest block,), rows (2, T + 2).
     """
 
     up: FloatArray
@@ -303,16 +277,7 @@ def _gather_row(
 def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArray, work: Work) -> None:
     """Weights after round `step` + 1 from those after `step` rounds.
 
-    Parameters
-    ----------
-    tables : RuleTables
-        The rule.
-    step : int
-        Rounds completed.
-    old, new : ndarray of shape (at least the states of the layer,)
-        Weights; `new` is written.
-    work : Work
-        Space.
+    Shapes: old, new (at least the states of the layer,).
     """
     start = target = 0
     for n1 in range(step + 2):
@@ -347,18 +312,7 @@ def sum_by_total(
 ) -> None:
     """Probability of the chosen states given S = s1 + s0 successes in all, equal arms; written to `total`.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (states,)
-        Of the last layer.
-    chosen : ndarray of bool, shape (states,)
-        States that count.
-    log_factorial : ndarray of shape (T + 1,)
-        log k!.
-    total : ndarray of shape (T + 1,)
-        Receives the probabilities.
-    rounds : int
-        T.
+    Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
     """
     total[:] = 0.0
     table = log_factorial

@@ -35,13 +35,7 @@ __all__ = ["conditional_pvalue", "outcome_place", "rejection_region", "unconditi
 
 
 def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
-    """Where an outcome stands among the states; errors are headed by `subject`.
-
-    Raises
-    ------
-    ParameterError
-        If the counts are not those of a trial of `horizon` rounds.
-    """
+    """Where an outcome stands among the states; errors are headed by `subject`."""
     problems = []
     for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
         problems += count_problem(name, value, low=0)

@@ -166,13 +166,7 @@ class ExactTest:
 
 
 def rule_of(log: AdaptiveLog, design: Rule | None) -> Any:
-    """The rule under which a log is to be tested.
-
-    Raises
-    ------
-    InvalidForLog
-        With every reason why there is no exact test of it.
-    """
+    """The rule under which a log is to be tested."""
     reasons = _unfit(log)
     if log.n_rounds > LONGEST:
         reasons.append(f"it has {log.n_rounds:,} rounds, more than {LONGEST:,}")

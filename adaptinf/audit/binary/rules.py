@@ -48,19 +48,7 @@ PROBABILITY_ARGUMENTS = ("n1", "s1", "n0", "s0", "t")
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """A rule as the recursion takes it.
-
-    Attributes
-    ----------
-    name : str
-        For tables.
-    tables : RuleTables
-        For the compiled code.
-    edges : tuple of int
-        Rounds after which the probabilities are renewed, from 0 to T; T + 1 of them without batches.
-    function : callable or None
-        A rule of the user's.
-    """
+    """A rule as the recursion takes it."""
 
     name: str
     tables: RuleTables
@@ -69,24 +57,7 @@ class Allocation:
 
 
 def allocation(rule: Any, horizon: int) -> Allocation:
-    """Read a rule.
-
-    Parameters
-    ----------
-    rule : Design or callable
-        See `exact`.
-    horizon : int
-        T.
-
-    Returns
-    -------
-    Allocation
-
-    Raises
-    ------
-    ParameterError
-        If what the rule does is not a function of the counts, or is not known to be.
-    """
+    """Read a rule."""
     share = np.zeros(horizon)
     if isinstance(rule, Mixture):
         inner = allocation(rule.design, horizon)
@@ -220,19 +191,7 @@ def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
 
 
 def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -> FloatArray:
-    """Probability of arm 1 in each round of a trial, given its past.
-
-    Parameters
-    ----------
-    plan : Allocation
-        The rule; within a batch its probability at the start, in the mean over posterior draws.
-    action, reward : ndarray of shape (T,)
-        Arms 0 and 1, and their rewards.
-
-    Returns
-    -------
-    ndarray of shape (T,)
-    """
+    """Probability of arm 1 in each round of a trial, given its past; action, reward (T,); returns (T,)."""
     horizon = len(action)
     one = action == 1
     counts = np.zeros((4, horizon + 1), dtype=np.int64)

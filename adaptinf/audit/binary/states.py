@@ -91,21 +91,7 @@ def outcomes_given(
 ) -> tuple[IntArray, list[IntArray], FloatArray]:
     """Law of the outcome of a trial with equal arms, given the total number of successes.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (states,)
-        q of every state.
-    horizon, successes : int
-        T and S.
-
-    Returns
-    -------
-    places : ndarray of int, shape (k,)
-        Where the outcomes stand, in increasing order.
-    counts : list of four ndarrays of int, shape (k,)
-        n1, s1, n0 and s0.
-    probabilities : ndarray of shape (k,)
-        q C(n1, s1) C(n0, s0) / C(T, S), scaled to sum to 1 exactly.
+    Shapes: weights (states,); returns places (k,), counts (k,), probabilities (k,).
     """
     pulls = np.arange(horizon + 1)
     least = np.maximum(0, successes - (horizon - pulls))
@@ -135,18 +121,7 @@ def unconditional_region(
 ) -> BoolArray:
     """Largest set of large absolute Wald statistics whose size is at most alpha at every theta.
 
-    Parameters
-    ----------
-    horizon : int
-        T.
-    alpha : float
-        Level.
-    by_total : callable
-        Probability of a set of states given the successes in all; see `ExactLaw.by_total`.
-
-    Returns
-    -------
-    ndarray of bool, shape (states,)
+    Returns shape (states,).
     """
     values = np.empty((horizon + 1) * (horizon + 2) * (horizon + 3) // 6)
     for place, *counts in all_states(horizon):
@@ -164,13 +139,7 @@ def unconditional_region(
 
 
 def pvalue_of(subject: str, test: Any) -> Callable[..., Any]:
-    """P-value of a test that does not know of the design, as a function of the counts.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such test.
-    """
+    """P-value of a test that does not know of the design, as a function of the counts."""
     if isinstance(test, str) and test == "fisher":
         return fisher_pvalue
     if isinstance(test, str) and test in ("wald", "score"):
@@ -183,13 +152,7 @@ def pvalue_of(subject: str, test: Any) -> Callable[..., Any]:
 
 
 def checked_thetas(subject: str, *thetas: Any) -> list[FloatArray]:
-    """Probabilities of success as flat arrays.
-
-    Raises
-    ------
-    ParameterError
-        If one is not in [0, 1], or their shapes do not fit each other.
-    """
+    """Probabilities of success as flat arrays."""
     found, problems = [], []
     for theta in thetas:
         array = number_array(theta)

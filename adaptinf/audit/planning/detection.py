@@ -211,17 +211,7 @@ def kind_of_test(truth: float, null: float | None) -> str:
 
 
 def power_rows(place: Mapping[str, Any], sums: BlockSums, replications: int) -> Iterator[dict[str, Any]]:
-    """Rows of `Power.frame` for one scenario and horizon.
-
-    Parameters
-    ----------
-    place : mapping
-        Columns that come first.
-    sums : BlockSums
-        Over all trials.
-    replications : int
-        How many trials there were.
-    """
+    """Rows of `Power.frame` for one scenario and horizon."""
     for row, rejected in zip(table_rows(sums), rejections(sums), strict=True):
         share = low = high = math.nan
         if rejected is not None:

@@ -21,21 +21,7 @@ __all__ = ["PlanTable", "named_scenarios", "null_problems", "plan_problems", "sc
 
 @dataclass(frozen=True, eq=False)
 class PlanTable:
-    """A table of simulated characteristics of a plan.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        One number, or one group of numbers, a row.
-    alpha : float
-        Level of the tests, and one minus that of the intervals.
-    design : str
-        What gathers the data.
-    replications : int
-        Simulated trials for each scenario and horizon.
-    notes : tuple of str
-        What has to be known to read the table.
-    """
+    """A table of simulated characteristics of a plan."""
 
     frame: pd.DataFrame
     alpha: float

@@ -98,21 +98,7 @@ class Place:
 def trial_rows(
     place: Place, cell: TrialCell, trials: Trials, reward: str, margin: float
 ) -> Iterator[dict[str, Any]]:
-    """Rows of all that needs no analysis.
-
-    Parameters
-    ----------
-    place : Place
-        Scenario and horizon.
-    cell : TrialCell
-        What was simulated.
-    trials : Trials
-        All trials.
-    reward : str
-        What the sum of rewards is called.
-    margin : float
-        Of the wrong way.
-    """
+    """Rows of all that needs no analysis."""
     env = cell.env
     rounds = trials.rounds.sum(axis=1)
     for measure, numbers in (("rounds", rounds), ("share", rounds / cell.horizon)):
@@ -160,17 +146,7 @@ def _selection_rows(place: Place, cell: TrialCell, trials: Trials) -> Iterator[d
 
 
 def wide_rows(frame: pd.DataFrame, digits: int, errors: bool) -> pd.DataFrame:
-    """Text of a table with a column for each scenario, and horizon where there are several.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The tidy rows.
-    digits : int
-        Decimals of probabilities, shares and biases.
-    errors : bool
-        Whether Monte-Carlo standard errors stand in brackets.
-    """
+    """Text of a table with a column for each scenario, and horizon where there are several."""
     several = frame["horizon"].nunique() > 1
     cells: dict[str, dict[str, str]] = {}
     columns: dict[str, None] = {}

@@ -38,25 +38,7 @@ class Node(NamedTuple):
 
 
 def counter_nodes(counter: Counter, rounds: int) -> list[Node]:
-    """Nodes that a counter's releases up to a count reveal, one a release at most.
-
-    Parameters
-    ----------
-    counter : Counter
-        Of any kind; it is only asked for its scales.
-    rounds : int
-        Number of items.
-
-    Returns
-    -------
-    list of Node
-        In the order of their ends. The noisy sum of a node is the release at its end less that at its start.
-
-    Examples
-    --------
-    >>> [(node.start, node.end) for node in counter_nodes(Counter(epsilon=1.0), 6)]
-    [(0, 1), (1, 2), (2, 3), (2, 4), (4, 5), (4, 6)]
-    """
+    """Nodes that a counter's releases up to a count reveal, one a release at most."""
     trunk, node = counter.scales
     nodes = []
     for end in range(1, rounds + 1):
@@ -73,25 +55,7 @@ def counter_nodes(counter: Counter, rounds: int) -> list[Node]:
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:
     """Two streams that differ in one item as much as they may, at the item that reveals most.
 
-    Parameters
-    ----------
-    counter : Counter
-        What is to be audited.
-    rounds : int, optional
-        Items that are added at most; by default the horizon (binary; but about a million numbers) or 32.
-
-    Returns
-    -------
-    first, second : ndarray of shape (items, dimension)
-        Items are 0, or the end of the range that is closest. The changed item is the one with the largest
-        privacy loss over all of its nodes, among these one in most nodes, and of these the last; the streams
-        end with the last node that holds it.
-
-    Examples
-    --------
-    >>> first, second = worst_streams(Counter(epsilon=1.0, mechanism="binary", horizon=31))
-    >>> first.shape, np.flatnonzero(second != first)
-    ((16, 1), array([0]))
+    Returns shape first, second (items, dimension).
     """
     if counter.mechanism == "binary":
         # the first item alone lies in a node of every level
@@ -152,26 +116,7 @@ def stream_problems(counter: Counter, first: FloatArray, second: FloatArray) -> 
 def node_ratio(noise: str, scale: float, excess: FloatArray, shift: FloatArray) -> FloatArray:
     """Log-likelihood ratio of one noisy node sum.
 
-    Parameters
-    ----------
-    noise : {"laplace", "gaussian"}
-        Law of the node's noise.
-    scale : float
-        Its Laplace scale, or standard deviation.
-    excess : ndarray of shape (runs, dimension)
-        Noisy sum less the first stream's sum.
-    shift : ndarray of shape (dimension,)
-        The second stream's sum less the first one's.
-
-    Returns
-    -------
-    ndarray of shape (runs,)
-        Between plus and minus the L1 norm of the shift over the scale for Laplace noise.
-
-    Examples
-    --------
-    >>> node_ratio("laplace", 2.0, np.array([[-1.0], [0.75], [9.0]]), np.ones(1))
-    array([-0.5 ,  0.25,  0.5 ])
+    Shapes: excess (runs, dimension), shift (dimension,); returns (runs,).
     """
     if noise == "gaussian":
         return (excess - 0.5 * shift) @ shift / scale**2
@@ -180,19 +125,7 @@ def node_ratio(noise: str, scale: float, excess: FloatArray, shift: FloatArray) 
 
 @dataclass(frozen=True, eq=False)
 class CounterSource:
-    """Noisy sums of a counter on two streams that differ in one item.
-
-    Attributes
-    ----------
-    counter : Counter
-        What is audited; its own items and noise are not used.
-    pair : (ndarray, ndarray)
-        The streams, of shape (items, dimension).
-    view : {"releases", "digits"}
-        Whether the noisy sums are looked at as numbers or as strings of bits.
-    root : SeedSequence
-        Of all runs; not used by the release backend.
-    """
+    """Noisy sums of a counter on two streams that differ in one item."""
 
     counter: Counter
     pair: tuple[FloatArray, FloatArray]

@@ -22,16 +22,6 @@ _INFINITE = 1e9
 def lowest_bit(values: Any) -> FloatArray:
     """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power.
 
-    Parameters
-    ----------
-    values : array_like of float
-        Finite numbers of any shape.
-
-    Returns
-    -------
-    ndarray of float, of the shape of `values`
-        Whole numbers from -1074 to 1023; 1024 for a zero.
-
     Notes
     -----
     A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added to
@@ -41,11 +31,6 @@ def lowest_bit(values: Any) -> FloatArray:
     References
     ----------
     Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
-
-    Examples
-    --------
-    >>> lowest_bit([1.0, 0.75, 6.0])
-    array([ 0., -2.,  1.])
     """
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissa, 53).astype(np.int64)
@@ -56,15 +41,7 @@ def lowest_bit(values: Any) -> FloatArray:
 def bit_codes(values: Any) -> FloatArray:
     """Sign, power of two below, and lowest set bit of each float of a run, as one number.
 
-    Parameters
-    ----------
-    values : array_like of float, shape (runs, ...)
-        NaN is a float that a run did not release; infinities are kinds of their own.
-
-    Returns
-    -------
-    ndarray of shape (runs, floats)
-        Equal for floats that agree in the three.
+    Shapes: values (runs, ...); returns (runs, floats).
     """
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     known = np.where(np.isfinite(rows), rows, 0.0)

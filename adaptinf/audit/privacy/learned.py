@@ -18,17 +18,7 @@ _DISTINCT = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedScore:
-    """Sum over coordinates of the log-ratio of a value's frequency on the second and the first data set.
-
-    Attributes
-    ----------
-    values : tuple of ndarray
-        For each coordinate, the values that are told apart, or the left ends of the bins.
-    ratios : tuple of ndarray
-        Their log-ratios; one more at the end, for values that were never seen.
-    exact : tuple of bool
-        Whether a coordinate has values rather than bins.
-    """
+    """Sum over coordinates of the log-ratio of a value's frequency on the second and the first data set."""
 
     values: tuple[Any, ...]
     ratios: tuple[FloatArray, ...]
@@ -59,14 +49,7 @@ class LearnedScore:
 
 
 def learn(first: Any, second: Any) -> LearnedScore:
-    """Learn a score from outputs on two data sets, each of shape (runs, coordinates).
-
-    Examples
-    --------
-    >>> learned = learn(np.array([[0], [0], [1]]), np.array([[0], [1], [1]]))
-    >>> learned.scores(np.array([[0], [1]])).round(3)
-    array([-0.511,  0.511])
-    """
+    """Learn a score from outputs on two data sets, each of shape (runs, coordinates)."""
     values, ratios, exact = [], [], []
     for column in range(first.shape[1]):
         pooled = np.concatenate([first[:, column], second[:, column]])

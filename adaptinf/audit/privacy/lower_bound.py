@@ -17,23 +17,7 @@ _CUTS = 2_048
 
 
 class Found(NamedTuple):
-    """The event that was chosen, and the bound that it gives.
-
-    Attributes
-    ----------
-    epsilon : float
-        Lower bound, 0 where nothing can be said.
-    cut : float
-        The event is a score of at least `cut`, or of at most `cut`.
-    upper : bool
-        At least; else at most.
-    swapped : bool
-        The event is likelier on the first data set.
-    hits : (int, int)
-        Runs with the event among the `tested` ones, on the first and on the second data set.
-    tested : int
-        Runs on each data set that were not used to choose the event.
-    """
+    """The event that was chosen, and the bound that it gives."""
 
     epsilon: float
     cut: float
@@ -45,22 +29,6 @@ class Found(NamedTuple):
 
 def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
     """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`.
-
-    Parameters
-    ----------
-    likelier, rarer : ndarray of int
-        Counts of the event where its probability is p and q, each among `runs` runs.
-    runs : int
-        Runs on each side.
-    delta : float
-        Probability that a guarantee gives away.
-    level : float
-        Probability that the bound is too high: half of it for each Clopper-Pearson limit.
-
-    Returns
-    -------
-    ndarray
-        -inf where p may be as small as delta.
 
     Notes
     -----
@@ -74,11 +42,6 @@ def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float
 
     Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
     privacy. CCS.
-
-    Examples
-    --------
-    >>> log_ratio_bound(np.array([700]), np.array([200]), 1_000, 0.0, 0.001).round(3)
-    array([0.979])
     """
     likelier, rarer = np.asarray(likelier), np.asarray(rarer)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,42 +68,13 @@ def bound_from_scores(
 ) -> Found:
     """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (runs,)
-        Scores of independent runs on two neighbouring data sets.
-    delta : float
-        Probability that the guarantee gives away.
-    confidence : float
-        Of the bound. Half of the rest is spent on each direction.
-    decimals : int or None
-        Scores are rounded to so many decimals first: values that are equal in exact arithmetic must not be
-        told apart by the order of a computer's additions. None keeps every digit.
-    n_chosen : int, optional
-        Runs that choose the event, the first ones; half of them by default.
-
-    Returns
-    -------
-    Found
-        The larger of the two directions' bounds.
-
-    Raises
-    ------
-    ParameterError
-        If the scores are not of one length, or one is NaN.
+    Shapes: first, second (runs,).
 
     Notes
     -----
     In each direction the first runs choose the threshold whose own bound is largest, and only the others
     bound it: the choice costs no confidence. The two directions share the level
     (Bonferroni).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> found = bound_from_scores(rng.laplace(0, 1, 100_000), rng.laplace(1, 1, 100_000))
-    >>> 0.9 < found.epsilon <= 1.0
-    True
     """
     if decimals is not None:
         first, second = np.round(first, decimals), np.round(second, decimals)

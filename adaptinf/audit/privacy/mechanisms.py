@@ -36,27 +36,7 @@ Pair = tuple[FloatArray, FloatArray]
 def worst_inputs(mechanism: Mechanism) -> Pair:
     """Two arrays of statistics, as far apart as the mechanism allows, whose releases differ most.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        One of `adaptinf.privacy`.
-
-    Returns
-    -------
-    first, second : ndarray of shape (d,)
-        Additive noise: 0 and the sensitivity. Lap+: as many centres as the sensitivity, at the lowest
-        allowed and one above, where truncation costs most. Sparse vector: eight statistics at the threshold,
-        of which all but the last move up by the sensitivity and the last one moves down.
-
-    Raises
-    ------
-    TypeError
-        For another kind of mechanism.
-
-    Examples
-    --------
-    >>> worst_inputs(Laplace(epsilon=1.0, sensitivity=2.0))
-    (array([0.]), array([2.]))
+    Returns shape first, second (d,).
     """
     raise TypeError(f"no neighbouring inputs are known for {type(mechanism).__name__}")
 
@@ -107,26 +87,7 @@ def pair_problems(mechanism: Mechanism, first: FloatArray, second: FloatArray) -
 def sample(
     mechanism: Any, values: FloatArray, runs: int, rng: np.random.Generator | None, backend: str
 ) -> FloatArray:
-    """What so many independent releases of the same statistics give.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        One of `adaptinf.privacy`.
-    values : ndarray of shape (d,)
-        The statistics.
-    runs : int
-        Number of releases.
-    rng : Generator or None
-        None for the release backend.
-    backend : {"simulation", "release"}
-        Where noise comes from.
-
-    Returns
-    -------
-    ndarray of shape (runs, d), or (runs, 1) for a sparse vector
-        A sparse vector's number is how many statistics were called below before the first yes.
-    """
+    """What so many independent releases of the same statistics give; values (d,); returns (runs, d)."""
     return np.asarray(mechanism.release(np.tile(values, (runs, 1)), rng, backend), dtype=np.float64)
 
 
@@ -161,24 +122,7 @@ def _sparse_sample(
 def log_ratio(mechanism: Any, outputs: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """Log-likelihood ratio of releases, second statistics against first.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        One of `adaptinf.privacy`.
-    outputs : ndarray of shape (runs, d)
-        From `sample`.
-    first, second : ndarray of shape (d,)
-        The two inputs.
-
-    Returns
-    -------
-    ndarray of shape (runs,)
-        Exact for the mathematical mechanism.
-
-    Examples
-    --------
-    >>> log_ratio(Laplace(epsilon=2.0), np.array([[0.0], [0.75], [3.0]]), np.zeros(1), np.ones(1))
-    array([-2.,  1.,  2.])
+    Shapes: outputs (runs, d), first, second (d,); returns (runs,).
     """
     distance = np.abs(outputs - first) - np.abs(outputs - second)
     return np.asarray((distance / mechanism.scale).sum(axis=1))
@@ -212,21 +156,7 @@ def _sparse_ratio(
 
 @dataclass(frozen=True, eq=False)
 class MechanismSource:
-    """Releases of a mechanism on two neighbouring inputs.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        What is audited.
-    pair : (ndarray, ndarray)
-        The inputs, of shape (d,).
-    view : {"releases", "digits"}
-        Whether the releases are looked at as numbers or as strings of bits.
-    backend : {"simulation", "release"}
-        Where noise comes from.
-    root : SeedSequence
-        Of all runs; not used by the release backend.
-    """
+    """Releases of a mechanism on two neighbouring inputs."""
 
     mechanism: Mechanism
     pair: Pair

@@ -53,17 +53,7 @@ def child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
 
 @dataclass(frozen=True, eq=False)
 class CalledSource:
-    """Outputs of a callable.
-
-    Attributes
-    ----------
-    sample : callable
-        See `OutputSampler`.
-    view : {"releases", "digits"}
-        Whether the outputs are looked at as numbers or as strings of bits.
-    root : SeedSequence
-        Of all runs.
-    """
+    """Outputs of a callable."""
 
     sample: OutputSampler
     view: str
@@ -98,13 +88,7 @@ class CalledSource:
 
 
 def design_source(design: Design, pair: Neighbours, view: str, root: np.random.SeedSequence) -> Source:
-    """Outputs of a design on two neighbouring trials.
-
-    Raises
-    ------
-    ParameterError
-        If the neighbours do not suit the view, or the design not the neighbours.
-    """
+    """Outputs of a design on two neighbouring trials."""
     for env in (pair.first, pair.second):
         design._check(env, pair.horizon, 1, None, 0)
     if view == "digits":

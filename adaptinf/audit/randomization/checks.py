@@ -108,20 +108,7 @@ def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
 
 
 def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
-    """What says that another design gathered the log: its record, or the propensities on its path.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        With or without record and propensities.
-    design : Design
-        The design.
-
-    Returns
-    -------
-    list of str
-        Empty where nothing does, or nothing can be compared.
-    """
+    """What says that another design gathered the log: its record, or the propensities on its path."""
     found = record_problems(log, design)
     if found or log.arrays.propensity is None or log.propensity_status != "exact":
         return found

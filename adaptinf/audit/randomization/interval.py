@@ -205,34 +205,13 @@ def fewest_replications(alpha: float) -> int:
     """Fewest re-runs B with which an effect can be rejected: 1 / (B + 1) is at most alpha.
 
     Two-sided tests rank the absolute value of the statistic, so that they need no more than one-sided ones.
-
-    Examples
-    --------
-    >>> fewest_replications(0.05), fewest_replications(0.01), fewest_replications(0.3)
-    (19, 99, 3)
     """
     least = max(1, math.ceil(1.0 / alpha) - 2)
     return least if 1.0 / (least + 1) <= alpha else least + 1
 
 
 def possible_effects(plan: Plan) -> tuple[float, float]:
-    """Effects that leave every imputed reward within the range of rewards.
-
-    Parameters
-    ----------
-    plan : Plan
-        A plan with two arms.
-
-    Returns
-    -------
-    (float, float)
-        Smallest and largest possible effect of the treated arm.
-
-    Raises
-    ------
-    InvalidForLog
-        If 0 is the only one.
-    """
+    """Effects that leave every imputed reward within the range of rewards."""
     arrays = plan.log.arrays
     inner = getattr(plan.design, "design", plan.design)
     least, most = plan.log.reward_range or ((0.0, 1.0) if inner.unit_rewards else (-math.inf, math.inf))

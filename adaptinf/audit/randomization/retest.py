@@ -33,17 +33,7 @@ _TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Where a log stands among re-runs.
-
-    Attributes
-    ----------
-    pvalue, conservative : float
-        With ties broken by coins, and with every tie counted.
-    exceedances, ties, replications : int
-        Re-runs beyond the log, equal to it, and all that were used.
-    draws : ndarray of shape (replications,)
-        Statistics of the re-runs.
-    """
+    """Where a log stands among re-runs; draws (replications,)."""
 
     pvalue: float
     conservative: float

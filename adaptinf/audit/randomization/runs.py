@@ -42,15 +42,7 @@ def _child(root: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Statistics of consecutive re-runs.
-
-    Attributes
-    ----------
-    values : ndarray of shape (runs,)
-        The statistic as it is reported.
-    breakers : ndarray of shape (runs,)
-        Uniform numbers that break ties.
-    """
+    """Statistics of consecutive re-runs; values (runs,), breakers (runs,)."""
 
     values: FloatArray
     breakers: FloatArray
@@ -58,25 +50,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is re-run, and what is computed from it.
-
-    Attributes
-    ----------
-    design : Design
-        The design.
-    log : AdaptiveLog
-        What it gathered.
-    rows : LoggedRows
-        The log's rows as the design sees them.
-    by_order : bool
-        Whether the rows are permuted before each run.
-    statistic : TallyStatistic or PathStatistic
-        What is computed from a run.
-    root : SeedSequence
-        Where the streams come from.
-    effect : float
-        What an additive effect of the treated arm is assumed to be; 0 for the sharp null.
-    """
+    """What is re-run, and what is computed from it."""
 
     design: Design
     log: AdaptiveLog

@@ -34,18 +34,7 @@ _ROUNDING = 1e-9
 def studentised(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
     """Difference of two means over its standard error with the pooled variance of the two arms.
 
-    Parameters
-    ----------
-    tallies : ndarray of shape (runs, arms, 3)
-        Counts, sums and sums of squares.
-    treatment, control : int
-        Positions of the arms.
-
-    Returns
-    -------
-    ndarray of shape (runs,)
-        0 where an arm was not pulled or the means are equal; infinite where the means differ and nothing
-        varies within the arms.
+    Shapes: tallies (runs, arms, 3); returns (runs,).
     """
     count, total, square = np.moveaxis(tallies[:, [treatment, control]], -1, 0)
     inside = np.maximum(square - _over(total * total, count), 0.0).sum(axis=1)
@@ -122,17 +111,7 @@ def _ratio(
 
 @dataclass(frozen=True, slots=True)
 class TallyStatistic:
-    """A statistic of counts, sums and sums of squares: large values speak against the hypothesis.
-
-    Attributes
-    ----------
-    name : str
-        One of `STATISTICS`.
-    treatment, control : int
-        Positions of the arms of a contrast.
-    alternative : str
-        One of `ALTERNATIVES`.
-    """
+    """A statistic of counts, sums and sums of squares: large values speak against the hypothesis."""
 
     name: str
     treatment: int
@@ -160,15 +139,7 @@ class TallyStatistic:
 
 @dataclass(frozen=True, slots=True)
 class PathStatistic:
-    """A user's function of whole paths; larger values speak against the hypothesis.
-
-    Attributes
-    ----------
-    function : callable
-        ``function(action, reward, context) -> float``, or an array of (runs,) where it is vectorised.
-    vectorised : bool
-        Whether it takes arrays of shape (runs, rounds) and returns one number a run.
-    """
+    """A user's function of whole paths; larger values speak against the hypothesis."""
 
     function: Callable[..., Any]
     vectorised: bool

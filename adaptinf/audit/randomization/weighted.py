@@ -156,24 +156,7 @@ def weighted_randomization_test(
 def importance_p_value(
     log_weights: FloatArray, own: float, beyond: Any, tied: Any, breaker: float
 ) -> tuple[float, float]:
-    """P-values of a log among weighted paths.
-
-    Parameters
-    ----------
-    log_weights : ndarray of shape (paths,)
-        Natural logarithms of the weights; minus infinity for 0.
-    own : float
-        That of the log.
-    beyond, tied : ndarray of bool, shape (paths,)
-        Paths whose statistic is beyond the log's, and equal to it.
-    breaker : float
-        A uniform number.
-
-    Returns
-    -------
-    (float, float)
-        Uniform under the null hypothesis; and with all ties and the log in full, never smaller.
-    """
+    """P-values of a log among weighted paths; log_weights (paths,), beyond, tied (paths,)."""
     highest = max(own, float(log_weights.max(initial=-math.inf)))
     weights, log_part = np.exp(log_weights - highest), math.exp(own - highest)
     whole = weights.sum() + log_part

@@ -32,22 +32,7 @@ _SAME = 1e-12
 class FittedArms(Environment):
     """Arms, or cells of context and arm, whose reward laws were fitted to a log.
 
-    Parameters
-    ----------
-    law : {"bernoulli", "resampled", "normal"}
-        Reward law.
-    means : ndarray of shape (cells, arms)
-        Mean of each law; those of resampled rewards are the means of their pools.
-    arms : sequence of labels
-        Labels of the arms.
-    scale : ndarray of shape (cells, arms), optional
-        Standard deviations of normal rewards.
-    pools : list of ndarray, optional
-        Rewards to draw from with equal chances, one array a cell and arm, arms first.
-    reward_range : (float, float)
-        Smallest and largest possible reward.
-    cells : Cells, optional
-        The contexts.
+    Shapes: means (cells, arms), scale (cells, arms).
     """
 
     def __init__(
@@ -86,17 +71,7 @@ class FittedArms(Environment):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The context cell of each round.
-
-    Attributes
-    ----------
-    codes : ndarray of int64, shape (T,)
-        Cell of each round.
-    labels : tuple
-        Labels of the cells; empty where there is one cell, the log.
-    name : str
-        Name of the context column; several are joined by an underscore.
-    """
+    """The context cell of each round; codes (T,)."""
 
     codes: IntArray
     labels: tuple[Any, ...] = ()
@@ -110,23 +85,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedWorld:
-    """An environment that was fitted to a log, and how.
-
-    Attributes
-    ----------
-    env : FittedArms
-        The environment.
-    law : str
-        Key of `LAWS`.
-    source : str
-        Where the means come from.
-    estimate, naive : ndarray of shape (cells, arms)
-        The means as they were asked for, and the sample means of the log.
-    cells : Cells
-        The contexts.
-    notes : tuple of str
-        What was changed to make the laws possible.
-    """
+    """An environment that was fitted to a log, and how; estimate, naive (cells, arms)."""
 
     env: FittedArms
     law: str
@@ -138,15 +97,7 @@ class FittedWorld:
 
 
 def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
-    """Context cells of a log's rounds.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    by_context : bool
-        Whether to tell contexts apart.
-    """
+    """Context cells of a log's rounds."""
     if not by_context or not log.context:
         return Cells(np.zeros(log.n_rounds, dtype=np.int64))
     columns = [np.unique(log.arrays.context[name], return_inverse=True) for name in log.context]
@@ -164,23 +115,7 @@ def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
 def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> FittedWorld:
     """Environment with a log's fitted means.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    by_context : bool
-        Whether each context has means of its own.
-    means : ndarray of shape (arms,) or (cells, arms), optional
-        Means instead of the fitted ones.
-
-    Returns
-    -------
-    FittedWorld
-
-    Raises
-    ------
-    ParameterError
-        If an arm has no reward to fit a law to, or the means do not fit.
+    Shapes: means (arms,) or (cells, arms).
 
     Notes
     -----
@@ -211,30 +146,7 @@ def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> Fitte
 
 
 def tilted_pool(rewards: FloatArray, mean: float, size: int = _POOL) -> FloatArray:
-    """Rewards to draw from with equal chances, so that their mean is a given one.
-
-    Parameters
-    ----------
-    rewards : ndarray, shape (n,)
-        Observed rewards.
-    mean : float
-        What their mean shall be; values outside their range give the nearer end.
-    size : int
-        Number of quantiles that stand for a tilted law.
-
-    Returns
-    -------
-    ndarray
-        The rewards themselves where they have that mean. Else quantiles of the law that gives reward y a
-        weight proportional to e^(c y), the closest law in relative entropy with this mean; the mean of the
-        quantiles is off by at most the range over `size`.
-
-    Examples
-    --------
-    >>> pool = tilted_pool(np.array([0.0, 0.5, 1.0]), 0.7)
-    >>> bool(abs(pool.mean() - 0.7) < 1e-3), np.unique(pool).tolist()
-    (True, [0.0, 0.5, 1.0])
-    """
+    """Rewards to draw from with equal chances, so that their mean is a given one; rewards (n,)."""
     values = np.sort(rewards)
     low, high = float(values[0]), float(values[-1])
     if abs(mean - float(values.mean())) <= _SAME * max(abs(low), abs(high), high - low) or low == high:

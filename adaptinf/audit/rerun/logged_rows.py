@@ -31,19 +31,7 @@ class _Contexts:
 
 
 class LoggedRows(Environment):
-    """Contexts of a log in their order, and a reward for every arm in every round.
-
-    Parameters
-    ----------
-    rewards : ndarray of shape (rounds, arms)
-        What each arm pays in each round.
-    arms : tuple
-        Labels of the arms.
-    reward_range : (float, float)
-        Smallest and largest possible reward.
-    contexts : _Contexts
-        What the design sees.
-    """
+    """Contexts of a log in their order, and a reward for every arm in every round; rewards (rounds, arms)."""
 
     def __init__(
         self,

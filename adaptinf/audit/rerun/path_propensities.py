@@ -18,17 +18,7 @@ _WALKS = 1_000
 
 
 class PathFollower:
-    """A design led along given paths, with its propensities on them.
-
-    Parameters
-    ----------
-    design : Design
-        The design.
-    log : AdaptiveLog
-        Gives the number of rounds and the arms.
-    rows : LoggedRows
-        The log's rows as the design sees them.
-    """
+    """A design led along given paths, with its propensities on them."""
 
     def __init__(self, design: Design, log: AdaptiveLog, rows: LoggedRows) -> None:
         self.rows = rows
@@ -59,20 +49,7 @@ class PathFollower:
 def fixed_propensities(design: Design, log: AdaptiveLog, rows: LoggedRows) -> FloatArray | None:
     """Propensities of the logged arms that a design has on the logged path, shape (rounds,).
 
-    Parameters
-    ----------
-    design : Design
-        The design.
-    log : AdaptiveLog
-        The path.
-    rows : LoggedRows
-        Its rows as the design sees them.
-
-    Returns
-    -------
-    ndarray of shape (rounds,) or None
-        None where the path does not fix them: they depend on posterior draws, on noise or on the coins of a
-        mixture, or the design has none.
+    Returns shape (rounds,).
     """
     follower = PathFollower(design, log, rows)
     if follower.mixes or not follower.has_propensities:
@@ -90,31 +67,7 @@ def _followed(follower: PathFollower, path: IntArray, seed: int) -> FloatArray:
 
 
 def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> list[str]:
-    """What is wrong where the propensities that a log states as exact are not a design's on its path.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        With or without propensities.
-    implied : ndarray of shape (rounds,) or None
-        The design's propensities of the logged arms; None where they are not known.
-    design : str
-        The design, for the message.
-
-    Returns
-    -------
-    list of str
-        Empty, or one sentence that names the first row.
-
-    Examples
-    --------
-    >>> from adaptinf import designs, environments
-    >>> arms = environments.BernoulliArms([0.3, 0.7])
-    >>> log = designs.Uniform().run(arms, horizon=3, rng=0)
-    >>> contradiction(log, np.array([0.5, 0.5, 0.9]), "Biased")
-    ['the logged propensities are not those of Biased: 0.5 in the log, 0.9 by the design in row 2 (rows are \
-counted from 0)']
-    """
+    """What is wrong where the propensities that a log states as exact are not a design's on its path."""
     logged = log.arrays.propensity
     if logged is None or implied is None or log.propensity_status != "exact":
         return []

@@ -14,20 +14,7 @@ __all__ = ["design_of", "rebuilt"]
 
 
 def design_of(source: Any, problems: list[str]) -> Design | None:
-    """The design itself, or the one that a log's record describes.
-
-    Parameters
-    ----------
-    source : Design or AdaptiveLog
-        As a user gave it.
-    problems : list of str
-        Takes in what is wrong.
-
-    Returns
-    -------
-    Design or None
-        None where something is.
-    """
+    """The design itself, or the one that a log's record describes."""
     if isinstance(source, Design):
         return source
     if not isinstance(source, AdaptiveLog):
@@ -43,19 +30,7 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
 
 
 def rebuilt(record: DesignRecord) -> Design | None:
-    """The design that a record describes, and for a mixture the one that it follows.
-
-    Parameters
-    ----------
-    record : DesignRecord
-        Of a log, also of one that was read from a file.
-
-    Returns
-    -------
-    Design or None
-        None where it cannot be made: of a design that is only named nothing else is known, and defaults would
-        be a guess.
-    """
+    """The design that a record describes, and for a mixture the one that it follows."""
     from adaptinf import designs
 
     kind = getattr(designs, record.name, None)

@@ -64,17 +64,7 @@ class AnalysisError(AdaptinfError, RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Numbers of single runs of one analysis.
-
-    Attributes
-    ----------
-    keys : tuple of Key
-        Its terms.
-    runs : ndarray of int64, shape (runs,)
-        Which runs.
-    values : ndarray of shape (runs, terms, 4)
-        Estimate, standard error, lower and upper limit.
-    """
+    """Numbers of single runs of one analysis; runs (runs,), values (runs, terms, 4)."""
 
     keys: tuple[Key, ...]
     runs: np.ndarray[Any, np.dtype[np.int64]]
@@ -83,19 +73,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Chunk:
-    """Consecutive blocks of runs of a cell.
-
-    Attributes
-    ----------
-    start, stop : int
-        First run, and the one after the last.
-    blocks : list of BlockSums
-        One a block of 64 runs.
-    seconds : dict of str to float
-        Processor time by analysis, and of the design.
-    kept : list of Kept
-        Numbers of single runs, where they are kept.
-    """
+    """Consecutive blocks of runs of a cell."""
 
     start: int
     stop: int
@@ -125,27 +103,7 @@ def each(
     keep: bool = False,
     n_jobs: int = 1,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Compute chunks, and yield each when it is done, in any order.
-
-    Parameters
-    ----------
-    cells : sequence of Simulated
-        The grid.
-    tasks : sequence of (int, int, int)
-        Cell, first run, and the run after the last.
-    handle : callable
-        Called with the cell's number and the chunk in the process that computed it; what it returns is
-        sent back.
-    keep : bool
-        Whether numbers of single runs are kept.
-    n_jobs : int
-        Worker processes.
-
-    Yields
-    ------
-    tuple of (int, int, object)
-        Cell, first run and what `handle` returned.
-    """
+    """Compute chunks, and yield each when it is done, in any order."""
     if n_jobs == 1 or len(tasks) <= 1:
         for task in tasks:
             yield _compute(cells[task[0]], task, keep, handle)
@@ -155,23 +113,7 @@ def each(
 
 
 def gathered(cells: Sequence[Simulated], replications: int, n_jobs: int = 1) -> list[list[Chunk]]:
-    """All runs of some cells.
-
-    Parameters
-    ----------
-    cells : sequence of Simulated
-        What is run.
-    replications : int
-        Runs of each.
-    n_jobs : int
-        Worker processes.
-
-    Returns
-    -------
-    list of list of Chunk
-        By cell, in the order of the runs. How the blocks are dealt out to chunks depends on `n_jobs`, the
-        blocks do not.
-    """
+    """All runs of some cells."""
     size = _CHUNK
     if n_jobs != 1:
         shares = _TASKS * effective_n_jobs(n_jobs)
@@ -216,28 +158,7 @@ def _compute(
 
 @dataclass(frozen=True, eq=False)
 class LogCell:
-    """Analyses of the same simulated logs: a design in an environment over a horizon.
-
-    Attributes
-    ----------
-    names : (str, str)
-        What the grid calls design and environment.
-    design, env : Design, Environment
-        What gathers the data, and where.
-    horizon : int
-        Rounds of a trial.
-    analyses : mapping of str to callable
-        Takes an AdaptiveLog and returns a result, or a dict of results by name; under the name "" the
-        results name themselves.
-    alpha : float
-        One minus the nominal level.
-    root : SeedSequence
-        Trial r depends on (root, r) alone.
-    truth : mapping of str to callable
-        By analysis, where the truth does not follow from the environment.
-    null : float or mapping of str to float, optional
-        What is tested in place of the results' own nulls; of a mapping by term, the other terms test nothing.
-    """
+    """Analyses of the same simulated logs: a design in an environment over a horizon."""
 
     names: tuple[str, str]
     design: Design

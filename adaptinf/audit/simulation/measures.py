@@ -58,15 +58,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class BlockSums:
-    """Sums over the runs of a block.
-
-    Attributes
-    ----------
-    parts : dict of Key to ndarray of shape (11,)
-        By `PARTS`.
-    invalid : dict of str to (int, str)
-        By analysis: runs whose log does not support it, and the first reason.
-    """
+    """Sums over the runs of a block; parts (11,)."""
 
     parts: dict[Key, FloatArray] = field(default_factory=dict)
     invalid: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -98,17 +90,7 @@ def add_runs(
     high: FloatArray,
     std_error: FloatArray | None = None,
 ) -> None:
-    """Add consecutive runs of some terms.
-
-    Parameters
-    ----------
-    sums : BlockSums
-        What they are added to.
-    keys : iterable of Key
-        The terms.
-    estimate, low, high, std_error : ndarray of shape (runs, terms)
-        Numbers of each run; NaN where there is none. Limits of (inf, -inf) are an empty set.
-    """
+    """Add consecutive runs of some terms; estimate, low, high, std_error (runs, terms)."""
     for column, key in enumerate(keys):
         errors = None if std_error is None else std_error[:, column]
         parts = _parts(key, estimate[:, column], low[:, column], high[:, column], errors)
@@ -143,21 +125,7 @@ def _parts(
 
 
 def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table, in the order in which terms first came.
-
-    Parameters
-    ----------
-    sums : BlockSums
-        Over all runs.
-    analyses : sequence of str
-        Their order; that in which they first came where it is empty.
-
-    Returns
-    -------
-    list of dict
-        By column; NaN where no run had an interval, or nothing was tested. An analysis that no run's log
-        supported has one row, that says why.
-    """
+    """The rows of a table, in the order in which terms first came."""
     rows = [_row(key, parts, sums.invalid) for key, parts in sums.parts.items()]
     seen = {_base(key.analysis) for key in sums.parts}
     rows += [_invalid_row(name, *found) for name, found in sums.invalid.items() if name not in seen]
@@ -221,23 +189,7 @@ def binomial_error(share: float, runs: float) -> float:
 
 
 def binomial_limits(count: float, runs: float, surely: float | None = None) -> tuple[float, float]:
-    """Exact 95% limits (Clopper and Pearson) of the mean of a number in [0, 1] that each trial has.
-
-    Parameters
-    ----------
-    count : float
-        Trials in which the number is not 0.
-    runs : float
-        All trials.
-    surely : float, optional
-        Trials in which it is 1; `count` where no trial has a number in between.
-
-    Returns
-    -------
-    (float, float)
-        NaN without a trial. Numbers in between are taken as 0 for the lower limit and as 1 for the upper one,
-        P(X = 1) <= E X <= P(X > 0), so that the limits hold for them too.
-    """
+    """Exact 95% limits (Clopper and Pearson) of the mean of a number in [0, 1] that each trial has."""
     if not runs > 0:
         return math.nan, math.nan
     counts = np.array([count if surely is None else surely, count], dtype=np.float64)
@@ -246,23 +198,7 @@ def binomial_limits(count: float, runs: float, surely: float | None = None) -> t
 
 
 def share_text(share: float, error: float, runs: float, digits: int, places: int) -> str:
-    """A share of simulated trials, with what simulation leaves open in brackets.
-
-    Parameters
-    ----------
-    share, error : float
-        The share and its standard error.
-    runs : float
-        Of how many trials.
-    digits, places : int
-        Decimals of the share, and of what is in brackets.
-
-    Returns
-    -------
-    str
-        The standard error; of a share of 0 or 1, which has none, the one-sided exact 95% limit, 1 - .05^(1/n)
-        or .05^(1/n), rounded away from the share.
-    """
+    """A share of simulated trials, with what simulation leaves open in brackets."""
     text = f"{share:.{digits}f}"
     if share not in (0.0, 1.0):
         return f"{text} ({error:.{places}f})"

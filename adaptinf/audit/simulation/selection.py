@@ -30,19 +30,7 @@ _BY_VECTORS = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Where the selected arm of a trial comes from.
-
-    Attributes
-    ----------
-    source : {"design", "analysis", "sample mean", "function", "none"}
-        What selects.
-    name : str
-        Column of the design's outcomes, or name of the result among those of the analysis.
-    by_context : bool
-        Whether an arm is selected for every context.
-    text : str
-        The rule in words, or why no arm is selected.
-    """
+    """Where the selected arm of a trial comes from."""
 
     source: str
     name: str = ""
@@ -51,22 +39,7 @@ class Selection:
 
     @classmethod
     def of(cls, selection: Any, design: Design, env: Environment, fits: Iterable[Any]) -> Selection:
-        """The rule for a design in an environment.
-
-        Parameters
-        ----------
-        selection : str, callable or None
-            What was asked for; None takes the first of `SELECTIONS` that there is.
-        design, env : Design, Environment
-            What gathers the data, and where.
-        fits : iterable of Results, or of dict of Results
-            What the analysis makes of some trials; the first one with a result that ranks the arms decides.
-
-        Raises
-        ------
-        ParameterError
-            If what was asked for does not name an arm.
-        """
+        """The rule for a design in an environment."""
         if selection is not None and not isinstance(selection, str):
             return cls("function", text="Selected: what selection= returns.")
         rules: dict[str, Callable[[], Selection | None]] = {
@@ -126,19 +99,7 @@ def chooses_by_vectors(design: Design) -> bool:
 def arm_scores(result: Results, env: Environment) -> FloatArray | None:
     """Estimates that rank all arms, over all rounds or in every context.
 
-    Parameters
-    ----------
-    result : Results
-        Means of all arms; or contrasts of all other arms with the same one, which then has 0; or, with two
-        arms, their contrasts in contexts, be it that a log has not all of them.
-    env : Environment
-        Where it was gathered.
-
-    Returns
-    -------
-    ndarray of shape (1, arms) or (features, arms), or None
-        NaN where an estimate is missing, also for the arm that others are compared with where none of its
-        contrasts is known; None if the result does not rank the arms.
+    Returns shape (1, arms) or (features, arms).
     """
     kinds = {estimand.kind for estimand in result.estimands}
     arms = env.arms
@@ -180,18 +141,7 @@ def _contrast_scores(result: Results, arms: tuple[Any, ...]) -> FloatArray | Non
 
 
 def shared_choice(scores: FloatArray) -> FloatArray:
-    """Shares of the arms with the highest score.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (..., arms)
-        NaN where an arm has none.
-
-    Returns
-    -------
-    ndarray of the same shape
-        1 over the number of tied arms for those with the highest score; all 0 where no arm has one.
-    """
+    """Shares of the arms with the highest score; scores (..., arms)."""
     known = ~np.isnan(scores)
     highest = np.where(known, scores, -np.inf).max(axis=-1, keepdims=True)
     top = known & (scores == highest)
@@ -212,21 +162,7 @@ def highest_means(sims: Replications) -> FloatArray:
 
 @dataclass(eq=False)
 class Picker:
-    """An analysis that notes which arm each trial selects.
-
-    Attributes
-    ----------
-    fit : callable
-        The analysis.
-    env : Environment
-        Where the logs are from.
-    rule : Selection
-        Where the arm comes from.
-    select : callable, optional
-        Takes a log and what `fit` returned, and returns the label of an arm, or None.
-    found : list of ndarray of shape (places, arms)
-        Selections of the trials so far.
-    """
+    """An analysis that notes which arm each trial selects; found (places, arms)."""
 
     fit: Callable[[AdaptiveLog], Any]
     env: Environment

@@ -41,18 +41,8 @@ _SAME = 1e-12
 class Trials(Chunk):
     """Consecutive trials, with what the analysis gave in `blocks`.
 
-    Attributes
-    ----------
-    rounds : ndarray of shape (trials, features, arms)
-        Rounds by context and arm.
-    reward : ndarray of shape (trials,)
-        Sum of the rewards.
-    regret : ndarray of shape (trials,)
-        Pseudo-regret.
-    selected : ndarray of shape (trials, places, arms)
-        Share of each arm in the selection, over all rounds (one place) or by context; all 0 where none is.
-    binary : bool
-        Whether all rewards were 0 or 1.
+    Shapes: rounds (trials, features, arms), reward (trials,), regret (trials,), selected (trials, places,
+    arms).
     """
 
     rounds: FloatArray = field(default_factory=lambda: np.zeros((0, 1, 1)))
@@ -75,23 +65,7 @@ class Trials(Chunk):
 
 @dataclass(frozen=True, eq=False)
 class TrialCell:
-    """Trials of a design in an environment over a horizon, with or without an analysis.
-
-    Attributes
-    ----------
-    design, env : Design, Environment
-        What gathers the data, and where.
-    horizon : int
-        Rounds of a trial.
-    root : SeedSequence
-        Trial r depends on (root, r) alone.
-    rule : Selection
-        Where the selected arm comes from.
-    analysis : LogCell, optional
-        The analysis of the same trials.
-    select : callable, optional
-        What selects, where it is a function.
-    """
+    """Trials of a design in an environment over a horizon, with or without an analysis."""
 
     design: Design
     env: Environment
@@ -141,19 +115,7 @@ def best_arms(means: FloatArray) -> BoolArray:
 def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> FloatArray:
     """Which trials put too many rounds on an inferior arm.
 
-    Parameters
-    ----------
-    rounds : ndarray of shape (trials, arms)
-        Rounds by arm.
-    best : ndarray of bool, shape (arms,)
-        The best arms; some must not be.
-    margin : float
-        Share of a trial's rounds.
-
-    Returns
-    -------
-    ndarray of shape (trials,)
-        1 where some inferior arm has over `margin` times the trial's rounds more than every best arm, else 0.
+    Shapes: rounds (trials, arms), best (arms,); returns (trials,).
     """
     excess = rounds[:, ~best].max(axis=1) - rounds[:, best].max(axis=1)
     return np.asarray(excess > margin * rounds.sum(axis=1) * (1.0 + _SAME), dtype=np.float64)
@@ -168,22 +130,7 @@ def quantile(ordered: FloatArray, level: float) -> float:
 def estimated(
     values: FloatArray, statistics: Sequence[str] = ("mean", "sd")
 ) -> Iterator[tuple[str, float, float]]:
-    """Statistics of simulated values, each with its Monte-Carlo standard error.
-
-    Parameters
-    ----------
-    values : ndarray of shape (trials,)
-        One number a trial.
-    statistics : sequence of str
-        "mean", "sd" (over the number of trials), or "quantiles".
-
-    Yields
-    ------
-    tuple of (str, float, float)
-        Name, value and standard error: of a mean sd / sqrt(R); of a standard deviation by the delta method
-        from the fourth moment; of quantile p half the distance of the quantiles at p -+ sqrt(p (1-p) / R);
-        NaN for a single trial.
-    """
+    """Statistics of simulated values, each with its Monte-Carlo standard error; values (trials,)."""
     count, mean = values.size, float(values.mean())
     squares = np.square(values - mean)
     variance = float(squares.mean())

@@ -21,28 +21,11 @@ _PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy"
 def fingerprint(value: Any) -> str:
     """Hash of what a value is made of: numbers, arrays, attributes, and the code of functions.
 
-    Parameters
-    ----------
-    value : object
-        A design, an environment, a function, a lambda, or plain data.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits, the same in every process of one version of Python.
-
     Notes
     -----
     A function counts with its byte code, its defaults, what it closes over and the globals that it names,
     and so do the functions of your own that it calls by name. What it looks up in other ways (a file, an
     attribute of a module) is not seen.
-
-    Examples
-    --------
-    >>> fingerprint(lambda log: log.n_rounds + 1) == fingerprint(lambda log: log.n_rounds + 1)
-    True
-    >>> fingerprint(lambda log: log.n_rounds + 1) == fingerprint(lambda log: log.n_rounds + 2)
-    False
     """
     digest = hashlib.sha256()
     for token in _tokens(value, {}):

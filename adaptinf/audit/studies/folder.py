@@ -33,19 +33,7 @@ __all__ = ["Folder"]
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a study keeps what it has computed.
-
-    Attributes
-    ----------
-    root : Path
-        The folder.
-    fingerprint : str
-        Of the study; files of another one do not count.
-    labels : tuple of str
-        Names of the cells' files.
-    keep : bool
-        Whether numbers of single runs are kept.
-    """
+    """Where a study keeps what it has computed."""
 
     root: Path
     fingerprint: str
@@ -141,13 +129,7 @@ class Folder:
         shutil.rmtree(self._shards(index), ignore_errors=True)
 
     def table(self, index: int) -> pa.Table:
-        """The table of a finished cell.
-
-        Raises
-        ------
-        Damaged
-            If it, or what is kept of its runs, is missing or damaged.
-        """
+        """The table of a finished cell."""
         table, metadata = read_parquet(self._cell(index), self.fingerprint)
         if metadata["cell"] != self.labels[index]:
             raise Damaged(f"{self._cell(index)} holds another cell than its name says")

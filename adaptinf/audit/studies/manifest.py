@@ -49,29 +49,7 @@ def identity(manifest: Mapping[str, Any]) -> str:
 def settle(
     folder: Path, manifest: dict[str, Any], drawn: bool = False, same_sources: bool = True
 ) -> dict[str, Any]:
-    """Write a study's manifest, or check that the one that is there says the same.
-
-    Parameters
-    ----------
-    folder : Path
-        The study's.
-    manifest : dict
-        What is asked for now.
-    drawn : bool
-        Whether the seed was drawn by the system, so that the one of the manifest is taken.
-    same_sources : bool
-        Whether the package's own code must be what it was.
-
-    Returns
-    -------
-    dict
-        The manifest that holds.
-
-    Raises
-    ------
-    ParameterError
-        Listing all that differs.
-    """
+    """Write a study's manifest, or check that the one that is there says the same."""
     manifest = {"format": _FORMAT, **manifest}
     path = folder / FILE
     if not path.exists():
@@ -95,13 +73,7 @@ def settle(
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or it cannot be read.
-    """
+    """The manifest of a folder."""
     try:
         manifest = json.loads((folder / FILE).read_text())
     except FileNotFoundError:

@@ -43,56 +43,18 @@ _BLOCK_SCHEMA = pa.schema([*_KEY_FIELDS, *(pa.field(name, pa.float64()) for name
 
 
 class Damaged(AdaptinfError):
-    """A file of a study is missing, cut short, altered, or of another study.
-
-    Parameters
-    ----------
-    message : str
-        Which file, and what is wrong with it.
-    """
+    """A file of a study is missing, cut short, altered, or of another study."""
 
 
 def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    """Write a table with metadata and a digest of both; the file appears complete or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        File; its folder must exist.
-    table : pyarrow.Table
-        What is written.
-    metadata : mapping
-        Plain values.
-
-    Raises
-    ------
-    OSError
-        If the disk refuses.
-    """
+    """Write a table with metadata and a digest of both; the file appears complete or not at all."""
     stored = {**metadata, "digest": _digest(table, metadata)}
     whole = table.replace_schema_metadata({_KEY: json.dumps(stored).encode()})
     _write(path, lambda file: pq.write_table(whole, file, compression="zstd", write_page_checksum=True))
 
 
 def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]]:
-    """Read a table back, with its metadata.
-
-    Parameters
-    ----------
-    path : Path
-        File.
-    fingerprint : str
-        Of the study that it must belong to.
-
-    Returns
-    -------
-    (pyarrow.Table, dict)
-
-    Raises
-    ------
-    Damaged
-        If it is missing, damaged, or of another study.
-    """
+    """Read a table back, with its metadata."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:

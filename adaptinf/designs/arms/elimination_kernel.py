@@ -169,29 +169,7 @@ def elimination_epochs(
 ) -> tuple[FloatArray, FloatArray]:
     """Passes through the arms in an epoch, and the gap of means that eliminates an arm.
 
-    Parameters
-    ----------
-    n_arms : int
-        Number of arms, K.
-    horizon : int
-        Rounds of the trial; epochs that cannot begin within it are left out.
-    beta : float
-        Probability of ever dropping a best arm.
-    epsilon : float
-        Privacy parameter; infinite where there is no noise.
-
-    Returns
-    -------
-    lengths, thresholds : ndarray of shape (arms + 1, epochs)
-        ceil(R) and 2 h + 2 c for m arms in row m (rows 0 and 1 are not used) and epoch e = 1, 2, ... in
-        column e - 1, with R = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1,
-        h = sqrt(log(8 m e^2 / beta) / (2 R)) and c = log(4 m e^2 / beta) / (R epsilon).
-
-    Examples
-    --------
-    >>> lengths, thresholds = elimination_epochs(2, horizon=20_000, beta=0.1)
-    >>> lengths[2]
-    array([  651.,  3310., 14895.])
+    Returns shape lengths, thresholds (arms + 1, epochs).
     """
     arms = np.arange(n_arms + 1, dtype=np.float64)[:, None]
     arms[0] = np.nan

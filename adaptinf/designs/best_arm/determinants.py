@@ -112,19 +112,7 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
 def max_det_basis(rows: FloatArray, tol: float) -> tuple[IntArray, FloatArray]:
     """MAX-DET collection of rows that span their space, and the coefficients of all rows in it.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (arms, dimension)
-        As `feature_rows` gives them.
-    tol : float
-        By how much a coefficient may exceed 1.
-
-    Returns
-    -------
-    basis : ndarray of int, shape (dimension,)
-        Positions of rows.
-    coefficients : ndarray of shape (arms, dimension)
-        Row i writes vector i in terms of the vectors `basis`, in their order.
+    Shapes: rows (arms, dimension); returns basis (dimension,), coefficients (arms, dimension).
     """
     dimension = rows.shape[1]
     pivots = linalg.qr(rows.T, mode="r", pivoting=True)[1]

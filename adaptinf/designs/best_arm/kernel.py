@@ -28,43 +28,10 @@ _EXPLORING, _LEFTOVER = range(2)
 class BestArmTables(NamedTuple):
     """What the kernels need to know, and their working memory, of n arms with d coordinates.
 
-    Attributes
-    ----------
-    method, law : int
-        Which arms a phase pulls, and the law of the noise.
-    noise : float
-        Scale of the noise of a sum; a mean of N rewards gets noise / N.
-    shuffled : bool
-        Whether ties of estimates are broken at random, else by position.
-    rounding_up : bool
-        Whether the pulls of an arm are rounded up.
-    budget : int
-        Rounds to be divided among the phases.
-    share : float
-        Rounds of one phase that an optimal design divides.
-    sizes : ndarray of int, shape (phases + 1,)
-        Arms that enter each phase, and the one that is left.
-    features, first_coefficients : ndarray of shape (n, d)
-        Feature vectors, and what they are in terms of those at `first_basis`.
-    first_basis : ndarray of int, shape (d,)
-        Positions of the arms that a first phase pulls, or starts its design from.
-    first_weights : ndarray of shape (n,)
-        Design of the first phase.
-    active, ranks, order, pulled, counts : ndarray of int, shape (n,)
-        Arms that are left, by slot; position of each arm among ties; slots, the best first; slots that this
-        phase pulls, and how often.
-    sums, estimates, weights, leverage : ndarray of shape (n,)
-        Sums of rewards by place in `pulled`; estimates, design weights and leverages by slot.
-    basis : ndarray of int, shape (d,)
-        Slots in terms of which the others are written.
-    coordinates : ndarray of shape (n, d)
-        Coordinates of each arm after the last reduction of the dimension.
-    residual, reduced, coefficients : ndarray of shape (slots, d)
-        Working memory of phases after the first one.
-    directions, matrix : ndarray of shape (d, d)
-        Working memory.
-    image, moment : ndarray of shape (d,)
-        Working memory.
+    Shapes: sizes (phases + 1,), features, first_coefficients (n, d), first_basis (d,), first_weights (n,),
+    active, ranks, order, pulled, counts (n,), sums, estimates, weights, leverage (n,), basis (d,),
+    coordinates (n, d), residual, reduced, coefficients (slots, d), directions, matrix (d, d), image, moment
+    (d,).
     """
 
     method: int

@@ -23,15 +23,7 @@ Score = Callable[[Transcripts], FloatArray]
 
 
 def wanted_pulls(noise: float, rounds_for_one: int) -> int:
-    """Pulls of an arm that let its mean lie two scales of the noise below the others', if that is feasible.
-
-    Parameters
-    ----------
-    noise : float
-        Scale of the noise of a sum of rewards.
-    rounds_for_one : int
-        Rounds of a trial that pulls each arm of the first phase once.
-    """
+    """Pulls of an arm that let its mean lie two scales of the noise below the others', if feasible."""
     feasible = max(1, min(_MOST_PULLS, _MOST_ROUNDS // rounds_for_one))
     return min(feasible, math.ceil(1.0 + _REACH * noise))
 
@@ -45,22 +37,7 @@ def best_arm_neighbours(
 ) -> Neighbours:
     """Trials that differ in a reward of the first phase, of the arm that moves the releases most.
 
-    Parameters
-    ----------
-    design : FeatureDesign
-        The design.
-    horizon : int
-        Rounds, the last of which pulls the arm that is named.
-    noise : float
-        Scale of the noise of a sum of rewards.
-    weight : ndarray of shape (arms,)
-        Preference among the arms that the first phase pulls.
-    score : callable
-        From both tables of rewards and the round that differs to what tells the transcripts apart.
-
-    Returns
-    -------
-    Neighbours
+    Shapes: weight (arms,).
     """
     n_arms = len(design.features)
     opening = first_epoch(design, n_arms, horizon)

@@ -16,17 +16,7 @@ __all__ = ["Schedule", "halving_sizes", "max_det_schedule", "optimal_sizes", "pr
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Phases of DP-BAI.
-
-    Attributes
-    ----------
-    ratio : float
-        The paper's lambda: by about so much the arms beyond g_0 = min(K, ceil(d^2 / 4)) shrink in a phase.
-    fast_phases, phases : int
-        M_1, the phases that shrink them, and M, all phases.
-    sizes : ndarray of int, shape (phases + 1,)
-        Arms that enter each phase, and the one arm that is left.
-    """
+    """Phases of DP-BAI; sizes (phases + 1,)."""
 
     ratio: float
     fast_phases: int
@@ -88,26 +78,6 @@ def reserve(schedule: Schedule, dimension: int) -> int:
     Those in (8), or as many as rounding can cost where (8) has fewer: phase p pulls at most d arms where
     d^2 < s_p, at most s_p elsewhere, whatever the dimension of their span is. Pulling n_1, ..., n_M arms
     ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        Numbers of arms.
-    dimension : int
-        d.
-
-    Returns
-    -------
-    int
-        T - T'.
-
-    Examples
-    --------
-    Four arms in the plane are all pulled: rounding can cost 3 rounds.
-
-    >>> schedule = max_det_schedule(4, 2)
-    >>> printed_reserve(schedule, 2), reserve(schedule, 2)
-    (2, 3)
     """
     pulled = [dimension if dimension**2 < size else size for size in schedule.sizes[:-1].tolist()]
     return max(printed_reserve(schedule, dimension), sum(pulled) - 1)
@@ -120,13 +90,7 @@ def printed_reserve(schedule: Schedule, dimension: int) -> int:
 
 
 def halving_sizes(n_arms: int) -> IntArray:
-    """Arms that enter each round of sequential halving, and the one that is left.
-
-    Examples
-    --------
-    >>> halving_sizes(11)
-    array([11,  6,  3,  2,  1])
-    """
+    """Arms that enter each round of sequential halving, and the one that is left."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // 2))
@@ -134,13 +98,7 @@ def halving_sizes(n_arms: int) -> IntArray:
 
 
 def optimal_sizes(n_arms: int, dimension: int) -> IntArray:
-    """Arms that enter each round of OD-LinBAI, and the one that is left: K, then d / 2^r, rounded up.
-
-    Examples
-    --------
-    >>> optimal_sizes(30, 5)
-    array([30,  3,  2,  1])
-    """
+    """Arms that enter each round of OD-LinBAI, and the one that is left: K, then d / 2^r, rounded up."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-dimension // 2 ** len(sizes)))

@@ -312,21 +312,7 @@ class ConSE(Design):
 
 
 def epoch_sequences(horizon: int, epsilon: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Lengths R_e and half-widths h_e of the epochs; entry 0 is not used.
-
-    Parameters
-    ----------
-    horizon : int
-        Rounds of the trial, n.
-    epsilon : float
-        Privacy parameter in the second term of R_e; 1 where there is none.
-
-    Returns
-    -------
-    lengths, widths : ndarray of float
-        R_e = max(32 log(16 n e^2) / D^2, 8 log(8 n e^2) / (epsilon D)) + 1 with D = 2^-e, and
-        h_e = sqrt(log(16 n e^2) / (2 R_e)).
-    """
+    """Lengths R_e and half-widths h_e of the epochs; entry 0 is not used."""
     epoch = np.arange(1, _EPOCHS)
     gap = 0.5**epoch
     wide = np.log(16.0 * horizon * epoch**2)

@@ -26,15 +26,7 @@ _GAIN, _LOSS = (0.0, 1.0), (1.0, 0.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """One of two neighbouring data sets.
-
-    Attributes
-    ----------
-    contexts : ndarray of int, shape (rounds,)
-        Context of every participant.
-    rewards : ndarray of shape (rounds, 2)
-        Potential rewards in [0, 1].
-    """
+    """One of two neighbouring data sets; contexts (rounds,), rewards (rounds, 2)."""
 
     contexts: IntArray
     rewards: FloatArray
@@ -51,17 +43,6 @@ class WindowRatio:
     Outputs before that round have the same law on both sides, and given all up to it so have the later
     ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
     participant's own where `unseen`, and in the second half who is in the trial) are averaged over.
-
-    Attributes
-    ----------
-    sides : (Side, Side)
-        The two data sets.
-    start, stop : int
-        Rounds whose participants the sums are over: the first window, or the second half.
-    contrast_scale, arrival_scale : float
-        Scales of the Laplace noise.
-    unseen : int
-        The round whose action is no output; -1 where all are.
     """
 
     sides: tuple[Side, Side]
@@ -125,15 +106,6 @@ def corrected_neighbours(
     unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
 ) -> tuple[Neighbours, ...]:
     """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone.
-
-    Parameters
-    ----------
-    unit : {"record", "reward"}
-        What differs.
-    contrast_budget, arrival_budget : float
-        Shares of epsilon for sums and counts.
-    first_window : int or None
-        As the design has it.
 
     Notes
     -----

@@ -215,30 +215,10 @@ def window_ends(horizon: int, first_window: int | None = None, n_features: int =
 
     A remainder of less than half of the window that it would begin joins the window before it.
 
-    Parameters
-    ----------
-    horizon : int
-        Rounds of the trial.
-    first_window : int, optional
-        Length of the first window, by default ceil(horizon / 64), but at least 64 and at most
-        ceil(256 n_features log(horizon)).
-    n_features : int
-        Number of contexts.
-
-    Returns
-    -------
-    ndarray of int
-        Increasing; the last one is floor(horizon / 2).
-
     Notes
     -----
     A first window of n / 64 rounds is all randomised, at a regret linear in n. The upper bound keeps the
     regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for ten.
-
-    Examples
-    --------
-    >>> window_ends(20_000)
-    array([  313,   939,  2191,  4695, 10000])
     """
     half = horizon // 2
     length = _first_window(horizon, n_features) if first_window is None else int(first_window)

@@ -23,15 +23,7 @@ _MOST_ARRIVALS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimateCame:
-    """-1 where the first context's estimate came, 1 where the second's did, 0 where neither or both did.
-
-    Attributes
-    ----------
-    n_rounds : int
-        The round after which it came, counted from 1; 0 for any.
-    contexts : (int, int)
-        The two contexts; the second may be -1, which never has an estimate.
-    """
+    """-1 where the first context's estimate came, 1 where the second's did, 0 where neither or both did."""
 
     n_rounds: int
     contexts: tuple[int, int]
@@ -51,13 +43,7 @@ class EstimateCame:
 class ActionRatio:
     """Log-likelihood ratio of other participants' actions in the second half, nothing else being seen.
 
-    Attributes
-    ----------
-    rounds : tuple of two tuples of int
-        Rounds of the second half, counted from 0, with the other participants of contexts 0 and 1.
-    log_ratios : tuple of two ndarrays, shape (others + 1,)
-        The ratio for each context, by how many of its arrivals there are up to the last one without the
-        better arm.
+    Shapes: log_ratios (others + 1,).
     """
 
     rounds: tuple[tuple[int, ...], tuple[int, ...]]
@@ -78,10 +64,7 @@ class ActionRatio:
 class LengthRatio:
     """Log-likelihood ratio of all released lengths, whose common centre is one of two numbers.
 
-    Attributes
-    ----------
-    log_ratios : ndarray of shape (lengths,)
-        The ratio of one length, by its value; longer ones have the last entry.
+    Shapes: log_ratios (lengths,).
     """
 
     log_ratios: FloatArray
@@ -97,13 +80,6 @@ class LengthRatio:
 
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
     """Neighbours in a trial of 200 rounds, two contexts, a participant of the second half in one or other.
-
-    Parameters
-    ----------
-    epsilon : float
-        Of the design.
-    alpha : float
-        Of the design, which decides the centre of the lengths.
 
     Notes
     -----
@@ -128,20 +104,6 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
     """A participant of the first half moves the centre that all contexts' lengths share.
-
-    Parameters
-    ----------
-    epsilon : float
-        Of the design.
-    alpha : float
-        Of the design.
-    n_features : int
-        Contexts.
-
-    Returns
-    -------
-    Neighbours or None
-        None where no number of arrivals up to 200 lets one more of them move the centre.
 
     Notes
     -----

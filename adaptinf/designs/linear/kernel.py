@@ -25,38 +25,7 @@ _COUNT, _LOG_DET, _RADIUS, _REACH, _SUM, _THETA, _SCRATCH, _INVERSE = range(1, 9
 
 
 class LinearTables(NamedTuple):
-    """What the kernels need to know of a linear design.
-
-    Attributes
-    ----------
-    n_arms, dimension : int
-        Arms, and coordinates of a context vector.
-    regularisation : float
-        The ridge parameter lambda: V = X'X + lambda I.
-    width : int
-        How the index allows for noise, one of `NOISELESS`, `PROJECTED`, `RIDGE`, `PUBLISHED`.
-    root : float
-        sqrt(lambda) times the bound on the length of theta.
-    noise_scale : float
-        Sub-Gaussian scale of the rewards' noise.
-    log_share : float
-        Log of arms over the failure probability of the self-normalised bound; published: log(1 / failure).
-    clipped : bool
-        Whether rewards are clipped to [0, 1].
-    gaussian : bool
-        Normal instead of Laplace noise, in a binary tree.
-    hybrid : bool
-        Hybrid instead of binary counters.
-    trunk, node : float
-        Scales of the counters; 0 where there are none.
-    slots : int
-        Levels of the counters.
-    bounds : ndarray of shape (slots, slots + 1)
-        Bound of the noise's norm at a count, by the count's top bit and its number of ones; published: one
-        entry, the factor of log(count)^1.5.
-    status, propensity, released : ndarray
-        As in every design.
-    """
+    """What the kernels need to know of a linear design; bounds (slots, slots + 1)."""
 
     n_arms: int
     dimension: int

@@ -17,17 +17,7 @@ __all__ = ["NoiseLaw", "noise_bounds", "noise_law"]
 
 
 class NoiseLaw(NamedTuple):
-    """Noise of one coordinate of a counter of X'Y.
-
-    Attributes
-    ----------
-    gaussian : bool
-        Normal noise; else Laplace.
-    counter : str
-        ``"hybrid"`` or ``"binary"``.
-    trunk, node : float
-        Scales as in `counter_scales`; standard deviation of a node where the noise is normal.
-    """
+    """Noise of one coordinate of a counter of X'Y."""
 
     gaussian: bool
     counter: str
@@ -46,32 +36,10 @@ def noise_law(
 ) -> NoiseLaw:
     """Noise that makes the running sums of x y private, ||x||_2 at most 1 and y in [0, 1].
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Privacy parameters.
-    noise : {"laplace", "gaussian", "smallest"}
-        Law of the noise. ``"smallest"`` compares the variances at the worst count and takes Laplace noise
-        where delta is 0.
-    counter : {"hybrid", "binary"}
-        Counter of Laplace noise; normal noise always sits in a binary tree.
-    dimension, horizon : int
-        Coordinates of x, and largest number of items.
-
-    Returns
-    -------
-    NoiseLaw
-        Laplace noise guarantees (epsilon, 0), normal noise (epsilon, delta).
-
     Notes
     -----
     One reward moves x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each of the
     nodes that hold it: at most one a level.
-
-    Examples
-    --------
-    >>> noise_law(1.0, 0.0, "smallest", "hybrid", dimension=4, horizon=1000)
-    NoiseLaw(gaussian=False, counter='hybrid', trunk=4.0, node=4.0)
     """
     laplace = NoiseLaw(False, counter, *counter_scales(counter, epsilon, horizon, math.sqrt(dimension)))
     if noise == "laplace" or delta == 0.0:
@@ -86,19 +54,7 @@ def noise_law(
 def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float) -> FloatArray:
     """What the norm of a counter's noise vector stays below at every count up to the horizon.
 
-    Parameters
-    ----------
-    law : NoiseLaw
-        Noise of a coordinate.
-    dimension, horizon : int
-        Coordinates, and largest count.
-    log_failure : float
-        Log of the probability that the bound fails at any count.
-
-    Returns
-    -------
-    ndarray of shape (levels, levels + 1)
-        Bounds by the count's top bit and its number of ones; 0 where there is no such count.
+    Returns shape (levels, levels + 1).
 
     Notes
     -----

@@ -36,21 +36,7 @@ _OUTCOMES = 4
 
 
 class ABSETables(NamedTuple):
-    """What the kernels need to know.
-
-    Attributes
-    ----------
-    n_arms, dimension, horizon : int
-        Arms, coordinates of a context, and rounds.
-    resolution : float
-        A cube of side b where two arms are left is split once no radius is above this times b.
-    levels : int
-        Splittings that lead from the unit cube to the smallest cubes.
-    first_axis : bool
-        True: cubes are halved along their edges in turn.
-    status, propensity, released : ndarray
-        As in every design.
-    """
+    """What the kernels need to know."""
 
     n_arms: int
     dimension: int

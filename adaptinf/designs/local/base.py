@@ -39,19 +39,7 @@ def cube_problems(env: Environment) -> list[str]:
 
 
 class LocallyPrivate(Design):
-    """A design whose participants make their reports private by themselves.
-
-    Attributes
-    ----------
-    epsilon : float
-        Privacy parameter of a participant's record, context and reward.
-    auxiliary : tuple of AuxiliaryLog
-        Logs that report before the trial begins, each under an epsilon of its own.
-    report_sensitivity : float
-        Most that a record can move a report; a reward moves it by at most 1, in the same norm.
-    not_covered : str
-        What the guarantee leaves out.
-    """
+    """A design whose participants make their reports private by themselves."""
 
     epsilon: float
     auxiliary: tuple[AuxiliaryLog, ...]

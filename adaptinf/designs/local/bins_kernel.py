@@ -51,37 +51,8 @@ _OUTCOMES = 5
 class LDPTables(NamedTuple):
     """What the kernels need to know of a locally private design.
 
-    Attributes
-    ----------
-    n_arms, dimension, horizon : int
-        Arms, coordinates of a context, and participants.
-    starts, ends : ndarray of int, shape (sources,)
-        Rounds after which the participants of each source begin and end: auxiliary ones at negative times,
-        the trial itself last, from 0 to the horizon.
-    epsilons, scales : ndarray of shape (sources,)
-        Privacy parameter of a source's records, and scale of the Laplace noise on each of their numbers.
-    contexts : ndarray of shape (auxiliary, dimension)
-        Contexts of the auxiliary participants, in their order.
-    arms, rewards : ndarray of shape (auxiliary,)
-        What they were given, and their rewards.
-    enough : float
-        Participants from whom on a source counts in a bin, where there are several sources.
-    published : bool
-        Whether radii are those of the paper.
-    width : float
-        Squared number of standard deviations in a radius, C; published: C_n.
-    warm_up : float
-        Participants that a bin must have had before an arm can be dropped.
-    reach : float
-        Radii that an arm's interval extends to each side.
-    refinement : float
-        A bin of depth s is halved where a radius falls below this times 2^(-s/d).
-    check_every : int
-        Participants from one check to the next.
-    first_axis : bool
-        Whether the first of the longest edges is halved, rather than any.
-    status, propensity, released : ndarray
-        As in every design.
+    Shapes: starts, ends (sources,), epsilons, scales (sources,), contexts (auxiliary, dimension), arms,
+    rewards (auxiliary,).
     """
 
     n_arms: int

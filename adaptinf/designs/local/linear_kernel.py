@@ -27,24 +27,7 @@ _INFORMATION, _WEIGHT, _ITERATE = range(3)
 class LDPLinearTables(NamedTuple):
     """What the kernels need to know of a locally private linear design.
 
-    Attributes
-    ----------
-    n_arms, dimension, n_parameters, horizon : int
-        Arms, coordinates of a context, parameters of an arm, and participants.
-    logistic, intercept : bool
-        Whether the link is logistic, and whether an arm has an intercept.
-    warm_up : int
-        Rounds in which arms are pulled in turn.
-    radius, reach : float
-        Bound on the length of an arm's parameters, and the step's multiple of it.
-    scales, squares : ndarray of shape (sources,)
-        Scale of a report's noise and bound of its mean squared length an arm; the trial itself is last.
-    starts : ndarray of int, shape (sources,)
-        Where the auxiliary participants of each source begin, and how many there are.
-    contexts, arms, rewards : ndarray of shape (auxiliary, dimension), (auxiliary,), (auxiliary,)
-        What the auxiliary participants have and were given, in their order.
-    status, propensity, released : ndarray
-        As in every design.
+    Shapes: scales, squares (sources,), starts (sources,), contexts, arms, rewards (auxiliary, dimension).
     """
 
     n_arms: int
@@ -257,18 +240,7 @@ def _begin(tables: LDPLinearTables, rng: np.random.Generator, state: FloatArray)
 def report_constants(tables: LDPLinearTables) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Parameters after the auxiliary participants, and what the first report of the trial makes of them.
 
-    Parameters
-    ----------
-    tables : LDPLinearTables
-        With auxiliary participants whose noise is negligible.
-
-    Returns
-    -------
-    iterates, averages : ndarray of shape (arms, parameters)
-        Before the first report.
-    rates, shares : ndarray of shape (arms,)
-        An arm's parameters move by minus `rates` times its report; the new ones enter the average with
-        weight `shares`, unless they had to be put back on the ball.
+    Returns shape iterates, averages (arms, parameters), rates, shares (arms,).
     """
     state = np.zeros(ldp_linear_program(tables).state_shape)
     _begin(tables, generator(np.random.SeedSequence(0)), state)

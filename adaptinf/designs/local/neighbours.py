@@ -38,16 +38,7 @@ MOST_ARRIVALS = 100_000
 class BinRatio:
     """Log-likelihood ratio of one participant's report to the locally private bandit.
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (bins, 2)
-        The participant's U and V for the arm that is left in each bin, on the two data sets.
-    groups : tuple of int
-        Numbers of the bins.
-    codes : (int, int)
-        Codes of the released count and sum.
-    scale : float
-        Of the Laplace noise.
+    Shapes: first, second (bins, 2).
     """
 
     first: FloatArray
@@ -73,20 +64,7 @@ class GradientRatio:
 
     The released averages are one-to-one in the report: an arm's are `bases` - `slopes` times its own.
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (arms, parameters)
-        The participant's gradients on the two data sets.
-    bases : ndarray of shape (arms, parameters)
-        Averages after a report of zeros.
-    slopes : ndarray of shape (arms,)
-        What the averages fall by, a unit of the report.
-    reporting : tuple of int
-        Arms that the participant reports on.
-    intercept : bool
-        Whether the last parameter is an intercept, and the others belong to the context within [-1, 1].
-    scale : float
-        Of the noise: its density is proportional to exp(-(largest coordinate) / scale).
+    Shapes: first, second (arms, parameters), bases (arms, parameters), slopes (arms,).
     """
 
     first: FloatArray
@@ -166,15 +144,7 @@ def arrivals_to_halve(width: float, refinement: float, published: bool) -> float
 
 
 def lessons(intercept: bool) -> tuple[AuxiliaryLog, tuple[float, ...], tuple[float, ...]]:
-    """What teaches a linear design to predict 1 for arm 0 at one context and 0 for both arms at another.
-
-    Returns
-    -------
-    log : AuxiliaryLog
-        Three or four participants.
-    high, low : tuple of float
-        The contexts. In the greedy stage the design pulls arm 0 at the one and arm 1 at the other.
-    """
+    """What teaches a linear design to predict 1 for arm 0 at one context and 0 for both arms at another."""
     if intercept:
         contexts, arms, rewards = [[1.0], [0.25], [0.0]], [0, 0, 1], [1.0, 0.0, 0.0]
         high: tuple[float, ...] = (1.0,)
@@ -191,17 +161,7 @@ def gradient_ratio(
     constants: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     records: tuple[tuple[tuple[float, ...], int], tuple[tuple[float, ...], int]],
 ) -> GradientRatio:
-    """The ratio for a first participant with one of two records: a context, and which arm would pay.
-
-    Parameters
-    ----------
-    tables : LDPLinearTables
-        Of a trial with one participant.
-    constants : tuple of ndarray
-        As `report_constants` gives them.
-    records : tuple of two tuples
-        The context, and the arm that pays 1.
-    """
+    """The ratio for a first participant with one of two records: a context, and which arm would pay."""
     iterates, averages, rates, shares = constants
     warm = tables.warm_up > 0
     gradients = []

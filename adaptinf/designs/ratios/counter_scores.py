@@ -13,49 +13,17 @@ __all__ = ["CounterScore", "earlier_counts", "laplace_log_ratio", "normal_log_ra
 
 
 def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-    """Log-ratio of the densities of centre + `shift` and of the centre, at the centre + `noise`.
-
-    Examples
-    --------
-    >>> laplace_log_ratio(np.array([-1.0, 0.5, 3.0]), np.array(1.0), np.array(2.0))
-    array([-0.5,  0. ,  0.5])
-    """
+    """Log-ratio of the densities of centre + `shift` and of the centre, at the centre + `noise`."""
     return np.asarray((np.abs(noise) - np.abs(noise - shift)) / scale)
 
 
 def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-    """The same for normal densities of standard deviation `scale`.
-
-    Examples
-    --------
-    >>> normal_log_ratio(np.array([0.5, 2.5]), np.array(1.0), np.array(2.0))
-    array([0. , 0.5])
-    """
+    """The same for normal densities of standard deviation `scale`."""
     return np.asarray(shift * (2.0 * noise - shift) / (2.0 * scale**2))
 
 
 def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
-    """Items before the node whose noise is new in the running sum at each count.
-
-    Parameters
-    ----------
-    hybrid : bool
-        Hybrid instead of binary counter.
-    counts : ndarray of int
-        Counts, each at least 1.
-
-    Returns
-    -------
-    ndarray of int
-        The noisy sum at a count minus the one there is a noisy sum of the items after it alone.
-
-    Examples
-    --------
-    >>> earlier_counts(False, np.arange(1, 9))
-    array([0, 0, 2, 0, 4, 4, 6, 0])
-    >>> earlier_counts(True, np.arange(1, 9))
-    array([0, 1, 2, 2, 4, 4, 6, 4])
-    """
+    """Items before the node whose noise is new in the running sum at each count."""
     earlier = counts & (counts - 1)
     return np.where(earlier == 0, counts >> 1, earlier) if hybrid else earlier
 
@@ -64,17 +32,7 @@ def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
 class CounterScore:
     """Log-likelihood ratio of actions and noisy sums, one counter an arm, on a second and a first tape.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (rounds, arms)
-        Rewards of the two tapes, clipped to [0, 1].
-    hybrid : bool
-        Hybrid instead of binary counters.
-    gaussian : bool
-        Normal instead of Laplace noise.
-    vectors : ndarray of shape (rounds, arms, dimension), optional
-        What rewards are multiplied with before they enter; 1 by default. Each round then has a release for
-        each coordinate.
+    Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
 
     Notes
     -----

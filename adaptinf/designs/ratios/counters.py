@@ -20,41 +20,13 @@ _ARMS = 2
 
 
 def sum_neighbours(counter: str) -> tuple[Neighbours, ...]:
-    """Pairs of trials for counters of rewards, two arms, all rewards 1/2 but those of one round.
-
-    Parameters
-    ----------
-    counter : {"binary", "hybrid"}
-        The counter.
-
-    Returns
-    -------
-    tuple of Neighbours
-        Binary: an arm's first item lies in a node of every level; then the third round. Hybrid: after eight
-        rounds, four on each arm, the next item is the fifth of its arm, in a node of either level of its
-        block and in a segment; then likewise the third item.
-    """
+    """Pairs of trials for counters of rewards, two arms, all rewards 1/2 but those of one round."""
     rounds = ((7, 0), (7, 2)) if counter == "binary" else ((16, 8), (10, 4))
     return tuple(_pair(horizon, row, counter == "hybrid") for horizon, row in rounds)
 
 
 def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tuple[Neighbours, ...]:
-    """Pairs of trials for counters of context times reward, with contexts that are the longest in L1.
-
-    Parameters
-    ----------
-    law_at : callable
-        The noise at a horizon.
-    dimension : int
-        Coordinates of a context, all of them 1/sqrt(dimension).
-
-    Returns
-    -------
-    tuple of Neighbours
-        First with null contexts for the second arm, so that the first one is pulled and its counter gets
-        the item where fewest noises share the loss; then deeper in the tree, both arms having the same
-        contexts.
-    """
+    """Pairs of trials for counters of context times reward, with contexts that are the longest in L1."""
     steered = np.full((_ARMS, dimension), 1.0 / math.sqrt(dimension))
     shared = steered.copy()
     steered[1] = 0.0

@@ -27,31 +27,13 @@ def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
 class EpochMeanScore:
     """Log-likelihood ratio of all actions and releases, where these are noisy means of fresh epochs.
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (rounds, arms)
-        Potential rewards, which differ in one row.
-    row : int
-        That round, counted from 0.
-    normal : bool
-        Whether the noise is normal instead of Laplace.
-    override : int
-        Status code of rounds that are in no epoch, whatever arm they pulled; -1 where there are none.
+    Shapes: first, second (rounds, arms).
 
     Notes
     -----
     Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the last
     releases of any arm, plus noise. One release at most has the round's reward in it; the densities of all
     others cancel. The ratio does not depend on what the design made of the releases.
-
-    Examples
-    --------
-    >>> from adaptinf.designs.neighbours import one_reward_apart
-    >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
-    >>> score = EpochMeanScore(first, second, row=0)
-    >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 0.0, 1.0, -0.3, 0.5]]])
-    >>> score(Transcripts(np.array([[0, 1]]), released, np.zeros((1, 0)))).round(9)
-    array([1.6])
     """
 
     first: FloatArray
@@ -107,29 +89,13 @@ class EpochMeanScore:
 class MomentScore:
     """Log-likelihood ratio of all actions and releases, where these are noisy sums of features times rewards.
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (rounds, arms)
-        Potential rewards, which differ in one of the rounds before the first releases.
-    features : ndarray of shape (arms, dimension)
-        Feature vectors.
-    override : int
-        Status code of rounds that are in no sum, whatever arm they pulled; -1 where there are none.
+    Shapes: first, second (rounds, arms), features (arms, dimension).
 
     Notes
     -----
     Only the first releases have the round's reward in them; they are one number for each coordinate. The
     densities of all later ones cancel. A run that released nothing has a ratio of 0. With overrides the
     first releases may come before the round, and what it adds to later ones is left out.
-
-    Examples
-    --------
-    >>> from adaptinf.designs.neighbours import one_reward_apart
-    >>> first, second = one_reward_apart(np.zeros((2, 2)), row=0)
-    >>> score = MomentScore(first, second, np.eye(2))
-    >>> released = np.array([[[2.0, 0.0, 0.0, 0.9, 0.5], [2.0, 1.0, 0.0, -0.3, 0.5]]])
-    >>> score(Transcripts(np.array([[0, 1]]), released, np.zeros((1, 0)))).round(9)
-    array([1.6])
     """
 
     first: FloatArray

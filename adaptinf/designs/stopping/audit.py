@@ -28,13 +28,7 @@ _MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
 
 
 def look_times(steps: str, samples: int) -> FloatArray:
-    """Samples at each look within so many.
-
-    Examples
-    --------
-    >>> look_times("exponential", 20)
-    array([ 2.,  4.,  8., 16.])
-    """
+    """Samples at each look within so many."""
     if steps == "every":
         return np.arange(1.0, samples + 1.0)
     return np.asarray(2.0 ** np.arange(1, samples.bit_length()), dtype=np.float64)
@@ -51,17 +45,7 @@ def sums_at_looks(design: StoppingRule, env: Environment, samples: int) -> Float
 class StoppingScore:
     """Exact log-likelihood ratio of a stopping time and its estimate on two fixed streams.
 
-    Attributes
-    ----------
-    times : ndarray of shape (looks,)
-        Samples at each look.
-    ratios : ndarray of shape (looks + 1,)
-        Log-ratio of the probabilities of stopping there on the second and the first stream; the last is that
-        of not stopping.
-    sums : ndarray of shape (2, looks)
-        Sums of both streams at each look.
-    scale : float
-        Laplace scale of the noise on the released sum.
+    Shapes: times (looks,), ratios (looks + 1,), sums (2, looks).
     """
 
     times: FloatArray
@@ -104,21 +88,6 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
 
 def stopping_neighbours(design: StoppingRule) -> Neighbours:
     """Two streams that differ in their first sample, bound and -bound.
-
-    Parameters
-    ----------
-    design : StoppingRule
-        A private rule.
-
-    Returns
-    -------
-    Neighbours
-        Of one arm; outcomes are those of the stopping kernels.
-
-    Raises
-    ------
-    ParameterError
-        If the rule could not stop within some millions of samples, or 65,536 where it looks at each.
 
     Notes
     -----
@@ -191,29 +160,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoppingOutputs:
-    """Many runs of a private stopping rule on two fixed streams, for `audit.epsilon_lower_bound`.
-
-    Parameters
-    ----------
-    rule : StoppingRule
-        What is run.
-    neighbours : Neighbours
-        The streams, as tables of one arm.
-    view : {"releases", "actions"}
-        Stopping time and estimate, by their exact score; or the stopping time alone.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such view, or no score where one is needed.
-
-    Examples
-    --------
-    >>> from adaptinf.designs import DPNAS
-    >>> outputs = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, steps="exponential").audit_sampler()
-    >>> outputs(0, 3, np.random.default_rng(0)).shape
-    (3,)
-    """
+    """Many runs of a private stopping rule on two fixed streams, for `audit.epsilon_lower_bound`."""
 
     rule: StoppingRule
     neighbours: Neighbours

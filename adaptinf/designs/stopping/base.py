@@ -42,19 +42,7 @@ Scale: TypeAlias = Callable[[float, float], float]
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingRule(ABC):
-    """Base of the stopping rules: `NAS` and `DPNAS`.
-
-    Parameters
-    ----------
-    alpha : float
-        Relative accuracy asked for, in (0, 1).
-    beta : float
-        Probability, in (0, 1), of an estimate that is not as accurate.
-    bound : float
-        Samples lie in [-bound, bound].
-    steps : {"every", "exponential"}
-        Look at every sample, or at 2, 4, 8, ... samples.
-    """
+    """Base of the stopping rules: `NAS` and `DPNAS`."""
 
     alpha: float
     beta: float

@@ -43,27 +43,7 @@ OUTCOMES = 3
 
 
 class Rule(NamedTuple):
-    """Constants of a stopping rule; look j at t samples halts where |sum| - B - A_j >= `halting_sum`.
-
-    Attributes
-    ----------
-    exponential : bool
-        Look at 2, 4, 8, ... samples instead of at every one.
-    private : bool
-        Whether there is noise.
-    bound : float
-        Largest absolute value of a sample, in units.
-    unit : float
-        What one unit is worth.
-    factor : float
-        1 + 1 / alpha.
-    width_log, noise_log : float
-        log(16 / beta) (4 in place of 16 without noise) and log(8 / beta).
-    allowance : float
-        The part of c_t that is the same at every look, in units.
-    threshold_scale, query_scale, release_scale : float
-        Scales of the Laplace noise on the threshold, on each look and on the final sum, in units.
-    """
+    """Constants of a stopping rule; look j at t samples halts where |sum| - B - A_j >= `halting_sum`."""
 
     exponential: bool
     private: bool
@@ -168,20 +148,7 @@ def run_by_rounds(
 ) -> None:
     """Run the rule `len(outcomes)` times in an environment of one arm, sample by sample.
 
-    Parameters
-    ----------
-    rule : Rule
-        The stopping rule, with a unit of 1.
-    environment : EnvironmentTables
-        The law of the samples.
-    last : int
-        Samples at the last look, after which a run is given up.
-    rng : Generator
-        The stream of random numbers.
-    state : ndarray of shape (STATE,)
-        The rule's memory.
-    outcomes : ndarray of shape (runs, OUTCOMES)
-        Receives what each run reports.
+    Shapes: state (STATE,), outcomes (runs, OUTCOMES).
     """
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
@@ -204,17 +171,7 @@ def run_by_looks(
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
-    """Run the rule on samples with two values, look by look: between looks the number of highs is binomial.
-
-    Parameters
-    ----------
-    rule : Rule
-        A rule that looks at exponentially growing intervals, with a unit of 1.
-    low, high, share : float
-        The two values, within the bound, and the probability of the higher one.
-    last, rng, state, outcomes
-        As in `run_by_rounds`.
-    """
+    """Run the rule on two-valued samples, look by look: between looks the number of highs is binomial."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         halted = False
@@ -231,17 +188,7 @@ def run_by_looks(
 def run_on_sums(
     rule: Rule, sums: FloatArray, rng: np.random.Generator, state: FloatArray, outcomes: FloatArray
 ) -> None:
-    """Run the rule on a fixed stream, look by look, with the numbers of `run_by_rounds`.
-
-    Parameters
-    ----------
-    rule : Rule
-        The stopping rule, with a unit of 1.
-    sums : ndarray of shape (looks,)
-        Sums of the clipped samples at each look, after the last of which a run is given up.
-    rng, state, outcomes
-        As in `run_by_rounds`.
-    """
+    """Run the rule on a fixed stream, look by look, with the numbers of `run_by_rounds`; sums (looks,)."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         halted = False

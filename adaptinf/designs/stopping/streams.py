@@ -37,20 +37,7 @@ class ArraySamples:
 
 
 class IteratedSamples:
-    """Samples that come one at a time, none before it is needed.
-
-    Parameters
-    ----------
-    values : iterator
-        Where they come from.
-    bound : float
-        Largest absolute value.
-    replacing : bool
-        Take what is outside [-bound, bound] as it is, to be clipped, and what is missing as 0; otherwise
-        either raises.
-    subject : str
-        Who reads, for errors.
-    """
+    """Samples that come one at a time, none before it is needed."""
 
     ahead = 1
 
@@ -82,13 +69,7 @@ class IteratedSamples:
 
 
 def open_stream(stream: Any, bound: float, replacing: bool, subject: str) -> ArraySamples | IteratedSamples:
-    """Samples of an array, list, tuple or series, after a check of all of them, or of any other iterable.
-
-    Raises
-    ------
-    ParameterError
-        Listing everything that is wrong with an array, with positions (from 0); if there is nothing to read.
-    """
+    """Samples of an array, list, tuple or series, after a check of all of them, or of any other iterable."""
     array = hasattr(stream, "__array__")
     if isinstance(stream, (list, tuple)) or (array and np.ndim(stream) > 0):
         return ArraySamples(_checked(stream, bound, subject))

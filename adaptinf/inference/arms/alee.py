@@ -28,16 +28,7 @@ _EXPONENT = 1.0
 class AleeMeans:
     """Solutions of adaptive linear estimating equations, one an arm.
 
-    Attributes
-    ----------
-    count : ndarray, shape (k,)
-        Rewards of each arm.
-    estimate : ndarray, shape (k,)
-        Sum of weight times reward over the sum of weights; NaN without rewards.
-    scale : ndarray, shape (k,)
-        Standard deviation of the arm's rewards around their sample mean; NaN with fewer than two.
-    total, squares : ndarray, shape (k,)
-        Sum of the weights, and of their squares, which is below 1.
+    Shapes: count (k,), estimate (k,), scale (k,), total, squares (k,).
     """
 
     count: FloatArray
@@ -47,13 +38,7 @@ class AleeMeans:
     squares: FloatArray
 
     def std_error(self, kind: str = "conservative") -> FloatArray:
-        """Standard errors, shape (k,).
-
-        Parameters
-        ----------
-        kind : {"conservative", "self-normalised"}
-            Whether the sum of squared weights counts as its limit 1, which it never exceeds, or as it is.
-        """
+        """Standard errors, shape (k,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             conservative = self.scale / self.total
         shrunk = conservative * np.sqrt(self.squares) if kind == "self-normalised" else conservative
@@ -68,27 +53,10 @@ class AleeMeans:
 def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
     """Weight function f(x) = sqrt(b log(2)^b / (x log(2x)^(1 + b))).
 
-    Parameters
-    ----------
-    x : array_like
-        At least 1.
-    exponent : float
-        The positive number b.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of x.
-
     Notes
     -----
     With u = log 2x the integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, so f^2 has mass 1 on
     [1, infinity), and f falls.
-
-    Examples
-    --------
-    >>> float(allocation(1.0).round(4))
-    1.2011
     """
     ratio = np.asarray(x, dtype=np.float64)
     squared = exponent * math.log(2.0) ** exponent / (ratio * np.log(2.0 * ratio) ** (1.0 + exponent))
@@ -96,42 +64,14 @@ def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
 
 
 def alee_offset(n_rounds: int) -> float:
-    """The offset s0 = e^2 log T of the pull counts, at least e^2 log 2.
-
-    Parameters
-    ----------
-    n_rounds : int
-        Rounds T of the experiment, planned before it began.
-
-    Examples
-    --------
-    >>> round(alee_offset(1000), 2)
-    51.04
-    """
+    """The offset s0 = e^2 log T of the pull counts, at least e^2 log 2."""
     return math.exp(2.0) * math.log(max(n_rounds, 2))
 
 
 def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> FloatArray:
     """Weights of an arm's rewards in the order in which they came.
 
-    Parameters
-    ----------
-    n_pulls : int
-        Rewards n of the arm.
-    offset : float
-        The positive number s0.
-    exponent : float
-        The positive number b of `allocation`.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        The j-th is f((s0 + j) / s0) / sqrt(s0).
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
+    Returns shape (n,).
 
     Notes
     -----
@@ -141,12 +81,6 @@ def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> Fl
         sum w^2 <= integral of f^2 from 1 to 1 + n/s0 = 1 - (log 2 / log(2 + 2n/s0))^b < 1,
 
     for every n. Counting only earlier pulls would be predictable too, but could push the sum above 1.
-
-    Examples
-    --------
-    >>> weights = alee_weights(1000, alee_offset(1000))
-    >>> float(np.sum(weights**2).round(3))
-    0.8
     """
     problems = []
     if n_pulls < 0:
@@ -165,20 +99,7 @@ def alee_means(
 ) -> AleeMeans:
     """Estimate arm means by adaptive linear estimating equations.
 
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes in time order.
-    reward : ndarray, shape (T,)
-        Rewards.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    offset : float, optional
-        The number s0; e^2 log T by default.
-
-    Returns
-    -------
-    AleeMeans
+    Shapes: action (T,), reward (T,), codes (k,).
 
     Notes
     -----
@@ -190,12 +111,6 @@ def alee_means(
     References
     ----------
     Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
-
-    Examples
-    --------
-    >>> action = np.array([0, 1, 0, 0])
-    >>> alee_means(action, np.array([1.0, 9.0, 2.0, 3.0]), np.array([0, 1])).estimate.round(3)
-    array([1.91, 9.  ])
     """
     start = alee_offset(len(action)) if offset is None else offset
     moments = np.full((5, len(codes)), np.nan)

@@ -40,17 +40,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchContrasts:
-    """Differences of two arms by batch.
-
-    Attributes
-    ----------
-    treated, control : ndarray, shape (B,)
-        Rewards of either arm.
-    difference : ndarray, shape (B,)
-        Difference of their means; NaN where an arm has none.
-    scale : ndarray, shape (B,)
-        Pooled standard deviation of the rewards around their arm's mean; NaN with fewer than three rewards.
-    """
+    """Differences of two arms by batch; treated, control (B,), difference (B,), scale (B,)."""
 
     treated: FloatArray
     control: FloatArray
@@ -77,29 +67,7 @@ class BatchContrasts:
 def batch_contrasts(
     batch: IntArray, action: IntArray, reward: FloatArray, treatment: int, control: int
 ) -> BatchContrasts:
-    """Differences of two arms in each batch.
-
-    Parameters
-    ----------
-    batch, action : ndarray of int64, shape (T,)
-        Batches, counted from 0, and arm codes.
-    reward : ndarray, shape (T,)
-        Rewards.
-    treatment, control : int
-        Codes of the arms.
-
-    Returns
-    -------
-    BatchContrasts
-        The scale is pooled over both arms within the batch.
-
-    Examples
-    --------
-    >>> batch, action = np.array([0, 0, 0, 0]), np.array([0, 1, 0, 1])
-    >>> found = batch_contrasts(batch, action, np.array([1.0, 4.0, 3.0, 6.0]), 1, 0)
-    >>> float(found.difference[0]), float(found.scale[0].round(4))
-    (3.0, 1.4142)
-    """
+    """Differences of two arms in each batch; batch, action (T,), reward (T,)."""
     size = int(batch[-1]) + 1 if len(batch) else 0
     counts, means, squares = np.zeros((2, size)), np.full((2, size), np.nan), np.zeros((2, size))
     for row, arm in enumerate((control, treatment)):
@@ -121,23 +89,12 @@ def batch_contrasts(
 class BatchedReference:
     """Tests and interval of a difference by batched least squares.
 
-    Parameters
-    ----------
-    estimate, std_error : float
-        Weighted difference, and the root of the number of batches over the sum of their precisions.
-    df : ndarray of shape (B,), or None
-        Degrees of freedom of the batches; None for the normal law.
+    Shapes: df (B,).
 
     Notes
     -----
     P-values below 2e-10 are not resolved where the law is not normal: they are reported as 2e-10 (as more in
     batches of three or four rewards), and there is no interval at smaller alphas.
-
-    Examples
-    --------
-    >>> reference = BatchedReference(1.0, 0.5, None)
-    >>> reference.interval(math.log(0.05)).round(2)
-    array([[0.02, 1.98]])
     """
 
     estimate: float
@@ -174,19 +131,7 @@ class BatchedReference:
 def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[BatchContrasts, list[str]]:
     """Batches of a log that have a difference and a scale, and notes on those that have none.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (2,)
-        Treatment and control.
-    adaptive : bool
-        Whether rewards may have changed later actions.
-
-    Raises
-    ------
-    InvalidForLog
-        If the log has no batches, or leaving out a batch could depend on rewards.
+    Shapes: codes (2,).
 
     Notes
     -----
@@ -236,19 +181,6 @@ def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArra
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
     """Estimate, standard error and reference of a constant difference.
 
-    Parameters
-    ----------
-    found : BatchContrasts
-        Usable batches.
-    test : {"auto", "normal", "t"}
-        The normal law, or that of a mean of Student variables; by default the latter.
-
-    Returns
-    -------
-    estimate, std_error : float
-        NaN where the rewards of a batch do not vary.
-    reference : BatchedReference
-
     Notes
     -----
     With precisions c_b the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). It is linear in d, so
@@ -265,17 +197,7 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
 
 
 def batched_notes(log: AdaptiveLog, left_out: list[str], reference: BatchedReference) -> tuple[str, ...]:
-    """Assumptions and reasons under a table.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    left_out : list of str
-        What `usable_batches` said.
-    reference : BatchedReference
-        Of the fit.
-    """
+    """Assumptions and reasons under a table."""
     notes = [
         "Batched least squares: assumes arms drawn with probabilities that stay the same within a batch, a "
         "difference that does throughout, and within each batch one variance of both arms' rewards; the "
@@ -294,24 +216,7 @@ def batched_notes(log: AdaptiveLog, left_out: list[str], reference: BatchedRefer
 
 
 def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
-    """Test that the difference is the null in every batch, against any differences.
-
-    Parameters
-    ----------
-    found : BatchContrasts
-        Usable batches.
-    null : float
-        Difference under the null, in every batch.
-    label : str
-        Name of the contrast.
-
-    Returns
-    -------
-    WaldTest
-        Sum of squared batch statistics against chi-squared with one degree of freedom a batch. Each Student
-        statistic is first mapped to the normal one with the same tail, so that small batches need no
-        approximation beyond normal rewards of equal variance.
-    """
+    """Test that the difference is the null in every batch, against any differences."""
     from adaptinf.inference.distributions.tails import log_student_tail
     from adaptinf.inference.results.hypotheses import WaldTest, log_chi2_tail
 

@@ -48,19 +48,7 @@ TESTS = ("auto", "normal", "t", "exact")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A valid way to estimate arm means from a log.
-
-    Attributes
-    ----------
-    estimator : {"sample-mean", "ipw", "aipw", "alee", "batched"}
-        Estimator; ``"batched"`` is for contrasts alone.
-    weights : {"uniform", "sqrt", "two-point"} or None
-        Weights of the scores of IPW and AIPW.
-    decay : float or None
-        Decay of the propensity floor, for two-point weights.
-    reason : str
-        Why it is the default; empty where it was asked for.
-    """
+    """A valid way to estimate arm means from a log."""
 
     estimator: str
     weights: str | None = None
@@ -69,27 +57,7 @@ class Choice:
 
 
 def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
-    """Codes of arm labels.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    log : AdaptiveLog
-        The log.
-    arms : sequence of labels
-        Arms of the log.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-        Positions in ``log.arms``.
-
-    Raises
-    ------
-    ParameterError
-        If a label is unknown or repeated, or there is none, or they are no list of labels.
-    """
+    """Codes of arm labels; returns (k,)."""
     named, problems = labels("arms", arms)
     if problems:
         raise ParameterError(subject, problems)
@@ -105,39 +73,7 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
-    """Estimator of arm means that `ArmMeans` and `Contrast` take where none is asked for.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    arms : sequence of labels, optional
-        The arms of interest, by default all.
-
-    Returns
-    -------
-    Choice
-        The first valid estimator of arm means by `recommend`. Sample means where the design does not adapt
-        and no propensity changes. Else, with every arm's propensity known and positive, AIPW with two-point
-        weights where the design states how its propensity floor decays, else with sqrt weights, or with
-        uniform ones where propensities may depend on contexts. Otherwise sample means where the design does
-        not adapt, or where their corrected columns serve; AIPW with uniform weights where the log has
-        contexts and the chosen arm's propensity; else ALEE.
-
-    Raises
-    ------
-    ParameterError
-        If an arm is unknown or repeated.
-    InvalidForLog
-        If no estimator of arm means is valid, because the design assigned arms by context.
-
-    Examples
-    --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
-    >>> arrays = LogArrays(action=np.array([0, 1]), reward=np.array([1.0, 0.0]))
-    >>> default_estimator(AdaptiveLog.from_arrays(arrays, arms=("a", "b")))
-    Choice(estimator='alee', weights=None, decay=None)
-    """
+    """Estimator of arm means that `ArmMeans` and `Contrast` take where none is asked for."""
     codes = arm_codes("default_estimator", log, log.arms if arms is None else arms)
     first = first_valid(log, codes)
     if first is None:
@@ -156,33 +92,7 @@ def choose(
     weights: str | None,
     decay: float | None,
 ) -> Choice:
-    """Complete and check what a user asked for.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    estimator, weights : str, optional
-        Members of `ESTIMATORS` and `WEIGHTS`.
-    decay : float, optional
-        Decay of the propensity floor, for two-point weights.
-
-    Returns
-    -------
-    Choice
-        A valid one.
-
-    Raises
-    ------
-    ParameterError
-        If the names or their combination make no sense.
-    InvalidForLog
-        If the log does not support them.
-    """
+    """Complete and check what a user asked for; codes (k,)."""
     if estimator is None and (weights is not None or decay is not None):
         estimator = "aipw"
     _check_names(subject, estimator, weights, decay)
@@ -213,22 +123,7 @@ def choose(
 
 
 def refuse_by_context(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
-    """Refuse estimators without propensities where the design assigned arms by context.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    estimator : str
-        What was asked for.
-
-    Raises
-    ------
-    InvalidForLog
-        Naming what takes its place.
-    """
+    """Refuse estimators without propensities where the design assigned arms by context; codes (k,)."""
     if decides_by_context(log):
         raise _by_context(log, estimator, codes)
 
@@ -279,13 +174,7 @@ def _check_names(subject: str, estimator: str | None, weights: str | None, decay
 
 
 def decay_problems(decay: Any) -> list[str]:
-    """What is wrong with the decay of a propensity floor.
-
-    Parameters
-    ----------
-    decay : float
-        As a user gave it.
-    """
+    """What is wrong with the decay of a propensity floor."""
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) < 1.0:
         return [
             f"decay must be in [0, 1), got {decay!r:.60}: the exponent of the propensity floor, fixed before "

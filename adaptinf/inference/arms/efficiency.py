@@ -26,21 +26,7 @@ __all__ = ["arm_bounds", "efficiency_note", "fit_efficiency", "over_bound"]
 def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    shares : bool
-        Whether to leave known propensities aside, for estimators that do.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        sigma^2 / (T e), with sigma^2 the variance of the arm's rewards and e its average propensity, or its
-        share of the rounds, which estimates that, where not every arm's propensity is known. NaN with
-        fewer than two rewards.
+    Shapes: codes (k,); returns (k,).
 
     Notes
     -----
@@ -50,13 +36,6 @@ def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> Fl
     chosen in one round, and so the bound of a contrast is the sum of its arms' bounds; with contexts it is
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
     the bound without them.
-
-    Examples
-    --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
-    >>> arrays = LogArrays(action=np.array([0, 0, 1, 1]), reward=np.array([0.0, 2.0, 1.0, 1.0]))
-    >>> arm_bounds(AdaptiveLog.from_arrays(arrays, arms=("a", "b")), np.array([0, 1]))
-    array([1., 0.])
     """
     arrays = log.arrays
     found = sample_means(arrays.action, arrays.reward, log.n_arms)
@@ -81,16 +60,7 @@ def fit_efficiency(
 ) -> Mapping[str, FloatArray]:
     """The ratio for a table of diagnostics; none for sample means, whose errors ignore adaptivity.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    fit : ArmFit
-        Their fit.
-    variance : ndarray, shape (k,) or (1,)
-        Of the means, or of the difference of two.
+    Shapes: codes (k,), variance (k,) or (1,).
     """
     if fit.sample is not None:
         return {}
@@ -100,20 +70,7 @@ def fit_efficiency(
 
 
 def efficiency_note(ratios: FloatArray, *, shares: bool = False) -> str:
-    """One sentence for a footer; empty where no ratio is known.
-
-    Parameters
-    ----------
-    ratios : ndarray, shape (k,)
-        Of `over_bound`.
-    shares : bool
-        Whether the bound is at the arms' shares of the rounds.
-
-    Examples
-    --------
-    >>> efficiency_note(np.array([1.2, 1.5]))[:50]
-    'Efficiency: variances are 1.20 to 1.50 times the l'
-    """
+    """One sentence for a footer; empty where no ratio is known; ratios (k,)."""
     known = ratios[np.isfinite(ratios)]
     if len(known) == 0:
         return ""

@@ -60,24 +60,7 @@ FEW_REWARDS = 10.0
 class ArmFit:
     """Estimates of k arm means with everything that tests and tables need.
 
-    Attributes
-    ----------
-    choice : Choice
-        How they were estimated.
-    naive : bool
-        Whether they are sample means of a log that may be adaptive.
-    labels : tuple of str
-        The arms.
-    estimate, pulls, successes, ess, min_propensity : ndarray, shape (k,)
-        By arm; `successes` is the sum of rewards.
-    covariance : ndarray, shape (k, k)
-        Of the estimates.
-    sample : SampleMeans or None
-        Of the k arms, for sample means.
-    outcome : Outcome or None
-        The outcome model, for AIPW.
-    arm_error : str or None
-        Kind of standard error, for ALEE.
+    Shapes: estimate, pulls, successes, ess, min_propensity (k,), covariance (k, k).
     """
 
     choice: Choice
@@ -121,26 +104,7 @@ def fit_arms(
     outcome: Outcome | None = None,
     arm_error: str = "conservative",
 ) -> ArmFit:
-    """Estimate the means of some arms.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    choice : Choice
-        A valid choice for these arms.
-    outcome : Outcome, optional
-        The outcome model of AIPW; the running mean by default.
-    arm_error : {"conservative", "self-normalised"}
-        Standard error of ALEE.
-
-    Returns
-    -------
-    ArmFit
-        NaN for arms that were never chosen.
-    """
+    """Estimate the means of some arms; codes (k,)."""
     if choice.estimator == "sample-mean":
         return _fit_samples(log, codes, choice)
     if choice.estimator == "alee":
@@ -213,22 +177,7 @@ def _fit_scores(log: AdaptiveLog, codes: IntArray, choice: Choice, outcome: Outc
 
 
 def influence_rows(log: AdaptiveLog, codes: IntArray, fit: ArmFit) -> Mapping[str, FloatArray]:
-    """What each round contributes to the error of each arm's estimate.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    fit : ArmFit
-        Their fit.
-
-    Returns
-    -------
-    mapping of str to ndarray of shape (T, k)
-        ``"influence"``, and for IPW and AIPW also ``"scores"`` and ``"weights"``.
-    """
+    """What each round contributes to the error of each arm's estimate; codes (k,); returns (T, k)."""
     arrays, choice = log.arrays, fit.choice
     chosen = indicators(arrays.action, codes)
     if choice.estimator in ("sample-mean", "alee"):
@@ -245,20 +194,7 @@ def influence_rows(log: AdaptiveLog, codes: IntArray, fit: ArmFit) -> Mapping[st
 
 
 def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
-    """Warn where an estimate divides by propensities below `TINY_PROPENSITY`.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    fit : ArmFit
-        The fit.
-
-    Warns
-    -----
-    AdaptinfWarning
-        With the smallest propensity and the effective sample size of each such arm.
-    """
+    """Warn where an estimate divides by propensities below `TINY_PROPENSITY`."""
     tiny = np.flatnonzero(fit.min_propensity < TINY_PROPENSITY)
     if len(tiny) == 0:
         return
@@ -272,24 +208,7 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
 
 
 def check_test(subject: str, test: str, null: object, arm_error: object = "conservative") -> None:
-    """Refuse an unknown test or kind of standard error, or a null that is no finite number.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    test : str
-        Member of `TESTS`.
-    null : float
-        Value to test against.
-    arm_error : str
-        Member of `ARM_ERRORS`.
-
-    Raises
-    ------
-    ParameterError
-        Listing what is wrong.
-    """
+    """Refuse an unknown test or kind of standard error, or a null that is no finite number."""
     problems = []
     if arm_error not in ARM_ERRORS:
         problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {arm_error!r}")
@@ -302,30 +221,7 @@ def check_test(subject: str, test: str, null: object, arm_error: object = "conse
 
 
 def resolve_test(log: AdaptiveLog, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Which test is used.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    fit : ArmFit
-        The fit.
-    test : str
-        What was asked for.
-    corrected : bool
-        Whether a correction is due.
-
-    Returns
-    -------
-    str
-        ``"normal"``, ``"t"`` or ``"exact"``; or ``"few"`` where sample means of a design that does not adapt
-        have an arm with few successes or few failures.
-
-    Raises
-    ------
-    InvalidForLog
-        If exact tests were asked for where there are none.
-    """
+    """Which test is used."""
     means = fit.sample is not None
     if test == "exact" and not (means and is_binary(log.arrays.reward)):
         reason = "they are of sample means" if not means else "they need rewards that are all 0 or 1"
@@ -343,15 +239,7 @@ def resolve_test(log: AdaptiveLog, fit: ArmFit, test: str, *, corrected: bool) -
 
 
 def mean_reference(fit: ArmFit, kind: str) -> Reference:
-    """Distribution of the means.
-
-    Parameters
-    ----------
-    fit : ArmFit
-        The fit.
-    kind : str
-        What `resolve_test` said.
-    """
+    """Distribution of the means."""
     if kind in ("exact", "few"):
         return BinomialReference(fit.successes, fit.pulls)
     if kind == "t":
@@ -360,17 +248,7 @@ def mean_reference(fit: ArmFit, kind: str) -> Reference:
 
 
 def difference_reference(fit: ArmFit, kind: str, difference: float, std_error: float, df: float) -> Reference:
-    """Distribution of the first arm's mean minus the second's.
-
-    Parameters
-    ----------
-    fit : ArmFit
-        The fit.
-    kind : str
-        What `resolve_test` said.
-    difference, std_error, df : float
-        What ``fit.difference(0, 1)`` said.
-    """
+    """Distribution of the first arm's mean minus the second's."""
     if kind == "exact":
         means = fit.successes / np.maximum(fit.pulls, 1.0)
         return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])

@@ -24,24 +24,7 @@ __all__ = ["fit_notes"]
 
 
 def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> tuple[str, ...]:
-    """Assumptions and reasons under a table.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    fit : ArmFit
-        The fit.
-    test : str
-        What `resolve_test` said.
-    correction : Correction or None
-        The one that is due.
-
-    Returns
-    -------
-    tuple of str
-        One entry a note.
-    """
+    """Assumptions and reasons under a table."""
     if fit.sample is not None:
         notes = _sample_notes(log, fit, test, correction)
     elif fit.arm_error is not None:

@@ -69,26 +69,7 @@ def arm_verdicts(
     decay: float | None = None,
     variation: float | None = None,
 ) -> list[Verdict]:
-    """Every estimator of arm means, or of a contrast, the valid ones first.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms; treatment and control for a contrast.
-    contrast : bool
-        Whether the difference is wanted.
-    decay : float, optional
-        Decay of the propensity floor, where the log's design does not state it.
-    variation : float, optional
-        Coefficient of variation of re-simulated arm counts.
-
-    Returns
-    -------
-    list of Verdict
-        In order of rank.
-    """
+    """Every estimator of arm means, or of a contrast, the valid ones first; codes (k,)."""
     names = " over ".join(design_names(log)) or "the design, as the log says,"
     refusal = (
         f"{names} assigns arms by context, so that the arms' rounds are different mixes of contexts, whose "
@@ -122,21 +103,7 @@ def first_valid(log: AdaptiveLog, codes: IntArray) -> Verdict | None:
 def ways_out(log: AdaptiveLog, codes: IntArray, *, contrast: bool = False, most: int = 3) -> list[str]:
     """Names of the estimators that an error offers: those that are valid, in order, and the baseline.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    contrast : bool
-        Whether the difference is wanted.
-    most : int
-        How many valid ones to name at most.
-
-    Returns
-    -------
-    list of str
-        Names of `Verdict`, or `BASELINE`, or what takes the place of arm means.
+    Shapes: codes (k,).
     """
     verdicts = arm_verdicts(log, codes, contrast=contrast)
     named = [x.name for x in verdicts if x.valid and x.name != _SHORTER][:most]
@@ -146,15 +113,7 @@ def ways_out(log: AdaptiveLog, codes: IntArray, *, contrast: bool = False, most:
 
 
 def score_refusal(log: AdaptiveLog, codes: IntArray) -> str:
-    """Why inverse propensities do not serve; empty where they do.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    """
+    """Why inverse propensities do not serve; empty where they do; codes (k,)."""
     if log.arrays.propensity is None:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
     counts = impossible(log, codes)
@@ -229,26 +188,12 @@ def _score_reason(traits: Traits, weights: str, falls: bool) -> tuple[str, str, 
 
 
 def context_may_move(log: AdaptiveLog) -> bool:
-    """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    """
+    """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
     return log.arrays.propensities is not None and moves(log) and not is_context_free(log)
 
 
 def context_names(log: AdaptiveLog, most: int = 5) -> str:
-    """The log's contexts in a sentence.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    most : int
-        How many to name.
-    """
+    """The log's contexts in a sentence."""
     if not log.context:
         return "contexts that the log does not have"
     return ", ".join(log.context[:most]) + (", ..." if len(log.context) > most else "")

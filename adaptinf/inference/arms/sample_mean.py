@@ -32,18 +32,7 @@ _USUAL_ALPHA = 0.05
 
 
 def mean_verdicts(traits: Traits) -> list[Verdict]:
-    """Sample means, with exact tests, and with corrected columns.
-
-    Parameters
-    ----------
-    traits : Traits
-        What is known of the log.
-
-    Returns
-    -------
-    list of Verdict
-        Three.
-    """
+    """Sample means, with exact tests, and with corrected columns."""
     binary = is_binary(traits.log.arrays.reward)
     return [_plain(traits), _exact(traits, binary), _corrected(traits, binary)]
 
@@ -147,22 +136,7 @@ def _corrected(traits: Traits, binary: bool) -> Verdict:
 
 
 def length_ratio(log: AdaptiveLog, codes: IntArray, correction: Correction) -> float:
-    """Length of corrected intervals over those of ALEE, by pull counts alone.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    correction : Correction
-        The log's.
-
-    Returns
-    -------
-    float
-        The largest over the arms of (z at the corrected level / sqrt n) / (z at 0.05 / sum of weights).
-    """
+    """Length of corrected intervals over those of ALEE, by pull counts alone; codes (k,)."""
     z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
     usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
     counts = np.bincount(log.arrays.action, minlength=log.n_arms)[codes]

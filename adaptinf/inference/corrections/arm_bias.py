@@ -78,27 +78,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
 def trivial_bias_bound(means: ArrayLike) -> FloatArray:
     """Bias that an average of rewards in [0, 1] cannot exceed, whatever the design.
 
-    Parameters
-    ----------
-    means : array_like, shape (k,)
-        Arm means, in [0, 1].
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        max(mean, 1 - mean), and 0 for a mean of 0 or 1.
-
-    Raises
-    ------
-    ParameterError
-        If a mean is outside [0, 1].
-
-    Examples
-    --------
-    >>> from adaptinf.guarantee import PrivacyGuarantee
-    >>> means = [0.5, 0.9]
-    >>> bias_bound(PrivacyGuarantee(epsilon=1.0), 500, means) >= trivial_bias_bound(means)
-    array([ True, False])
+    Shapes: means (k,); returns (k,).
     """
     values = _means(means)
     problems = _mean_problems(values)

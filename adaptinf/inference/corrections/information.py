@@ -187,30 +187,7 @@ def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
 def log_correct_pvalues(
     log_p: ArrayLike, *, epsilon: float, n: int, bound: Bound = "max-information"
 ) -> FloatArray:
-    """Natural logarithms of corrected p-values, for p-values that a double may not hold.
-
-    Parameters
-    ----------
-    log_p : array_like, any shape
-        Natural logarithms of p-values: at most 0; -inf is p = 0 and NaN is passed through.
-    epsilon, n, bound
-        As in `correct_pvalues`.
-
-    Returns
-    -------
-    ndarray, or Series where ``log_p`` is one
-        Shape of ``log_p``, between ``log_p`` and 0.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
-    Examples
-    --------
-    >>> float(log_correct_pvalues(-2000.0, epsilon=0.3, n=20_190).round(3))
-    -450.226
-    """
+    """Natural logarithms of corrected p-values, for p-values that a double may not hold."""
     values = np.asarray(log_p, dtype=np.float64)
     problems = bound_problems(bound, "optimal") + pvalue_problems("log_p", values, -math.inf, 0.0)
     check("log_correct_pvalues", epsilon, n, problems)
@@ -255,30 +232,7 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
 def log_corrected_level(
     log_alpha: float, *, epsilon: float, n: int, bound: Bound = "max-information"
 ) -> float:
-    """Natural logarithm of `corrected_level`, from that of alpha.
-
-    Parameters
-    ----------
-    log_alpha : float
-        Natural logarithm of the level that is wanted; below 0.
-    epsilon, n, bound
-        As in `correct_pvalues`.
-
-    Returns
-    -------
-    float
-        At most ``log_alpha``.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
-    Examples
-    --------
-    >>> round(log_corrected_level(math.log(0.05), epsilon=0.3, n=20_190), 2)
-    -972.55
-    """
+    """Natural logarithm of `corrected_level`, from that of alpha."""
     problems = [] if log_alpha < 0.0 else [f"log_alpha must be below 0, got {log_alpha!r}"]
     check("log_corrected_level", epsilon, n, bound_problems(bound, "optimal") + problems)
     return log_level(log_alpha, epsilon, n, bound)[0]
@@ -375,18 +329,7 @@ class GuaranteedLog(Protocol):
 
 
 def correction_for(log: GuaranteedLog) -> Correction | None:
-    """Correction that this log's guarantee licenses, or None: then `why_not` says why.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        Its reward-level guarantee and number of adaptive rounds are read (all rounds, where that is unknown).
-
-    Returns
-    -------
-    Correction or None
-        None unless the log has a pure, standard, reward-level guarantee.
-    """
+    """Correction that this log's guarantee licenses, or None: then `why_not` says why."""
     guarantee = log.reward_guarantee
     if guarantee is None or _refusal(guarantee):
         return None
@@ -395,13 +338,7 @@ def correction_for(log: GuaranteedLog) -> Correction | None:
 
 
 def why_not(log: GuaranteedLog) -> str:
-    """Why a log has no max-information correction; empty where it has one.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log that was handed to `correction_for`.
-    """
+    """Why a log has no max-information correction; empty where it has one."""
     if log.reward_guarantee is None:
         return (
             "no reward-level privacy guarantee is stated (an anticipating record-level one implies none); "

@@ -40,20 +40,7 @@ def information(epsilon: float, n: int, beta: float) -> float:
 
 
 def log_corrected(log_p: FloatArray, epsilon: float, n: int, bound: Bound) -> FloatArray:
-    """Logarithm of the smallest corrected p-value.
-
-    Parameters
-    ----------
-    log_p : ndarray, any shape
-        At most 0; -inf and NaN are passed through.
-    epsilon, n, bound
-        As in `adaptinf.inference.corrections.information.correct_pvalues`.
-
-    Returns
-    -------
-    ndarray
-        Shape of ``log_p``, between ``log_p`` and 0.
-    """
+    """Logarithm of the smallest corrected p-value."""
     c = epsilon * math.sqrt(0.5 * n)
     if c == 0.0:
         return log_p.copy()
@@ -62,22 +49,7 @@ def log_corrected(log_p: FloatArray, epsilon: float, n: int, bound: Bound) -> Fl
 
 
 def log_level(log_alpha: float, epsilon: float, n: int, bound: Bound) -> tuple[float, float]:
-    """Logarithm of the corrected level, and the share of alpha that is spent on beta.
-
-    Parameters
-    ----------
-    log_alpha : float
-        Below 0.
-    epsilon, n, bound
-        As in `adaptinf.inference.corrections.information.correct_pvalues`.
-
-    Returns
-    -------
-    level : float
-        Logarithm of sup over beta of (alpha - beta) exp(-information).
-    share : float
-        beta / alpha at the supremum; 0 where epsilon n is the better bound or the bound has no beta.
-    """
+    """Logarithm of the corrected level, and the share of alpha that is spent on beta."""
     c = epsilon * math.sqrt(0.5 * n)
     capped = log_alpha - epsilon * n
     if c == 0.0 or math.isinf(log_alpha):

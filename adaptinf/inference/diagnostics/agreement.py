@@ -26,12 +26,7 @@ _CONSTANT = 1e-12
 class Differences:
     """Differences of two estimates of the same arms, which have mean 0 under the null.
 
-    Attributes
-    ----------
-    difference : ndarray, shape (k,)
-        First minus second.
-    covariance : ndarray, shape (k, k)
-        Of the differences, from what each round contributes to them.
+    Shapes: difference (k,), covariance (k, k).
     """
 
     difference: FloatArray
@@ -59,20 +54,7 @@ def mean_differences(
 ) -> Differences:
     """Sample means minus weighted means of scores.
 
-    Parameters
-    ----------
-    chosen : ndarray, shape (T, k)
-        Indicators of the arms.
-    reward : ndarray, shape (T,)
-        Rewards.
-    scores, weights : ndarray, shape (T, k)
-        Of inverse weighting.
-
-    Returns
-    -------
-    Differences
-        Round t contributes 1{A = a} (Y - mean) / N to the error of the sample mean and h (score - estimate) /
-        sum h to that of the other; the covariance is the sum of the squares of their difference.
+    Shapes: chosen (T, k), reward (T,), scores, weights (T, k).
 
     Notes
     -----
@@ -89,27 +71,7 @@ def mean_differences(
 
 
 def drift_differences(scores: FloatArray, weights: FloatArray, split: int) -> Differences:
-    """Weighted means of scores in late rounds minus those in early rounds.
-
-    Parameters
-    ----------
-    scores, weights : ndarray, shape (T, k)
-        Of inverse weighting.
-    split : int
-        Number of early rounds, fixed in advance.
-
-    Returns
-    -------
-    Differences
-        The two parts share no rounds: their covariances add up.
-
-    Examples
-    --------
-    >>> scores = np.array([[1.0], [3.0], [5.0], [7.0]])
-    >>> found = drift_differences(scores, np.ones((4, 1)), 2)
-    >>> found.difference.tolist(), found.std_error.tolist()
-    ([4.0], [1.0])
-    """
+    """Weighted means of scores in late rounds minus those in early rounds; scores, weights (T, k)."""
     early = weighted_means(scores[:split], weights[:split])
     late = weighted_means(scores[split:], weights[split:])
     return _settled(late.estimate - early.estimate, early.covariance + late.covariance, early.estimate)
@@ -127,22 +89,7 @@ def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) 
 def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
     """Consecutive batches joined into a few groups of about the same number of rounds.
 
-    Parameters
-    ----------
-    batch : ndarray of int64, shape (T,)
-        Batch of each round, from 0 and never falling.
-    most : int
-        Largest number of groups.
-
-    Returns
-    -------
-    ndarray of int64, shape (T,)
-        Group of each round, from 0: a batch belongs where its middle round does.
-
-    Examples
-    --------
-    >>> batch_groups(np.array([0, 0, 1, 1, 2, 2, 3, 3]), most=2).tolist()
-    [0, 0, 0, 0, 1, 1, 1, 1]
+    Shapes: batch (T,); returns (T,).
     """
     rounds = np.bincount(batch)
     middle = np.cumsum(rounds) - 0.5 * rounds
@@ -153,18 +100,7 @@ def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
 def homogeneity(scores: FloatArray, weights: FloatArray, group: IntArray) -> ChiSquare:
     """Test that the weighted mean of scores is the same in all groups of rounds.
 
-    Parameters
-    ----------
-    scores, weights : ndarray, shape (T,)
-        Of one arm.
-    group : ndarray of int64, shape (T,)
-        Group of each round, from 0.
-
-    Returns
-    -------
-    ChiSquare
-        Cochran's Q: squared distances of the groups' means from their precision-weighted mean, over their
-        variances. NaN where a group's scores do not vary.
+    Shapes: scores, weights (T,), group (T,).
     """
     estimate, variance = [], []
     for code in range(int(group.max()) + 1):

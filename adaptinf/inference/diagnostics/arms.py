@@ -53,15 +53,7 @@ _CONTEXTS = "; contexts that arrive differently later look the same"
 
 
 def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Sample means against AIPW, and drift.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    tables : dict of str to DataFrame
-        Takes in the table "arms".
-    """
+    """Sample means against AIPW, and drift."""
     codes, refused = _usable(log)
     checks: dict[str, list[Check]] = {MEAN: [], HALVES: [], BATCHES: []}
     for name in checks:
@@ -223,17 +215,7 @@ def _too_few(name: str, log: AdaptiveLog, codes: IntArray, where: str) -> list[C
 
 
 def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Effective sample sizes and overlap.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    every : ndarray, shape (T, K), or None
-        Propensities of all arms, where they are known.
-    tables : dict of str to DataFrame
-        The table "arms", where it was made, takes in the effective sample sizes.
-    """
+    """Effective sample sizes and overlap; every (T, K)."""
     own = log.arrays.propensity
     if own is None:
         reason = "the log has no propensities"

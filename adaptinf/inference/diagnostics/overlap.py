@@ -23,18 +23,7 @@ _FEW_BLOCKS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decay:
-    """Smallest propensities over time.
-
-    Attributes
-    ----------
-    first, last : ndarray, shape (B,)
-        First and last round of each block, from 1; a block is about twice as long as all before it.
-    smallest : ndarray, shape (B, k)
-        Smallest positive propensity of each arm in the block; NaN without one.
-    exponent : float
-        a of the line log(smallest over the arms) = c - a log(last round), by least squares over the blocks;
-        NaN with fewer than four.
-    """
+    """Smallest propensities over time; first, last (B,), smallest (B, k)."""
 
     first: FloatArray
     last: FloatArray
@@ -45,25 +34,12 @@ class Decay:
 def fitted_decay(propensities: FloatArray) -> Decay:
     """How the smallest propensity falls.
 
-    Parameters
-    ----------
-    propensities : ndarray, shape (T, k)
-        Of each arm; NaN where it is not known. Zeros are left out: no power of t falls to 0.
-
-    Returns
-    -------
-    Decay
+    Shapes: propensities (T, k).
 
     Notes
     -----
     Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
     them depend on the future, and their normal limit is lost.
-
-    Examples
-    --------
-    >>> falling = 0.5 * np.arange(1.0, 1025.0)[:, None] ** -0.5
-    >>> round(fitted_decay(np.hstack([falling, 1.0 - falling])).exponent, 6)
-    0.5
     """
     rounds = len(propensities)
     edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
@@ -85,20 +61,6 @@ def fitted_decay(propensities: FloatArray) -> Decay:
 def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
     """Number of rounds in which each arm's propensity is below a limit, zeros included.
 
-    Parameters
-    ----------
-    propensities : ndarray, shape (T, k)
-        Of each arm; NaN where it is not known.
-    limit : float
-        The limit.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-
-    Examples
-    --------
-    >>> low_rounds(np.array([[0.0, 1.0], [0.005, 0.995], [0.5, 0.5]]), 0.01).tolist()
-    [2.0, 0.0]
+    Shapes: propensities (T, k); returns (k,).
     """
     return np.asarray((propensities < limit).sum(axis=0), dtype=np.float64)

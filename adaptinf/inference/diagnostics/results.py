@@ -25,28 +25,7 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One row of a diagnosis.
-
-    Attributes
-    ----------
-    name : str
-        The check.
-    term : str
-        What it is of: an arm, all arms, a design.
-    measure : str
-        What the statistic is.
-    statistic : float
-        A test statistic or a figure; NaN where the check does not apply.
-    log_pvalue : float
-        Natural log of the p-value; NaN where there is none.
-    verdict : str
-        Of a test: "no evidence against" or "evidence against"; of a figure: "fine" or "caution"; or "not
-        applicable".
-    advice : str
-        What to do, or why the check does not apply.
-    log_adjusted : float
-        Natural log of the p-value after Holm, over all p-values of the table.
-    """
+    """One row of a diagnosis."""
 
     name: str
     term: str
@@ -59,19 +38,7 @@ class Check:
 
 
 def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
-    """Checks with Holm's p-values, and the verdicts of the tests.
-
-    Parameters
-    ----------
-    checks : sequence of Check
-        As they were computed; the advice of a test is for the case that it rejects.
-    alpha : float
-        Level of all tests together.
-
-    Returns
-    -------
-    tuple of Check
-    """
+    """Checks with Holm's p-values, and the verdicts of the tests."""
     adjusted = adjusted_logs(np.array([check.log_pvalue for check in checks]), "holm")
     found = []
     for check, log_p in zip(checks, adjusted.tolist(), strict=True):

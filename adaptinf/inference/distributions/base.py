@@ -47,13 +47,6 @@ _ABOVE_MINUS_ONE = float(np.nextafter(-1.0, 0.0))
 class Reference(Protocol):
     """The distribution behind the p-values and intervals of k terms.
 
-    Attributes
-    ----------
-    name : str
-        Shown in tables, such as ``"normal"`` or ``"binomial (exact)"``.
-    exact : bool
-        Whether the p-values are valid in finite samples for every fixed action history.
-
     Notes
     -----
     ``log_pvalues(null) <= log_alpha`` holds exactly when ``interval(log_alpha)`` excludes the null.
@@ -86,20 +79,9 @@ class AdjustedReference(Protocol):
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    Parameters
-    ----------
-    estimate, std_error : ndarray
-        Shape (k,). A term whose standard error is not positive and finite gets NaN.
-
     Notes
     -----
     Asymptotic: not to be trusted far out in the tail.
-
-    Examples
-    --------
-    >>> reference = NormalReference(np.array([1.96]), np.array([1.0]))
-    >>> float(np.exp(reference.log_pvalues(0.0))[0].round(4))
-    0.05
     """
 
     estimate: FloatArray
@@ -124,20 +106,9 @@ class NormalReference:
 class StudentReference:
     """Two-sided t-tests and intervals.
 
-    Parameters
-    ----------
-    estimate, std_error, df : ndarray
-        Shape (k,). A term whose standard error or degrees of freedom are not positive gets NaN.
-
     Notes
     -----
     Exact for normal rewards of equal variance within an arm; asymptotic otherwise.
-
-    Examples
-    --------
-    >>> reference = StudentReference(np.array([2.0]), np.array([1.0]), np.array([10.0]))
-    >>> reference.interval(float(np.log(0.05))).round(4)
-    array([[-0.2281,  4.2281]])
     """
 
     estimate: FloatArray
@@ -163,24 +134,11 @@ class StudentReference:
 class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
-    Parameters
-    ----------
-    successes, trials : ndarray
-        Counts, shape (k,); without trials a term gets NaN.
-
     Notes
     -----
     The p-value is twice the smaller tail, capped at 1, so that it is at most alpha exactly when the
     Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the
     action history.
-
-    Examples
-    --------
-    >>> reference = BinomialReference(np.array([8]), np.array([10]))
-    >>> reference.interval(float(np.log(0.05))).round(4)
-    array([[0.4439, 0.9748]])
-    >>> float(np.exp(reference.log_pvalues(0.5))[0].round(6))
-    0.109375
     """
 
     successes: FloatArray

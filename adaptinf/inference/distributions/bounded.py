@@ -26,18 +26,6 @@ _TINY = 1e-30
 class BoundedDifferenceReference:
     """Tests and intervals of a difference of two means of independent rewards in [0, 1].
 
-    Parameters
-    ----------
-    means, counts : ndarray
-        Sample mean and number of rewards of the first arm, shape (k,).
-    control_means, control_counts : ndarray
-        The same of the arm that is subtracted.
-
-    Raises
-    ------
-    ParameterError
-        If a mean is not in [0, 1] or a count is negative.
-
     Notes
     -----
     A difference d is rejected at level alpha when, for all pairs of true means that differ by d and lie
@@ -54,12 +42,6 @@ class BoundedDifferenceReference:
 
     Berger, R. L. and Boos, D. D. (1994). P values maximized over a confidence set for the nuisance parameter.
     JASA 89, 1012-1016.
-
-    Examples
-    --------
-    >>> reference = BoundedDifferenceReference(*(np.array([x]) for x in (0.9, 50, 0.4, 50)))
-    >>> reference.interval(float(np.log(0.05))).round(3)
-    array([[0.244, 0.708]])
     """
 
     means: FloatArray
@@ -159,19 +141,7 @@ def log_chernoff_difference(
 ) -> FloatArray:
     """Log of Chernoff's bound on P(difference of sample means >= observed), at the worst control mean.
 
-    Parameters
-    ----------
-    observed, null : ndarray of shape (k,)
-        Observed difference and true difference, observed >= null.
-    counts, control_counts : ndarray of shape (k,)
-        Numbers of rewards.
-    low, high : ndarray of shape (k,)
-        Range of the control arm's true mean; the first arm's is `null` higher.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        At most 0.
+    Shapes: observed, null (k,), counts, control_counts (k,), low, high (k,); returns (k,).
 
     Notes
     -----
@@ -219,16 +189,7 @@ def relative_entropy_limits(
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of a mean of rewards in [0, 1]: where n KL(sample mean, p) = -log_tail.
 
-    Parameters
-    ----------
-    means, counts : ndarray of shape (k,)
-        Sample means and numbers of rewards.
-    log_tail : ndarray of shape (k,)
-        Log of the largest probability that the truth lies beyond each limit.
-
-    Returns
-    -------
-    low, high : ndarray of shape (k,)
+    Shapes: means, counts (k,), log_tail (k,); returns low, high (k,).
     """
     budget = -log_tail / np.maximum(counts, 1.0)
     return 1.0 - _upper_limit(1.0 - means, budget), _upper_limit(means, budget)

@@ -271,20 +271,7 @@ class GroupResults(Results):
 def satterthwaite(variance: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Standard errors and degrees of freedom of sums of independent estimates.
 
-    Parameters
-    ----------
-    variance, df : ndarray, shape (m, q)
-        Estimated variances of the q parts of each sum, and their degrees of freedom (infinite where known).
-
-    Returns
-    -------
-    std_error, df : ndarray, shape (m,)
-        NaN where a part has no variance.
-
-    Examples
-    --------
-    >>> satterthwaite(np.array([[1.0, 1.0]]), np.array([[4.0, 4.0]]))
-    (array([1.41421356]), array([8.]))
+    Shapes: variance, df (m, q); returns std_error, df (m,).
     """
     total = variance.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -296,19 +283,7 @@ def satterthwaite(variance: FloatArray, df: FloatArray) -> tuple[FloatArray, Flo
 def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) -> tuple[float, float, float]:
     """Welch's test of equal means, for independent estimates with variances of their own.
 
-    Parameters
-    ----------
-    estimate, variance, df : ndarray, shape (k,)
-        Estimates, their estimated variances (positive), and the variances' degrees of freedom.
-
-    Returns
-    -------
-    statistic : float
-        Welch's F.
-    mean_square : float
-        Weighted sum of squares by k - 1; times k - 1 it is Wald's chi-squared.
-    df_denominator : float
-        Of the F law; infinite where all variances are known.
+    Shapes: estimate, variance, df (k,).
 
     Notes
     -----
@@ -316,11 +291,6 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
     (1 - w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of
     freedom. For k = 2 this is the square of the t with Satterthwaite's degrees of freedom. Welch's
     expansion needs of a variance only that its own is 2 variance^2 / df.
-
-    Examples
-    --------
-    >>> equal_effects(np.array([0.0, 2.0]), np.array([1.0, 1.0]), np.array([4.0, 4.0]))
-    (2.0, 2.0, 8.0)
     """
     size = len(estimate)
     share = (1.0 / variance) / np.sum(1.0 / variance)
@@ -332,22 +302,7 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 
 
 def log_f_tail(statistic: float, df: int, df_denominator: float) -> float:
-    """Natural log of the upper tail of the F distribution, right where the tail underflows.
-
-    Parameters
-    ----------
-    statistic : float
-        Where, at least 0.
-    df : int
-        Degrees of freedom of the numerator.
-    df_denominator : float
-        Of the denominator; may be infinite.
-
-    Examples
-    --------
-    >>> round(math.exp(log_f_tail(4.102821, 2, 10.0)), 6)
-    0.05
-    """
+    """Natural log of the upper tail of the F distribution, right where the tail underflows."""
     if math.isinf(df_denominator):
         return log_chi2_tail(df * statistic, df)
     tail = float(special.fdtrc(df, df_denominator, statistic))

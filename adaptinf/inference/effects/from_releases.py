@@ -29,23 +29,7 @@ _RAW = ("difference-in-means", "aipw")
 
 @dataclass(frozen=True, slots=True)
 class ReleasedEffects:
-    """Effects of arm 1 over arm 0 by group, from private releases alone.
-
-    Attributes
-    ----------
-    groups : tuple of label
-        Labels of the G groups.
-    estimate : ndarray, shape (G,)
-        NaN where there is none.
-    effect : NoisyEffect
-        Law of the errors, arrays of shape (G,).
-    details : mapping of str to ndarray, shape (G,)
-        Released counts and the planned number of rounds.
-    reasons : mapping of int to str
-        Why a group has no estimate, by position.
-    notes : tuple of str
-        What the numbers rest on.
-    """
+    """Effects of arm 1 over arm 0 by group, from private releases alone; estimate (G,), details (G,)."""
 
     groups: tuple[Any, ...]
     estimate: FloatArray
@@ -56,22 +40,7 @@ class ReleasedEffects:
 
 
 def released_effects(log: AdaptiveLog) -> ReleasedEffects:
-    """Effects by group from the releases of a log.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        With releases ``contrast_sum`` and ``arrivals``, or ``estimate`` and ``length``.
-
-    Returns
-    -------
-    ReleasedEffects
-
-    Raises
-    ------
-    InvalidForLog
-        If the log has no such releases.
-    """
+    """Effects by group from the releases of a log."""
     releases = log.releases
     names = set(releases["name"])
     if {"contrast_sum", "arrivals"} <= names:

@@ -24,13 +24,7 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class ArmMoments:
-    """Counts, means and unbiased variances of rewards, by group and arm.
-
-    Attributes
-    ----------
-    count, mean, variance : ndarray, shape (G, 2)
-        Control first, treatment second. A mean without rewards and a variance with fewer than two are 0.
-    """
+    """Counts, means and unbiased variances of rewards, by group and arm; count, mean, variance (G, 2)."""
 
     count: FloatArray
     mean: FloatArray
@@ -41,18 +35,7 @@ class ArmMoments:
 class GroupEffects:
     """Weighted AIPW estimates of the effect within groups.
 
-    Attributes
-    ----------
-    estimate, std_error : ndarray, shape (G,)
-        NaN where an arm has no rewards, and the standard error where one has fewer than two or none vary.
-    df : ndarray, shape (G,)
-        Rewards of the smaller arm minus 1.
-    count : ndarray, shape (G, 2)
-        Rewards of control and treatment.
-    ess : ndarray, shape (G,)
-        Effective sample size of the smaller arm.
-    min_propensity : ndarray, shape (G,)
-        Smallest propensity divided by; NaN without rounds.
+    Shapes: estimate, std_error (G,), df (G,), count (G, 2), ess (G,), min_propensity (G,).
     """
 
     estimate: FloatArray
@@ -64,25 +47,7 @@ class GroupEffects:
 
 
 def group_codes(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, list[tuple[Any, ...]]]:
-    """Codes of the combinations of labels that occur.
-
-    Parameters
-    ----------
-    columns : sequence of ndarray, each of shape (T,)
-        Labels.
-
-    Returns
-    -------
-    codes : ndarray of int64, shape (T,)
-        Positions in `labels`.
-    labels : list of tuple
-        Combinations in sorted order, as plain Python values.
-
-    Examples
-    --------
-    >>> group_codes([np.array([2, 1, 2]), np.array(["b", "a", "b"])])
-    (array([1, 0, 1]), [(1, 'a'), (2, 'b')])
-    """
+    """Codes of the combinations of labels that occur; columns (T,); returns codes (T,)."""
     levels, parts = zip(*(_levels(column) for column in columns), strict=True)
     sizes = tuple(len(level) for level in levels)
     combined = np.ravel_multi_index(parts, sizes)
@@ -104,20 +69,7 @@ def _levels(column: NDArray[Any]) -> tuple[list[Any], IntArray]:
 
 
 def group_rows(group: IntArray, n_groups: int) -> list[IntArray]:
-    """Rows of each group, in their order.
-
-    Parameters
-    ----------
-    group : ndarray of int64, shape (T,)
-        Group codes.
-    n_groups : int
-        Number of groups.
-
-    Returns
-    -------
-    list of ndarray of int64
-        One a group.
-    """
+    """Rows of each group, in their order; group (T,)."""
     small = group.astype(np.uint16) if n_groups <= np.iinfo(np.uint16).max else group
     order = np.argsort(small, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=n_groups))
@@ -127,27 +79,7 @@ def group_rows(group: IntArray, n_groups: int) -> list[IntArray]:
 def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups: int) -> ArmMoments:
     """Moments of rewards by group and arm, computed about a reward of each cell.
 
-    Parameters
-    ----------
-    group : ndarray of int64, shape (T,)
-        Group codes.
-    treated : ndarray of int64, shape (T,)
-        0 for control and 1 for treatment.
-    reward : ndarray, shape (T,)
-        Rewards.
-    n_groups : int
-        Number of groups G.
-
-    Returns
-    -------
-    ArmMoments
-        The variance of a cell whose rewards are all equal is exactly 0.
-
-    Examples
-    --------
-    >>> moments = arm_moments(np.array([0, 0, 0]), np.array([0, 1, 1]), np.array([0.5, 1.0, 3.0]), 1)
-    >>> moments.mean, moments.variance
-    (array([[0.5, 2. ]]), array([[0., 2.]]))
+    Shapes: group (T,), treated (T,), reward (T,).
     """
     cell = 2 * group + treated
     size = 2 * n_groups
@@ -171,38 +103,13 @@ def group_aipw(
 ) -> GroupEffects:
     """Adaptively weighted AIPW estimates of the effect within each group of one log.
 
-    Parameters
-    ----------
-    group : ndarray of int64, shape (T,)
-        Group codes, rounds in their order.
-    treated : ndarray of int64, shape (T,)
-        1 where the treatment was chosen, 0 where the control was, -1 where another arm was.
-    reward, propensity : ndarray, shape (T,)
-        Rewards, and propensities of the chosen arms.
-    n_groups : int
-        Number of groups G.
-    propensities : ndarray, shape (T, 2), optional
-        Positive propensities of control and treatment: the scores are weighted by their square roots.
-        Without them every score has the same weight.
-
-    Returns
-    -------
-    GroupEffects
+    Shapes: group (T,), treated (T,), reward, propensity (T,), propensities (T, 2).
 
     Notes
     -----
     The outcome model is the arm's mean reward over earlier rounds of the group. Each arm has its own
     weights; the variance of the difference is the sum of squared differences of the two arms' influences.
     The numbers are those of `scores`, `weights` and `estimates`, in one pass that does not leave the cache.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> treated = rng.integers(0, 2, 400)
-    >>> half = np.full((400, 2), 0.5)
-    >>> result = group_aipw(np.zeros(400, int), treated, 1.0 * treated, half[:, 0], 1, half)
-    >>> bool(abs(result.estimate[0] - 1.0) < 0.05)
-    True
     """
     both = (propensity, propensity) if propensities is None else (propensities[:, 0], propensities[:, 1])
     fits = [

@@ -17,22 +17,7 @@ _ROUNDS_PER_GROUP = 4
 
 
 def arm_pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
-    """Both arms, with what is missing filled in for logs of two arms; and what is wrong.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    treatment, control : label or None
-        What the user named.
-
-    Returns
-    -------
-    treatment, control : label
-        The arms; the second of two arms is the treatment by default.
-    problems : list of str
-        Empty where they can be compared.
-    """
+    """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
     known = ", ".join(map(repr, log.arms))
     problems = [
         f"there is no arm {arm!r}; the log has {known}"
@@ -55,20 +40,7 @@ def arm_pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, 
 
 
 def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
-    """What is wrong with the columns that make the groups.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    by : tuple of str
-        Names of context columns.
-
-    Returns
-    -------
-    list of str
-        Empty where they can be used.
-    """
+    """What is wrong with the columns that make the groups."""
     if not log.context:
         return ["the log has no context columns to group by: give context= when making the log"]
     problems = [] if by else ["by must name at least one context column"]
@@ -91,20 +63,6 @@ def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple
     """Names of the groups in tables.
 
     Fractions have six digits where that keeps the labels of their column apart.
-
-    Parameters
-    ----------
-    by : tuple of str
-        Columns.
-    labels : sequence of tuple of label
-        One label a column.
-
-    Examples
-    --------
-    >>> group_terms(("site", "wave"), [("x", 1), ("x", 2)])
-    ('site=x, wave=1', 'site=x, wave=2')
-    >>> group_terms(("share",), [(1 / 6,), (1 / 3,)])
-    ('share=0.166667', 'share=0.333333')
     """
     columns = [_written(column) for column in zip(*labels, strict=True)]
     return tuple(

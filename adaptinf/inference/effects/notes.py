@@ -64,20 +64,7 @@ def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -
 
 
 def by_reason(terms: Sequence[str], reasons: Sequence[str]) -> list[str]:
-    """One note a reason, with the groups of which it holds.
-
-    Parameters
-    ----------
-    terms : sequence of str, shape (G,)
-        The groups.
-    reasons : sequence of str, shape (G,)
-        Empty where there is nothing to tell.
-
-    Examples
-    --------
-    >>> by_reason(["x=1", "x=2", "x=3"], ["no estimate", "", "no estimate"])
-    ['x=1; x=3: no estimate.']
-    """
+    """One note a reason, with the groups of which it holds; terms (G,), reasons (G,)."""
     found: dict[str, list[str]] = {}
     for term, reason in zip(terms, reasons, strict=True):
         if reason:
@@ -91,17 +78,7 @@ def _some(terms: Sequence[str]) -> str:
 
 
 def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
-    """What the scores and their weights rest on.
-
-    Parameters
-    ----------
-    others : sequence of str
-        Contexts that vary within the groups.
-    weighted : bool
-        Whether the weights are made from propensities.
-    asked : bool
-        Whether no other weights were possible or wanted.
-    """
+    """What the scores and their weights rest on."""
     notes = [
         "Assumes that the logged propensities are the design's own, and that the effect within a group is "
         "the same in every round."
@@ -138,22 +115,7 @@ def empty_interval_notes(
 
 
 def warn_of_tiny(subject: str, terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> None:
-    """Warn where an estimate divides by a tiny propensity.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    terms : sequence of str
-        Names of the k estimates.
-    lowest, ess : ndarray, shape (k,)
-        Smallest propensities and effective sample sizes.
-
-    Warns
-    -----
-    AdaptinfWarning
-        With both numbers of each such estimate.
-    """
+    """Warn where an estimate divides by a tiny propensity; lowest, ess (k,)."""
     found = [
         f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
         for term, low, size in zip(terms, lowest, ess, strict=True)

@@ -26,41 +26,14 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Rounds that an estimate uses.
-
-    Attributes
-    ----------
-    keep : ndarray of bool, shape (T,)
-        The rounds.
-    notes : tuple of str
-        Where they come from, and what was left out.
-    """
+    """Rounds that an estimate uses; keep (T,)."""
 
     keep: BoolArray
     notes: tuple[str, ...]
 
 
 def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
-    """Rounds that the user marked.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    rounds : str, array_like of shape (T,), or None
-        Name of a column of the log that holds booleans (or 0 and 1), or the booleans themselves.
-
-    Returns
-    -------
-    ndarray of bool, shape (T,), or None
-        None where nothing is marked.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such column, or the values are not booleans, of another length, or all false; if a
-        Series has an index other than 0, ..., T - 1.
-    """
+    """Rounds that the user marked; rounds (T,); returns (T,)."""
     if rounds is None:
         return None
     try:
@@ -83,20 +56,7 @@ def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
 
 
 def arm_propensities(log: AdaptiveLog, pair: IntArray) -> FloatArray | None:
-    """Propensities of two arms in every round, as far as the log tells.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    pair : ndarray of int64, shape (2,)
-        Codes of control and treatment.
-
-    Returns
-    -------
-    ndarray, shape (T, 2), or None
-        None where only the chosen one of more than two arms has a propensity, or none has.
-    """
+    """Propensities of two arms in every round, as far as the log tells; pair (2,); returns (T, 2)."""
     arrays = log.arrays
     if arrays.propensities is not None:
         return np.asarray(arrays.propensities[:, pair], dtype=float)
@@ -115,33 +75,7 @@ def randomised_rounds(
     *,
     pooled: bool,
 ) -> Rounds:
-    """Rounds whose arms can be compared by plain means within a group.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    marked : ndarray of bool, shape (T,), or None
-        What the user marked.
-    pair : ndarray of int64, shape (2,)
-        Codes of control and treatment.
-    group : ndarray of int64, shape (T,)
-        Codes into `terms`.
-    terms : sequence of str
-        Names of the groups.
-    pooled : bool
-        Whether to use every round of the estimation phase (of the log where it has no phases) instead of
-        those marked as randomised; their propensities must be constant within each group.
-
-    Returns
-    -------
-    Rounds
-
-    Raises
-    ------
-    InvalidForLog
-        If no rounds are known to be randomised with constant probabilities.
-    """
+    """Rounds whose arms can be compared by plain means within a group; marked (T,), pair (2,), group (T,)."""
     in_phase, where = _phase_rounds(log)
     if marked is None and not pooled and log.arrays.randomised is not None:
         marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
@@ -163,26 +97,7 @@ def randomised_rounds(
 
 
 def weightable_rounds(log: AdaptiveLog, marked: BoolArray | None, pair: IntArray) -> Rounds:
-    """Rounds in which both arms could be chosen, so that inverse weighting works.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    marked : ndarray of bool, shape (T,), or None
-        What the user marked; by default the estimation phase, or the whole log where there are no phases.
-    pair : ndarray of int64, shape (2,)
-        Codes of control and treatment.
-
-    Returns
-    -------
-    Rounds
-
-    Raises
-    ------
-    InvalidForLog
-        If there are no propensities, or no round in which both arms could be chosen.
-    """
+    """Rounds in which both arms could be chosen, so that inverse weighting works; marked (T,), pair (2,)."""
     if log.arrays.propensity is None:
         raise InvalidForLog("aipw", "it divides by propensities, and the log has none", _ways_out(log))
     candidates, where = _phase_rounds(log)

@@ -34,18 +34,7 @@ _CONSTANT = 1e-12
 class Projection:
     """Coefficients of a weighted projection.
 
-    Attributes
-    ----------
-    coefficient : ndarray, shape (p,)
-        Of the columns as they were given.
-    covariance : ndarray, shape (p, p)
-        Its estimated covariance.
-    influence : ndarray, shape (n, p)
-        What each round contributes to the errors of the coefficients.
-    center : ndarray, shape (p,)
-        What was subtracted from the columns before solving.
-    centered_coefficient, centered_covariance : ndarray, shapes (p,) and (p, p)
-        The same for columns minus `center`: predictions from these lose no digits.
+    Shapes: coefficient (p,), covariance (p, p), influence (n, p), center (p,).
     """
 
     coefficient: FloatArray
@@ -56,17 +45,7 @@ class Projection:
     centered_covariance: FloatArray
 
     def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fitted values and their standard errors.
-
-        Parameters
-        ----------
-        rows : ndarray, shape (m, p)
-            Columns as they were given to the projection.
-
-        Returns
-        -------
-        value, std_error : ndarray, shape (m,)
-        """
+        """Fitted values and their standard errors; rows (m, p); returns value, std_error (m,)."""
         centered = rows - self.center
         variance = np.einsum("ij,jk,ik->i", centered, self.centered_covariance, centered)
         return centered @ self.centered_coefficient, np.sqrt(np.maximum(variance, 0.0))
@@ -75,19 +54,7 @@ class Projection:
 def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:
     """Weights of effect scores that are known before the arm is drawn.
 
-    Parameters
-    ----------
-    propensities : ndarray, shape (T, 2)
-        Propensities of control and treatment in every round, given its context.
-    weights : {"uniform", "sqrt", "two-point"}
-        Kind.
-    decay : float, optional
-        Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights.
-
-    Returns
-    -------
-    ndarray, shape (T,)
-        0 where an arm cannot be drawn.
+    Shapes: propensities (T, 2); returns (T,).
 
     Notes
     -----
@@ -96,11 +63,6 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
     others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
     coin and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
     always), or one of them falls to its floor.
-
-    Examples
-    --------
-    >>> contrast_weights(np.array([[0.5, 0.5], [0.9, 0.1]]), "sqrt")
-    array([0.5, 0.3])
     """
     total = propensities.sum(axis=1)
     product = propensities[:, 0] * propensities[:, 1]
@@ -123,28 +85,7 @@ def weighted_projection(
 ) -> Projection:
     """Weighted least squares of scores on covariates.
 
-    Parameters
-    ----------
-    covariates : ndarray, shape (n, p)
-        Model matrix.
-    score : ndarray, shape (n,)
-        Effect scores.
-    weight : ndarray, shape (n,)
-        Positive weights.
-    names : sequence of str
-        Names of the p columns.
-    covariance : {"HC0", "HC1", "HC2", "HC3"}
-        The sandwich of the martingale, or with a correction for small samples: times n/(n - p), or residuals
-        divided by (1 - leverage)^(1/2) or by 1 - leverage.
-
-    Returns
-    -------
-    Projection
-
-    Raises
-    ------
-    ParameterError
-        If columns are linear combinations of others: it names them.
+    Shapes: covariates (n, p), score (n,), weight (n,).
 
     Notes
     -----
@@ -152,13 +93,6 @@ def weighted_projection(
     is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
     when it alone varies in some column: its residual is 0 whatever its score. Where a column is constant the
     others are centered, and the system is solved by QR of the weighted columns.
-
-    Examples
-    --------
-    >>> x = np.column_stack([np.ones(4), [1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3]])
-    >>> fit = weighted_projection(x, np.array([0.0, 1.0, 2.0, 3.0]), np.ones(4), ["Intercept", "x"])
-    >>> fit.coefficient.round(6)
-    array([-1.e+09,  1.e+00])
     """
     center, back = _centering(covariates)
     centered = covariates - center

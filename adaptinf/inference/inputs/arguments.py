@@ -12,55 +12,13 @@ __all__ = ["label_problems", "labels", "require_log", "text_problems"]
 
 
 def require_log(subject: str, log: object) -> None:
-    """Refuse what is not a log.
-
-    Parameters
-    ----------
-    subject : str
-        What is being built, for the message.
-    log : object
-        What was given.
-
-    Raises
-    ------
-    ParameterError
-        If it is not an `AdaptiveLog`.
-
-    Examples
-    --------
-    >>> require_log("ArmMeans", [1, 0, 1])
-    Traceback (most recent call last):
-        ...
-    adaptinf.errors.ParameterError: ArmMeans: log must be an AdaptiveLog, got list
-    """
+    """Refuse what is not a log."""
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels that a user listed, and what is wrong with the list.
-
-    Parameters
-    ----------
-    name : str
-        Name of the argument.
-    values : iterable of labels
-        As a user gave it.
-
-    Returns
-    -------
-    labels : tuple of labels
-        Empty where something is wrong.
-    problems : list of str
-        What that is.
-
-    Examples
-    --------
-    >>> labels("arms", "green")
-    ((), ["arms must be a list of labels; write ['green']"])
-    >>> labels("arms", ["green", "blue"])
-    (('green', 'blue'), [])
-    """
+    """Labels that a user listed, and what is wrong with the list."""
     if isinstance(values, (str, bytes)):
         return (), [f"{name} must be a list of labels; write [{values!r:.60}]"]
     if not isinstance(values, Iterable):
@@ -74,20 +32,7 @@ def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def label_problems(name: str, values: Iterable[Any]) -> list[str]:
-    """Say which of some values can be no labels, because they are lists, arrays or missing.
-
-    Parameters
-    ----------
-    name : str
-        Name of the argument.
-    values : iterable
-        As a user gave them.
-
-    Examples
-    --------
-    >>> label_problems("treatment", [["green"]])
-    ["treatment must be given by labels such as strings or numbers, got ['green']"]
-    """
+    """Say which of some values can be no labels, because they are lists, arrays or missing."""
     return [
         f"{name} must be given by labels such as strings or numbers, got {_shown(value)}"
         for value in values
@@ -111,18 +56,7 @@ def _is_label(value: Any) -> bool:
 
 
 def text_problems(**named: Any) -> list[str]:
-    """Say which arguments are neither strings nor None; lists and arrays cannot be compared with names.
-
-    Parameters
-    ----------
-    **named
-        Arguments by name.
-
-    Examples
-    --------
-    >>> text_problems(estimator=["aipw"], weights=None)
-    ["estimator must be a string, got ['aipw']"]
-    """
+    """Say which arguments are neither strings nor None; lists and arrays cannot be compared with names."""
     return [
         f"{name} must be a string, got {_shown(value)}"
         for name, value in named.items()

@@ -24,19 +24,7 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m|[\u29da\u29db]")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateModel:
-    """A formula with the statistics of the contexts it was read on.
-
-    Attributes
-    ----------
-    formula : str
-        As given.
-    names : tuple of str
-        Columns of the model matrix.
-    matrix : ndarray, shape (T, p)
-        Model matrix of the log's contexts.
-    spec : object
-        Formulaic's specification: levels of labels, and the statistics of transforms such as ``scale``.
-    """
+    """A formula with the statistics of the contexts it was read on; matrix (T, p)."""
 
     formula: str
     names: tuple[str, ...]
@@ -44,24 +32,7 @@ class CovariateModel:
     spec: Any
 
     def rows(self, subject: str, frame: Any) -> FloatArray:
-        """Model matrix of other covariates, by the levels and statistics of the log.
-
-        Parameters
-        ----------
-        subject : str
-            What was called.
-        frame : DataFrame of pandas or polars, or mapping of name to values
-            Covariates by the names in the formula.
-
-        Returns
-        -------
-        ndarray, shape (m, p)
-
-        Raises
-        ------
-        ParameterError
-            If a covariate is missing, not known, or has a label that the log has not.
-        """
+        """Model matrix of other covariates, by the levels and statistics of the log; returns (m, p)."""
         import pandas as pd
 
         try:
@@ -75,26 +46,7 @@ class CovariateModel:
 
 
 def covariate_model(subject: str, formula: Any, log: AdaptiveLog) -> CovariateModel:
-    """Read a formula on the contexts of a log.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    formula : str
-        Such as ``"~ age + group"``.
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    CovariateModel
-
-    Raises
-    ------
-    ParameterError
-        If it is no formula, has a response, or uses what is not a context of the log.
-    """
+    """Read a formula on the contexts of a log."""
     from formulaic import Formula
     from formulaic.errors import FormulaicError
     from formulaic.formula import SimpleFormula
@@ -120,18 +72,7 @@ def covariate_model(subject: str, formula: Any, log: AdaptiveLog) -> CovariateMo
 
 
 def context_frame(log: AdaptiveLog) -> pd.DataFrame:
-    """Context columns by their canonical names and by the user's.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    DataFrame
-        Of T rows.
-    """
+    """Context columns by their canonical names and by the user's."""
     import pandas as pd
 
     columns: dict[str, Any] = dict(log.arrays.context)
@@ -150,29 +91,7 @@ def _unknown(names: list[str], frame: pd.DataFrame) -> str:
 
 
 def model_matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) -> tuple[FloatArray, Any]:
-    """Model matrix as floats, and the specification that makes further ones alike.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    formula : str
-        As given, for errors.
-    model : Formula or ModelSpec
-        Formulaic's, without a response.
-    frame : DataFrame
-        Its columns.
-
-    Returns
-    -------
-    matrix : ndarray, shape (T, p)
-    spec : ModelSpec
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be evaluated, or is not finite everywhere.
-    """
+    """Model matrix as floats, and the specification that makes further ones alike; returns matrix (T, p)."""
     from formulaic.errors import DataMismatchWarning, FormulaicError
 
     try:

@@ -21,33 +21,7 @@ def by_arm(
 ) -> tuple[FloatArray | None, list[str]]:
     """Numbers by arm in the order of the arms, by label wherever there are labels.
 
-    Parameters
-    ----------
-    name : str
-        What they are, for messages.
-    values : DataFrame, Series, mapping of arm to column or number, or array_like
-        A frame of pandas or polars has one column an arm, a Series indexed by the arms one number an arm, and
-        a mapping gives arms that it leaves out 0. Anything else goes by position.
-    arms : sequence of labels, shape (k,)
-        The arms.
-    rows : Index, shape (n,)
-        The rounds. A pandas frame or Series with a row a round must have this index.
-
-    Returns
-    -------
-    ndarray of shape (n, k) or (k,), or None
-        None where they are no numbers. The shape of what has no labels is not checked.
-    list of str
-        What is wrong with the labels.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"b": [0.2, 0.3], "a": [0.8, 0.7]})
-    >>> by_arm("the table", table, ["a", "b"], table.index)[0]
-    array([[0.8, 0.2],
-           [0.7, 0.3]])
-    >>> by_arm("the table", pd.Series({"b": 0.2, "c": 0.8}), ["a", "b"], table.index)[1]
-    ["the table: its labels ['b', 'c'] are not the arms ['a', 'b']"]
+    Shapes: arms (k,), rows (n,); returns (n, k) or (k,).
     """
     if isinstance(values, Mapping):
         return _from_mapping(name, values, arms, rows)
@@ -67,23 +41,7 @@ def by_arm(
 
 
 def by_round(name: str, values: Any, rows: pd.Index[Any]) -> tuple[NDArray[Any], list[str]]:
-    """A column with one entry a round as an array, and what is wrong with its index.
-
-    Parameters
-    ----------
-    name : str
-        What it is, for messages.
-    values : Series or array_like
-        A pandas Series, or frame of one column, must have the index `rows`.
-    rows : Index, shape (n,)
-        The rounds.
-
-    Examples
-    --------
-    >>> by_round("rounds", pd.Series([True, False], index=[1, 0]), pd.RangeIndex(2))[1]
-    ['rounds: its index is not 0, ..., 1 in order, the rounds of the log: sort it as the log is sorted and \
-give a plain array (.to_numpy())']
-    """
+    """A column with one entry a round as an array, and what is wrong with its index."""
     problems = _index_problems(name, values, rows) if isinstance(values, (pd.Series, pd.DataFrame)) else []
     return np.asarray(values), problems
 

@@ -28,17 +28,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CadrFit:
-    """CADR estimates of k values.
-
-    Attributes
-    ----------
-    estimate, std_error : ndarray, shape (k,)
-        Weighted means of the scores, NaN where no round has a weight; and their standard errors.
-    covariance : ndarray, shape (k, k)
-        Of the estimates: the squared standard errors with the correlations of the weighted scores.
-    weights : ndarray, shape (T, k)
-        Inverse estimated standard deviations; 0 in rounds that are left out.
-    """
+    """CADR estimates of k values; estimate, std_error (k,), covariance (k, k), weights (T, k)."""
 
     estimate: FloatArray
     std_error: FloatArray
@@ -47,13 +37,7 @@ class CadrFit:
 
 
 def default_burn_in(n_rounds: int) -> int:
-    """First rounds that CADR leaves out: a tenth of the log, but 100 at most and 1 at least.
-
-    Parameters
-    ----------
-    n_rounds : int
-        Rounds in the log.
-    """
+    """First rounds that CADR leaves out: a tenth of the log, but 100 at most and 1 at least."""
     return max(1, min(100, n_rounds // 10))
 
 
@@ -62,22 +46,7 @@ def conditional_variances(
 ) -> FloatArray:
     """Predictable estimates of the conditional variances of the scores.
 
-    Parameters
-    ----------
-    logging : LoggingPolicies
-        The design's policies, in B batches.
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    propensity : ndarray, shape (T,)
-        Propensities g of the chosen arms.
-    plain, change : ndarray, shape (T,)
-        The parts p and c of the scores.
-
-    Returns
-    -------
-    ndarray, shape (T,)
-        NaN in the first round; 0 or less where earlier rounds do not vary, infinite where an earlier round's
-        arm is one that this round's design cannot choose though the policy may.
+    Shapes: action (T,), propensity (T,), plain, change (T,); returns (T,).
 
     Notes
     -----
@@ -109,27 +78,7 @@ def cadr_fit(
     change: FloatArray,
     burn_in: int,
 ) -> CadrFit:
-    """CADR estimates.
-
-    Parameters
-    ----------
-    logging : LoggingPolicies
-        The design's policies, in B batches.
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    propensity : ndarray, shape (T,)
-        Propensities of the chosen arms.
-    plain, change : ndarray, shape (T, k)
-        The parts p and c of the k scores.
-    burn_in : int
-        Number of first rounds that get no weight, 1 or more; fixed in advance.
-
-    Returns
-    -------
-    CadrFit
-        Rounds without a positive variance estimate get no weight either; n is the number of those that do,
-        and the standard error sqrt(n) / sum of weights.
-    """
+    """CADR estimates; action (T,), propensity (T,), plain, change (T, k)."""
     scores = plain + change / propensity[:, None]
     weights = np.zeros(scores.shape)
     for k in range(scores.shape[1]):

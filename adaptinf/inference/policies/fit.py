@@ -47,25 +47,7 @@ UNOBSERVED = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyOptions:
-    """A valid way to estimate policy values from a log.
-
-    Attributes
-    ----------
-    estimator : {"aipw", "ipw", "cadr"}
-        Estimator.
-    weights : {"uniform", "stable-variance", "min-variance"} or None
-        Weights of the scores; None for CADR, which has its own.
-    contextual : bool
-        Whether they depend on the context of the round.
-    logging : LoggingPolicies or None
-        What the design would have done at other rounds' contexts; None where it is not needed.
-    outcome : Outcome or None
-        Predicted rewards; None for IPW.
-    burn_in : int
-        First rounds without weight (CADR).
-    defaulted : bool
-        Whether uniform weights were taken because nothing else can be computed.
-    """
+    """A valid way to estimate policy values from a log."""
 
     estimator: str
     weights: str | None
@@ -87,19 +69,7 @@ class PolicyOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyFit:
-    """Estimates of k values.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (k,)
-        NaN where no round has a weight.
-    covariance : ndarray, shape (k, k)
-        Of the estimates.
-    ess, min_propensity : ndarray, shape (k,)
-        Effective sample size, and smallest propensity of an arm that the policy takes.
-    rows : dict of str to ndarray, shape (T, k)
-        Scores and weights.
-    """
+    """Estimates of k values; estimate (k,), covariance (k, k), ess, min_propensity (k,), rows (T, k)."""
 
     estimate: FloatArray
     covariance: FloatArray
@@ -123,30 +93,7 @@ def policy_options(
     null: Any,
     keep_scores: Any,
 ) -> PolicyOptions:
-    """Complete and check what a user asked for.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    log : AdaptiveLog
-        The log.
-    policies : sequence of Policy
-        The policies.
-    weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
-        As in `PolicyValue.fit`.
-
-    Returns
-    -------
-    PolicyOptions
-
-    Raises
-    ------
-    ParameterError
-        If the arguments make no sense.
-    InvalidForLog
-        If the log does not support them.
-    """
+    """Complete and check what a user asked for."""
     problems = snapshots_problems(snapshots)
     problems += _argument_problems(log, weights, contextual, estimator, outcome, burn_in, null, keep_scores)
     if problems:
@@ -181,24 +128,7 @@ def policy_options(
 def fit_policies(
     log: AdaptiveLog, policies: Sequence[Policy], options: PolicyOptions, baseline: Policy | None = None
 ) -> PolicyFit:
-    """Estimate the values of policies, or their differences from a baseline.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    policies : sequence of Policy
-        The k policies.
-    options : PolicyOptions
-        A valid way.
-    baseline : Policy, optional
-        Whose value is subtracted from each.
-
-    Returns
-    -------
-    PolicyFit
-        Of k terms.
-    """
+    """Estimate the values of policies, or their differences from a baseline."""
     every = [*policies] if baseline is None else [*policies, baseline]
     arrays = log.arrays
     propensity = np.ones(0) if arrays.propensity is None else arrays.propensity
@@ -245,18 +175,7 @@ def fit_policies(
 def unobserved(log: AdaptiveLog, policies: Sequence[Policy], fewest: int = 1) -> FloatArray:
     """Share of each policy's probability on arms that were chosen less often than `fewest` times.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    policies : sequence of Policy
-        The k policies.
-    fewest : int
-        By default arms that were never chosen count.
-
-    Returns
-    -------
-    ndarray, shape (k,)
+    Returns shape (k,).
     """
     rare = np.bincount(log.arrays.action, minlength=log.n_arms) < fewest
     return np.array([float(policy.probabilities[:, rare].sum(axis=1).mean()) for policy in policies])

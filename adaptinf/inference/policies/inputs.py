@@ -28,17 +28,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy at the contexts of a log.
-
-    Attributes
-    ----------
-    name : str
-        Its label in tables.
-    probabilities : ndarray, shape (T, K)
-        Probability of every arm in every round.
-    constant : bool
-        Whether it is the same in every round.
-    """
+    """A policy at the contexts of a log; probabilities (T, K)."""
 
     name: str
     probabilities: FloatArray
@@ -48,29 +38,7 @@ class Policy:
 def read_policies(
     subject: str, log: AdaptiveLog, policy: Any, names: Sequence[str] | None = None
 ) -> tuple[Policy, ...]:
-    """Policies as arrays.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    log : AdaptiveLog
-        The log.
-    policy : policy, or list of policies
-        In any of the forms of `PolicyValue`.
-    names : sequence of str, optional
-        Their labels.
-
-    Returns
-    -------
-    tuple of Policy
-        At least one.
-
-    Raises
-    ------
-    ParameterError
-        Listing what is wrong with any of them.
-    """
+    """Policies as arrays."""
     given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     problems: list[str] = []
     if not given:
@@ -96,22 +64,7 @@ def read_policies(
 
 
 def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> None:
-    """Refuse policies that take arms which the design could not choose.
-
-    Parameters
-    ----------
-    method : str
-        What was called.
-    log : AdaptiveLog
-        The log, with the propensity of the chosen arm at least.
-    policies : sequence of Policy
-        The policies.
-
-    Raises
-    ------
-    InvalidForLog
-        Naming the arms and how often.
-    """
+    """Refuse policies that take arms which the design could not choose."""
     arrays = log.arrays
     for policy in policies:
         taken = policy.probabilities > 0.0

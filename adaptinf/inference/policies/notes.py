@@ -29,28 +29,7 @@ def policy_notes(
     options: PolicyOptions,
     few: Sequence[str],
 ) -> tuple[str, ...]:
-    """Assumptions and reasons under a table.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    policies : sequence of Policy
-        All policies, a baseline among them.
-    terms : sequence of str
-        Labels of the k terms.
-    fit : PolicyFit
-        The fit.
-    options : PolicyOptions
-        How it was made.
-    few : sequence of str
-        What `few_rewards` says.
-
-    Returns
-    -------
-    tuple of str
-        One entry a note.
-    """
+    """Assumptions and reasons under a table."""
     notes = [
         "Assumes contexts and potential rewards that are independent and alike over the rounds, propensities "
         "given the past and the context, and policies that were fixed without this log."
@@ -77,20 +56,7 @@ def warn_of_few_rewards(few: Sequence[str]) -> None:
 
 
 def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
-    """Say where very small propensities, or few events, carry the estimates.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The data.
-    fit : PolicyFit
-        The fit.
-
-    Returns
-    -------
-    list of str
-        Nothing where neither is so.
-    """
+    """Say where very small propensities, or few events, carry the estimates."""
     messages = []
     if np.any(fit.min_propensity < TINY_PROPENSITY):
         messages.append(

@@ -33,17 +33,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextualFit:
-    """Contextually weighted estimates of k policies.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (k,)
-        Sums of share times score.
-    influence : ndarray, shape (T, k)
-        What each round contributes to the error.
-    share : ndarray, shape (T, k)
-        Weight of the round over all rounds' weights at its context.
-    """
+    """Contextually weighted estimates of k policies; estimate (k,), influence (T, k), share (T, k)."""
 
     estimate: FloatArray
     influence: FloatArray
@@ -51,25 +41,7 @@ class ContextualFit:
 
 
 def stabiliser(kind: str, variance: FloatArray) -> FloatArray:
-    """Weight for a conditional variance: 1/sqrt(v) (stable-variance) or 1/v (min-variance).
-
-    Parameters
-    ----------
-    kind : {"stable-variance", "min-variance"}
-        Which one.
-    variance : ndarray
-        Conditional variances, positive; infinite where the policy takes an arm that the design could not.
-
-    Returns
-    -------
-    ndarray
-        0 for an infinite variance.
-
-    Examples
-    --------
-    >>> stabiliser("stable-variance", np.array([4.0, np.inf])), stabiliser("min-variance", np.array([4.0]))
-    (array([0.5, 0. ]), array([0.25]))
-    """
+    """Weight for a conditional variance: 1/sqrt(v) (stable-variance) or 1/v (min-variance)."""
     root = np.sqrt(variance) if kind == "stable-variance" else variance
     return np.asarray(1.0 / root, dtype=np.float64)
 
@@ -77,22 +49,7 @@ def stabiliser(kind: str, variance: FloatArray) -> FloatArray:
 def score_variance(squares: FloatArray, propensities: FloatArray) -> FloatArray:
     """Sum over arms of squared policy probability over propensity.
 
-    Parameters
-    ----------
-    squares : ndarray, shape (n, K)
-        Squared probabilities of the policy.
-    propensities : ndarray, shape (n, K)
-        Propensities.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Infinite where the policy takes an arm of propensity 0.
-
-    Examples
-    --------
-    >>> score_variance(np.array([[0.25, 0.25], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.2, 0.8]]))
-    array([1., 5.])
+    Shapes: squares (n, K), propensities (n, K); returns (n,).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = squares / propensities
@@ -102,21 +59,7 @@ def score_variance(squares: FloatArray, propensities: FloatArray) -> FloatArray:
 
 
 def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> FloatArray:
-    """Mean over the earlier rounds' contexts of each round's conditional variance.
-
-    Parameters
-    ----------
-    logging : LoggingPolicies
-        The design's policies.
-    policies : sequence of Policy
-        The k policies to evaluate.
-
-    Returns
-    -------
-    ndarray, shape (T, k)
-        The first round has no earlier contexts: its value is exact where neither its design nor the policy
-        looks at contexts, else infinite, so that the round gets no weight.
-    """
+    """Mean over the earlier rounds' contexts of each round's conditional variance; returns (T, k)."""
     means = np.empty((logging.n_rounds, len(policies)))
     for k, policy in enumerate(policies):
         squares = policy.probabilities**2 if not policy.constant else _constant_squares(policy)
@@ -137,21 +80,7 @@ def contextual_fit(
 ) -> ContextualFit:
     """Contextually weighted estimates.
 
-    Parameters
-    ----------
-    logging : LoggingPolicies
-        The design's policies, in B batches.
-    policies : sequence of Policy
-        The k policies to evaluate.
-    scores : ndarray, shape (T, k)
-        Their scores.
-    kind : {"stable-variance", "min-variance"}
-        Weights.
-
-    Returns
-    -------
-    ContextualFit
-        In O(T B K) time for each policy, and memory that does not grow with T B.
+    Shapes: scores (T, k).
 
     Notes
     -----

@@ -27,17 +27,7 @@ _USUAL_ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Method:
-    """One method for one log.
-
-    Attributes
-    ----------
-    verdict : Verdict
-        What it is worth.
-    call : str
-        The call, with ``log`` for the log.
-    run : callable
-        Makes the call.
-    """
+    """One method for one log."""
 
     verdict: Verdict
     call: str
@@ -86,21 +76,7 @@ def arm_rows(
     decay: float | None,
     variation: float | None,
 ) -> list[Method]:
-    """Rows of `ArmMeans` or `Contrast`.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms.
-    arguments : mapping
-        Of the model.
-    contrast : bool
-        Whether the difference is wanted.
-    decay, variation : float, optional
-        As for `arm_verdicts`.
-    """
+    """Rows of `ArmMeans` or `Contrast`; codes (k,)."""
     from adaptinf.inference.arms.models import ArmMeans, Contrast
 
     model = _Model(Contrast if contrast else ArmMeans, log, arguments)
@@ -122,17 +98,7 @@ def _settled(row: Method) -> Method:
 
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any]) -> list[Method]:
-    """Rows of `ConfidenceSequence`.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    target : {"arm-means", "contrast", "policy-value"}
-        What to follow.
-    arguments : mapping
-        Of the model.
-    """
+    """Rows of `ConfidenceSequence`."""
     from adaptinf.inference.sequences.models import ConfidenceSequence
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
@@ -183,17 +149,7 @@ _DRAWN = (
 
 
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
-    """Rows of `PolicyValue`.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    policy : policy, or list of policies
-        As for `PolicyValue`.
-    snapshots : PolicySnapshots, "context-free" or None
-        As for ``PolicyValue.fit``.
-    """
+    """Rows of `PolicyValue`."""
     from adaptinf.inference.policies.models import PolicyValue
 
     model = _Model(PolicyValue, log, {"policy": policy})
@@ -245,15 +201,7 @@ def _policy_verdict(
 
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
-    """Rows of `CATE`.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    arguments : mapping
-        Of the model.
-    """
+    """Rows of `CATE`."""
     from adaptinf.inference.effects.models import CATE
 
     model = _Model(CATE, log, arguments)
@@ -294,17 +242,7 @@ def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
 
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
-    """Rows of `CATE.from_formula`.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    arguments : mapping
-        Of the model.
-    decay : float, optional
-        Decay of the propensity floor.
-    """
+    """Rows of `CATE.from_formula`."""
     from adaptinf.inference.effects.models import CATE
     from adaptinf.inference.effects.projection import CATEProjection
 

@@ -39,17 +39,7 @@ _PERFECT = "The rewards do not vary about the fit: there are no tests or interva
 
 
 def ways_to_regress(data: RegressionData, log: AdaptiveLog, *without: str) -> list[str]:
-    """Adjustments that the log supports, for errors.
-
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-    *without : str
-        Names to leave out.
-    """
+    """Adjustments that the log supports, for errors."""
     if data.selector is not None and data.adaptive:
         return ["an arm that was named before the data, or all arms with arm dummies"]
     ways = []
@@ -75,13 +65,7 @@ def _refuse_selection(name: str, data: RegressionData, log: AdaptiveLog) -> None
 
 
 def left_reason(left: float) -> str:
-    """Why W-decorrelation cannot be used where it leaves too much of the error of least squares.
-
-    Parameters
-    ----------
-    left : float
-        Share that may be left.
-    """
+    """Why W-decorrelation cannot be used where it leaves too much of the error of least squares."""
     return (
         f"it would leave up to {left:.0%} of the error of least squares in the estimates, bias included, "
         "which its standard errors do not count: columns of very different size do that, and large ridges"
@@ -89,13 +73,7 @@ def left_reason(left: float) -> str:
 
 
 def left_ways(ridge: float | None) -> list[str]:
-    """What mends that.
-
-    Parameters
-    ----------
-    ridge : float or None
-        The penalty that was asked for.
-    """
+    """What mends that."""
     ways = ["covariates on one scale, such as scale(age) in the formula"]
     return ways if ridge is None else [*ways, "a smaller ridge="]
 

@@ -25,12 +25,7 @@ __all__ = ["AnytimeReference", "anytime_coefficients", "anytime_wald"]
 class AnytimeReference:
     """Anytime-valid t-tests and intervals of k coefficients.
 
-    Parameters
-    ----------
-    estimate, std_error, df : ndarray
-        Of least squares, shape (k,).
-    ratio : ndarray, shape (k,)
-        Precision of the mixture over the precision of mixture and data together, in (0, 1).
+    Shapes: ratio (k,).
 
     Notes
     -----
@@ -41,12 +36,6 @@ class AnytimeReference:
 
     and the p-value its inverse, at most 1. As t grows the factor stays below r^(-df/2): where alpha is less
     than the inverse of that, the interval is the whole line.
-
-    Examples
-    --------
-    >>> reference = AnytimeReference(np.array([1.0]), np.array([0.2]), np.array([98.0]), np.array([0.04]))
-    >>> reference.interval(float(np.log(0.05))).round(3)
-    array([[0.368, 1.632]])
     """
 
     estimate: FloatArray
@@ -98,33 +87,7 @@ def anytime_coefficients(
 ) -> AnytimeReference:
     """Anytime-valid tests of combinations of least-squares coefficients, each by itself.
 
-    Parameters
-    ----------
-    estimate : ndarray, shape (d,)
-        Least-squares coefficients.
-    inverse : ndarray, shape (d, d)
-        Inverse of X'X.
-    rest : float
-        Sum of squared residuals.
-    df : int
-        T - d, at least 1.
-    rows : ndarray, shape (k, d)
-        The combinations.
-    precision : float
-        Of the mixture: it spreads the coefficients over the standard deviation of the noise normally around
-        the null, independently with variance 1 / precision. Fixed before the data. One over the square of
-        the standardised effect that is to be found serves well.
-    values : ndarray, shape (k,), optional
-        What is subtracted from the combinations.
-
-    Returns
-    -------
-    AnytimeReference
-
-    Raises
-    ------
-    ParameterError
-        If the precision is not positive.
+    Shapes: estimate (d,), inverse (d, d), rows (k, d), values (k,).
 
     Notes
     -----
@@ -133,12 +96,6 @@ def anytime_coefficients(
     is a martingale under the null as rounds come in, for normal noise of one variance and a mixture that does
     not change with them. The design must not depend on earlier rewards. What may depend on the invariants is
     when to stop.
-
-    Examples
-    --------
-    >>> reference = anytime_coefficients(np.array([0.5]), np.eye(1) / 100, 99.0, 99, np.eye(1))
-    >>> float(np.exp(reference.log_pvalues(0.0))[0].round(6))
-    0.000147
     """
     _check(precision)
     variance = np.einsum("ki,ij,kj->k", rows, inverse, rows)
@@ -160,28 +117,7 @@ def anytime_wald(
 ) -> tuple[float, int, float, float]:
     """Anytime-valid F test that rows @ coefficients = values.
 
-    Parameters
-    ----------
-    estimate, inverse, rest, df, precision
-        As for `anytime_coefficients`.
-    rows : ndarray, shape (q, d)
-        Restrictions that do not depend on each other.
-    values : ndarray, shape (q,)
-        Right-hand sides.
-
-    Returns
-    -------
-    statistic : float
-        The usual F statistic.
-    size : int
-        q.
-    log_pvalue, log_factor : float
-        Natural logs of the p-value and of the Bayes factor.
-
-    Raises
-    ------
-    ParameterError
-        If the precision is not positive.
+    Shapes: rows (q, d), values (q,).
 
     Notes
     -----

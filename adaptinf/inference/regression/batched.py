@@ -35,18 +35,7 @@ __all__ = [
 class BatchRegressions:
     """Regressions of B batches on the same d columns.
 
-    Attributes
-    ----------
-    coefficient : ndarray, shape (B, d)
-        NaN in batches without a fit.
-    inverse : ndarray, shape (B, d, d)
-        Inverses of X'X by batch.
-    scale : ndarray, shape (B,)
-        Residual standard deviations; 0 where the residuals are rounding.
-    df : ndarray, shape (B,)
-        Rounds minus columns.
-    usable : ndarray of bool, shape (B,)
-        Whether the columns are independent within the batch, and leave a degree of freedom.
+    Shapes: coefficient (B, d), inverse (B, d, d), scale (B,), df (B,), usable (B,).
     """
 
     coefficient: FloatArray
@@ -64,13 +53,7 @@ class BatchRegressions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchedCoefficients:
-    """Tests and intervals of k combinations of coefficients by batched least squares.
-
-    Parameters
-    ----------
-    parts : tuple of BatchedReference
-        One a combination.
-    """
+    """Tests and intervals of k combinations of coefficients by batched least squares."""
 
     parts: tuple[BatchedReference, ...]
 
@@ -94,28 +77,7 @@ class BatchedCoefficients:
 
 
 def batch_regressions(batch: IntArray, design: FloatArray, response: FloatArray) -> BatchRegressions:
-    """Regress within each batch.
-
-    Parameters
-    ----------
-    batch : ndarray of int64, shape (T,)
-        Batches, not decreasing.
-    design : ndarray, shape (T, d)
-        Regressors.
-    response : ndarray, shape (T,)
-        Rewards.
-
-    Returns
-    -------
-    BatchRegressions
-        One row a batch that has a round.
-
-    Examples
-    --------
-    >>> batch, design = np.array([0, 0, 0, 1, 1, 1]), np.ones((6, 1))
-    >>> batch_regressions(batch, design, np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0])).coefficient[:, 0]
-    array([2., 6.])
-    """
+    """Regress within each batch; batch (T,), design (T, d), response (T,)."""
     starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
     stops = np.append(starts[1:], len(batch))
     size, dimension = len(starts), design.shape[1]
@@ -140,22 +102,7 @@ def batched_coefficients(
 ) -> tuple[FloatArray, FloatArray, BatchedCoefficients]:
     """Estimate combinations of coefficients that are the same in all batches.
 
-    Parameters
-    ----------
-    found : BatchRegressions
-        Usable batches alone.
-    rows : ndarray, shape (k, d)
-        The combinations.
-    test : {"t", "normal"}
-        The law of a mean of Student variables, or its limit for large batches.
-    values : ndarray, shape (k,), optional
-        What is subtracted from the combinations.
-
-    Returns
-    -------
-    estimate, std_error : ndarray, shape (k,)
-        NaN where the residuals of a batch are all 0.
-    reference : BatchedCoefficients
+    Shapes: rows (k, d), values (k,); returns estimate, std_error (k,).
 
     Notes
     -----
@@ -164,13 +111,6 @@ def batched_coefficients(
     batches' ones weighted by p_b, and its standard error sqrt(B) / sum p_b. Given what came before it, a
     batch's own t statistic has a law that does not depend on it: Student's for normal noise of one variance
     within the batch. So the batches' statistics are independent, whatever the design did between them.
-
-    Examples
-    --------
-    >>> batch, design = np.array([0, 0, 0, 1, 1, 1]), np.ones((6, 1))
-    >>> found = batch_regressions(batch, design, np.array([1.0, 2.0, 3.0, 4.0, 6.0, 8.0]))
-    >>> batched_coefficients(found, np.eye(1))[0].round(4)
-    array([3.3333])
     """
     limit = test == "normal" or bool(np.all(found.df > NORMAL))
     estimate, std_error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -193,25 +133,7 @@ def batched_wald(
 ) -> tuple[float, int, float]:
     """Test that rows @ coefficients = values, for coefficients that are the same in all batches.
 
-    Parameters
-    ----------
-    found : BatchRegressions
-        Usable batches alone.
-    rows : ndarray, shape (q, d)
-        Restrictions that do not depend on each other.
-    values : ndarray, shape (q,)
-        Right-hand sides.
-    test : {"t", "normal"}
-        As for `batched_coefficients`.
-
-    Returns
-    -------
-    statistic : float
-        Squared length of the sum over batches of their studentised violations, over the number of batches.
-    size : int
-        q.
-    log_pvalue : float
-        Natural log; p-values below 2e-10 are not resolved unless the law is the normal one.
+    Shapes: rows (q, d), values (q,).
 
     Notes
     -----
@@ -236,23 +158,7 @@ def batched_wald(
 def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray) -> tuple[float, int, float]:
     """Test that rows @ coefficients = values in every batch, against any coefficients by batch.
 
-    Parameters
-    ----------
-    found : BatchRegressions
-        Usable batches alone.
-    rows : ndarray, shape (q, d)
-        Restrictions that do not depend on each other.
-    values : ndarray, shape (q,)
-        Right-hand sides, the same in every batch.
-
-    Returns
-    -------
-    statistic : float
-        Sum over batches of their F statistics, each mapped to the chi-squared value with the same tail.
-    df : int
-        q times the number of batches.
-    log_pvalue : float
-        Natural log of the chi-squared tail.
+    Shapes: rows (q, d), values (q,).
     """
     spread = np.einsum("qi,bij,rj->bqr", rows, found.inverse, rows)
     gap = found.coefficient @ rows.T - values

@@ -21,38 +21,7 @@ __all__ = ["Adjustment", "CoefficientFit", "FitOptions", "JointTests", "Regressi
 class RegressionData:
     """Rewards and model matrix of the n rounds that a regression uses, in time order.
 
-    Attributes
-    ----------
-    y : ndarray, shape (n,)
-        Rewards.
-    x : ndarray, shape (n, p)
-        Model matrix, finite and of full column rank; a function of contexts and actions alone.
-    names : tuple of str
-        Its columns.
-    rounds : ndarray of int64, shape (n,)
-        Positions of the rounds in the log, increasing.
-    action : ndarray of int64, shape (n,)
-        Chosen arms, positions in the log's ``arms``.
-    n_rounds, n_arms : int
-        Of the whole log.
-    formula : str
-        What made the matrix.
-    response : str
-        Name of the reward.
-    covariates : tuple of str
-        Contexts that the matrix is made of.
-    arm : label, optional
-        The one arm whose rounds are used; None for all arms.
-    selector : str, optional
-        How that arm was selected from the action history; None where it was named.
-    adaptive : bool
-        Whether rewards may have changed later actions.
-    batch : ndarray of int64, shape (n,), optional
-        Batches, as numbered in the log.
-    propensity : ndarray, shape (n,), optional
-        Logged propensity of the chosen arm.
-    clusters : ndarray of int64, shape (n,), optional
-        Codes 0, ..., G - 1 of the units.
+    Shapes: y (n,), x (n, p), rounds (n,), action (n,), batch (n,), propensity (n,), clusters (n,).
     """
 
     y: FloatArray
@@ -97,34 +66,7 @@ class JointTests(Protocol):
 class CoefficientFit:
     """Coefficients with everything that tests and tables need.
 
-    Attributes
-    ----------
-    estimate, std_error : ndarray, shape (p,)
-        NaN where a number cannot be computed, with the reason among the notes.
-    reference : Reference
-        Distribution of the p coefficients.
-    estimator : str
-        Name in tables, such as ``"ols"``.
-    covariance : ndarray, shape (p, p), optional
-        Of the estimates; None where the standard errors are descriptions.
-    weights : str, optional
-        Name of the weights in tables.
-    notes : tuple of str
-        Assumptions, and reasons for NaN.
-    details : mapping of str to ndarray of shape (p,)
-        Diagnostics by coefficient; ``"ess"`` and ``"min_propensity"`` are shown in summaries.
-    df_resid : float, optional
-        Residual degrees of freedom.
-    correction : Correction, optional
-        For adaptive collection, where the numbers need it.
-    joint : JointTests, optional
-        Tests of combinations; normal and chi-squared ones by `covariance` where there is none.
-    rsquared : float, optional
-        Share of the variation that the fit explains.
-    df_model : int, optional
-        Number of coefficients other than the intercept.
-    naive : bool
-        Whether the uncorrected numbers are not valid for the log.
+    Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
     """
 
     estimate: FloatArray
@@ -145,18 +87,7 @@ class CoefficientFit:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What the user asked of an adjustment.
-
-    Attributes
-    ----------
-    covariance : str
-        One of the adjustment's `Adjustment.covariances`; the first by default.
-    null : float
-        Value that every coefficient is tested against.
-    settings : mapping of str to object
-        The adjustment's own options that were given, unchecked: those of `Adjustment.options` that are not
-        None.
-    """
+    """What the user asked of an adjustment."""
 
     covariance: str
     null: float = 0.0
@@ -165,19 +96,7 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """An entry of `regression.ADJUSTMENTS`.
-
-    Attributes
-    ----------
-    fit : callable
-        Takes the data, the log and the options.
-    covariances : tuple of str
-        Covariance estimates it has, its default first.
-    options : tuple of str
-        Names of its own options.
-    why : str
-        Why it has no other covariance estimates.
-    """
+    """An entry of `regression.ADJUSTMENTS`."""
 
     fit: Callable[[RegressionData, AdaptiveLog, FitOptions], CoefficientFit]
     covariances: tuple[str, ...] = ("classical",)

@@ -23,19 +23,7 @@ __all__ = ["Decorrelated", "decorrelated"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decorrelated:
-    """Decorrelated coefficients.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (d,)
-        Coefficients.
-    covariance : ndarray, shape (d, d)
-        Residual variance times W W'.
-    remainder : ndarray, shape (d, d)
-        I - W X: what is left of the error of least squares.
-    ridge : float
-        The number lambda.
-    """
+    """Decorrelated coefficients; estimate (d,), covariance (d, d), remainder (d, d)."""
 
     estimate: FloatArray
     covariance: FloatArray
@@ -51,23 +39,7 @@ class Decorrelated:
 def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None = None) -> Decorrelated:
     """Decorrelate the least-squares estimate.
 
-    Parameters
-    ----------
-    design : ndarray, shape (T, d)
-        Regressors of full column rank, in time order; T > d.
-    response : ndarray, shape (T,)
-        Rewards.
-    ridge : float, optional
-        The positive number lambda; by default the smallest eigenvalue of X'X over log T.
-
-    Returns
-    -------
-    Decorrelated
-
-    Raises
-    ------
-    ParameterError
-        If the ridge is not positive.
+    Shapes: design (T, d), response (T,).
 
     Notes
     -----
@@ -86,13 +58,6 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
     The default reads the whole design matrix, and with it every action: weights made from it are, strictly,
     not known before their round. The source takes a low quantile of the smallest eigenvalue over simulated
     experiments in its place, which is fixed beforehand: `audit.decorrelation_ridge`.
-
-    Examples
-    --------
-    >>> design, response = np.ones((3, 1)), np.array([1.0, 2.0, 6.0])
-    >>> found = decorrelated(design, response, ridge=1.0)
-    >>> found.estimate, found.remainder
-    (array([2.125]), array([[0.125]]))
     """
     problems = [] if ridge is None else number_problem("ridge", ridge, 0.0, open_low=True)
     if problems:

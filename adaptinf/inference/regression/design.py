@@ -28,33 +28,7 @@ _SUBJECT = "AdaptiveOLS"
 
 
 def select_arm(log: AdaptiveLog, selector: str) -> Any:
-    """Arm that a selector picks.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    selector : {"most-pulled", "least-pulled", "last-pulled", "recommended"}
-        The arm chosen in the most rounds, or in the fewest of those ever chosen, the first in the log's order
-        where several are; the arm of the last round; or the one that a best-arm design named.
-
-    Returns
-    -------
-    label
-
-    Raises
-    ------
-    InvalidForLog
-        If the design named no arm, or there are no rounds.
-
-    Examples
-    --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
-    >>> arrays = LogArrays(action=np.array([0, 1, 1]), reward=np.zeros(3))
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
-    >>> select_arm(log, "most-pulled"), select_arm(log, "least-pulled")
-    ('b', 'a')
-    """
+    """Arm that a selector picks."""
     if selector == "recommended":
         if log.recommended is None:
             reason = "the log's design named no arm (recommended= of the log)"
@@ -74,31 +48,7 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
 def regression_data(
     log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None
 ) -> RegressionData:
-    """Rewards and model matrix of a regression.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    formula : str, optional
-        Such as ``"reward ~ C(action) * x1"``; without it, an intercept and the covariates.
-    covariates : sequence of str, optional
-        Contexts; by default all of the log's.
-    arm : label or one of `SELECTORS`, optional
-        The arm whose rounds are used; a label comes before a selector of the same name.
-
-    Returns
-    -------
-    RegressionData
-        Of all rounds, or of the arm's.
-
-    Raises
-    ------
-    ParameterError
-        Listing what makes no sense.
-    InvalidForLog
-        If the log does not support the selector, or the arm was never chosen.
-    """
+    """Rewards and model matrix of a regression."""
     problems = label_problems("arm", [arm])
     selector = None
     if not problems and arm is not None and arm not in log.arms:
@@ -155,24 +105,7 @@ def regression_data(
 
 
 def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
-    """Codes 0, ..., G - 1 of the units in some rounds.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    rounds : ndarray of int64, shape (n,)
-        Positions of the rounds.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    InvalidForLog
-        If the log does not say who took part.
-    """
+    """Codes 0, ..., G - 1 of the units in some rounds; rounds (n,); returns (n,)."""
     import pandas as pd
 
     if "unit_id" not in log.columns.values():

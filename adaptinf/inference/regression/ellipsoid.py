@@ -22,19 +22,7 @@ __all__ = ["Ellipsoid", "EllipsoidReference", "confidence_ellipsoid"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """Confidence ellipsoids of the coefficients at every level.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (d,)
-        Ridge regression.
-    triangle : ndarray, shape (d, d)
-        Upper triangular R with R'R = V = ridge I + X'X.
-    log_volume : float
-        log det(V) - d log(ridge).
-    noise_scale, bound, ridge : float
-        Sub-Gaussian scale of the noise, largest norm of the coefficients, and the ridge.
-    """
+    """Confidence ellipsoids of the coefficients at every level; estimate (d,), triangle (d, d)."""
 
     estimate: FloatArray
     triangle: FloatArray
@@ -58,32 +46,14 @@ class Ellipsoid:
         return np.asarray(np.minimum(0.0, 0.5 * (self.log_volume - reach**2)), dtype=np.float64)
 
     def lengths(self, rows: FloatArray) -> FloatArray:
-        """Half-widths of combinations in an ellipsoid of radius 1, shape (q,).
-
-        Parameters
-        ----------
-        rows : ndarray, shape (q, d)
-            The combinations.
-        """
+        """Half-widths of combinations in an ellipsoid of radius 1, shape (q,); rows (q, d)."""
         half = linalg.solve_triangular(self.triangle, rows.T, trans="T")
         return np.asarray(np.linalg.norm(half, axis=0), dtype=np.float64)
 
     def distance(self, rows: FloatArray, values: FloatArray) -> tuple[float, float]:
         """Distance of the estimate from the coefficients with rows @ coefficients = values.
 
-        Parameters
-        ----------
-        rows : ndarray, shape (q, d)
-            Restrictions that do not depend on each other.
-        values : ndarray, shape (q,)
-            Right-hand sides.
-
-        Returns
-        -------
-        distance : float
-            In the norm of V.
-        log_pvalue : float
-            Natural log of the p-value: the smallest alpha whose ellipsoid contains no such coefficients.
+        Shapes: rows (q, d), values (q,).
         """
         half = linalg.solve_triangular(self.triangle, rows.T, trans="T")
         inner = np.linalg.qr(half, mode="r")
@@ -96,14 +66,7 @@ class Ellipsoid:
 class EllipsoidReference:
     """Tests and intervals of combinations of coefficients, all from one ellipsoid.
 
-    Parameters
-    ----------
-    ellipsoid : Ellipsoid
-        The ellipsoids.
-    rows : ndarray, shape (k, d)
-        The combinations.
-    values : ndarray, shape (k,), optional
-        What is subtracted from them.
+    Shapes: rows (k, d), values (k,).
 
     Notes
     -----
@@ -142,27 +105,7 @@ def confidence_ellipsoid(
 ) -> Ellipsoid:
     """Confidence ellipsoid of the coefficients of a linear model.
 
-    Parameters
-    ----------
-    design : ndarray, shape (T, d)
-        Regressors; they need not have full rank.
-    response : ndarray, shape (T,)
-        Rewards.
-    noise_scale : float
-        R, so that the noise given the past is R-sub-Gaussian: (b - a) / 2 for rewards in [a, b].
-    bound : float
-        S, at least the Euclidean norm of the coefficients.
-    ridge : float
-        lambda, positive, fixed before the data.
-
-    Returns
-    -------
-    Ellipsoid
-
-    Raises
-    ------
-    ParameterError
-        Listing what is out of range.
+    Shapes: design (T, d), response (T,).
 
     Notes
     -----
@@ -171,15 +114,6 @@ def confidence_ellipsoid(
         |b - beta|_V <= R sqrt(2 log(sqrt(det V / lambda^d) / alpha)) + sqrt(lambda) S,
 
     whatever rule chose the regressors from the past. So a stopping rule needs no account of its own.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> design = rng.normal(size=(500, 2))
-    >>> found = confidence_ellipsoid(design, design @ [1.0, 0.0] + rng.normal(size=500), 1.0, bound=2.0)
-    >>> EllipsoidReference(found, np.eye(2)).interval(math.log(0.05)).round(2)
-    array([[ 0.75,  1.31],
-           [-0.34,  0.24]])
     """
     problems = [
         *number_problem("noise_scale", noise_scale, 0.0, open_low=True),

@@ -25,15 +25,7 @@ _DEPENDENT = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class JointTest(WaldTest):
-    """A joint test whose p-value is by a law of its own.
-
-    Attributes
-    ----------
-    statistic, df, log_pvalue, hypothesis, notes
-        As for `WaldTest`; `df` is the number of restrictions.
-    law : str
-        Where the p-value comes from.
-    """
+    """A joint test whose p-value is by a law of its own."""
 
     law: str = ""
 
@@ -51,18 +43,7 @@ class JointTest(WaldTest):
 
 
 def independent(hypothesis: LinearHypothesis) -> None:
-    """Refuse restrictions that depend on each other.
-
-    Parameters
-    ----------
-    hypothesis : LinearHypothesis
-        The restrictions.
-
-    Raises
-    ------
-    ParameterError
-        If one of them follows from the others, or contradicts them.
-    """
+    """Refuse restrictions that depend on each other."""
     size = np.linalg.norm(hypothesis.matrix, axis=1, keepdims=True)
     values = np.linalg.svd(hypothesis.matrix / size, compute_uv=False)
     if len(size) > len(values) or values[-1] <= _DEPENDENT:
@@ -79,17 +60,7 @@ def _vary(residuals: bool) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchedTests:
-    """By batched least squares.
-
-    Attributes
-    ----------
-    found : BatchRegressions
-        Usable batches.
-    test : {"t", "normal"}
-        The law within a batch.
-    drift : bool
-        Whether joint tests are of restrictions that hold in every batch, against any coefficients by batch.
-    """
+    """By batched least squares."""
 
     found: BatchRegressions
     test: str = "t"
@@ -117,13 +88,7 @@ class BatchedTests:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EllipsoidTests:
-    """By the self-normalised ellipsoid.
-
-    Attributes
-    ----------
-    ellipsoid : Ellipsoid
-        The ellipsoids.
-    """
+    """By the self-normalised ellipsoid."""
 
     ellipsoid: Ellipsoid
 
@@ -145,21 +110,7 @@ class EllipsoidTests:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTests:
-    """By anytime-valid t and F tests.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (d,)
-        Least-squares coefficients.
-    inverse : ndarray, shape (d, d)
-        Inverse of X'X.
-    rest : float
-        Sum of squared residuals.
-    df : int
-        Residual degrees of freedom.
-    precision : float
-        Of the mixture.
-    """
+    """By anytime-valid t and F tests; estimate (d,), inverse (d, d)."""
 
     estimate: FloatArray
     inverse: FloatArray

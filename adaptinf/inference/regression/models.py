@@ -59,30 +59,6 @@ _BEFOREHAND = "the arm by its label, if it was settled before the data; or all a
 def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str]:
     """Adjustment that `AdaptiveOLS.fit` takes where none is asked for.
 
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    name, reason : str
-        The first of these that holds. ``"none"``: the design does not adapt to rewards.
-        ``"max-information"``: the log's guarantee licenses a correction, and its 95% intervals are at most
-        twice as long as the uncorrected ones, or, where the arm was selected by its pulls, finite at all:
-        nothing else covers such a choice. ``"weighted"``: the log has every arm's exact propensity, none of
-        them below 0.05 for the arms used. ``"w-decorrelation"``: it needs no propensities and no guarantee,
-        and leaves at most a fifth of the error of least squares, which its standard errors do not count.
-
-    Raises
-    ------
-    InvalidForLog
-        If contexts that may have moved the choice of arms are left out, the arm was selected by its pulls in
-        a log without a usable correction, units have several rounds
-        in a log whose design adapts, or none of them holds.
-
     Notes
     -----
     The rewards are not read, so that the choice does not spoil the intervals.
@@ -136,15 +112,7 @@ def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str
 
 
 def repeated_units(data: RegressionData, log: AdaptiveLog) -> bool:
-    """Whether the log names units, and some have several of the rounds used.
-
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-    """
+    """Whether the log names units, and some have several of the rounds used."""
     return log.units is not None and len(set(log.units[data.rounds].tolist())) < len(data.rounds)
 
 

@@ -37,34 +37,13 @@ _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
 
 
 def known_stable(data: RegressionData, log: AdaptiveLog) -> Stability | None:
-    """What makes plain least squares normal over a long run, although the design adapts.
-
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    Stability or None
-        None for a design that is not known to be stable, and for an arm that was selected by its pulls.
-    """
+    """What makes plain least squares normal over a long run, although the design adapts."""
     found = stability_of(log)
     return found if found is not None and found.stable and data.selector is None else None
 
 
 def rounds_notes(data: RegressionData, log: AdaptiveLog) -> list[str]:
-    """The formula, and which rounds were used.
-
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-    """
+    """The formula, and which rounds were used."""
     if data.arm is None:
         where = f"all {data.nobs} rounds"
     else:
@@ -82,19 +61,6 @@ def rounds_notes(data: RegressionData, log: AdaptiveLog) -> list[str]:
 def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
     """Contexts that may have moved the choice of arms and are not among the columns.
 
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    tuple of str
-        Empty where contexts had no part, or all are there. Under LinUCB and LinPriv the rewards of an arm are
-        taken to depend on its own context vector alone.
-
     Notes
     -----
     The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
@@ -111,13 +77,7 @@ def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
 
 
 def omission_reason(omitted: tuple[str, ...]) -> str:
-    """What is wrong with a regression that leaves them out.
-
-    Parameters
-    ----------
-    omitted : tuple of str
-        At least one.
-    """
+    """What is wrong with a regression that leaves them out."""
     shown = ", ".join(omitted[:5]) + (", ..." if len(omitted) > 5 else "")
     return (
         f"{shown} may have moved the choice of arms and are not in the regression: where they also move "
@@ -126,17 +86,7 @@ def omission_reason(omitted: tuple[str, ...]) -> str:
 
 
 def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correction | None) -> list[str]:
-    """Whether plain least squares is valid for the log, and why.
-
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-    correction : Correction or None
-        The one that is applied.
-    """
+    """Whether plain least squares is valid for the log, and why."""
     if not data.adaptive:
         return [
             "Least squares: the design does not adapt to rewards, so no correction is due.",
@@ -187,15 +137,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
 
 
 def covariance_note(kind: str, clusters: int | None = None) -> str:
-    """What a covariance estimate assumes, and the law of its tests.
-
-    Parameters
-    ----------
-    kind : str
-        Member of `ols.COVARIANCES`.
-    clusters : int, optional
-        Their number G.
-    """
+    """What a covariance estimate assumes, and the law of its tests."""
     if kind == "classical":
         return "Covariance classical: errors of one variance; t and F tests."
     if kind == "cluster":
@@ -207,17 +149,7 @@ def covariance_note(kind: str, clusters: int | None = None) -> str:
 
 
 def gap_notes(fit: LeastSquares, kind: str, clusters: int | None = None) -> list[str]:
-    """Why there are no standard errors; empty where there are.
-
-    Parameters
-    ----------
-    fit : LeastSquares
-        The fit.
-    kind : str
-        Member of `ols.COVARIANCES`.
-    clusters : int, optional
-        Their number.
-    """
+    """Why there are no standard errors; empty where there are."""
     n, p = fit.q.shape
     if n <= p:
         return [f"No standard errors: {n} rounds for {p} columns."]

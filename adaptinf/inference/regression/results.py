@@ -153,20 +153,7 @@ class CoefficientTest(LinearTest):
 class CoefficientTests:
     """Tests of combinations of least-squares coefficients.
 
-    Attributes
-    ----------
-    estimate : ndarray, shape (p,)
-        Coefficients of the centred columns.
-    covariance : ndarray, shape (p, p)
-        Of these.
-    back : ndarray, shape (p, p)
-        Turns them into coefficients of the columns as they were given.
-    df : float or None
-        Degrees of freedom for t and F tests; None for normal and chi-squared ones.
-    correction : Correction or None
-        For adaptive collection.
-    rank : int or None
-        Most restrictions that the covariance can test together; None where it has full rank.
+    Shapes: estimate (p,), covariance (p, p), back (p, p).
 
     Notes
     -----

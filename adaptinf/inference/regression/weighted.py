@@ -20,21 +20,7 @@ __all__ = ["WeightedFit", "stabilising_weights", "weighted_least_squares"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedFit:
-    """Weighted least squares.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (d,)
-        Coefficients.
-    covariance : ndarray, shape (d, d)
-        The sandwich.
-    ess : float
-        Effective sample size (sum W)^2 / sum W^2 of the weights.
-    perfect : bool
-        Whether the residuals are rounding.
-    decided : int
-        Number of rows that decide a coefficient alone: they leave nothing to divide by for small samples.
-    """
+    """Weighted least squares; estimate (d,), covariance (d, d)."""
 
     estimate: FloatArray
     covariance: FloatArray
@@ -44,27 +30,7 @@ class WeightedFit:
 
 
 def stabilising_weights(action: IntArray, propensity: FloatArray, target: FloatArray) -> FloatArray:
-    """Square roots of importance weights.
-
-    Parameters
-    ----------
-    action : ndarray of int64, shape (n,)
-        Arm codes.
-    propensity : ndarray, shape (n,)
-        Propensities of the chosen arms, positive.
-    target : ndarray, shape (K,)
-        Probabilities of the arms under the stabilising policy, fixed in advance.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        sqrt(target probability / propensity).
-
-    Examples
-    --------
-    >>> stabilising_weights(np.array([0, 1]), np.array([0.125, 0.5]), np.array([0.5, 0.5]))
-    array([2., 1.])
-    """
+    """Square roots of importance weights; action (n,), propensity (n,), target (K,); returns (n,)."""
     return np.asarray(np.sqrt(target[action] / propensity), dtype=np.float64)
 
 
@@ -78,22 +44,7 @@ def weighted_least_squares(
 ) -> WeightedFit:
     """Weighted least squares with the sandwich covariance.
 
-    Parameters
-    ----------
-    design : ndarray, shape (n, d)
-        Regressors of full column rank.
-    response : ndarray, shape (n,)
-        Rewards.
-    weight : ndarray, shape (n,)
-        Weights W of the squared errors, not negative.
-    names : sequence of str, optional
-        Names of the columns, for errors.
-    small_samples : bool
-        Whether residuals are divided by 1 minus the leverage of their row, as in HC3; NaN where that is 0.
-
-    Returns
-    -------
-    WeightedFit
+    Shapes: design (n, d), response (n,), weight (n,).
 
     Notes
     -----
@@ -104,12 +55,6 @@ def weighted_least_squares(
     That needs contexts of one law, rewards whose conditional mean is x'beta for every arm and context (a
     projection will not do: which one is estimated would move with the propensities), the same conditional
     variances throughout, and propensities above a floor of the order 1 / T.
-
-    Examples
-    --------
-    >>> found = weighted_least_squares(np.ones((2, 1)), np.array([1.0, 4.0]), np.array([2.0, 1.0]))
-    >>> found.estimate, found.covariance.round(4), round(found.ess, 4)
-    (array([2.]), array([[0.8889]]), 1.8)
     """
     root = np.sqrt(weight)
     labels = tuple(names) or tuple(map(str, range(design.shape[1])))

@@ -26,26 +26,8 @@ _CLEAR = 3.0
 class BinReports:
     """What a server knows of k pairs of a bin and an arm.
 
-    Attributes
-    ----------
-    bins : ndarray of int64, shape (k,)
-        Numbers of the bins.
-    arms : tuple of label
-        Arms, k of them.
-    low, high : ndarray, shape (k, d)
-        Corners of the bins.
-    participants, count, total : ndarray, shape (k,)
-        Participants who reported, and the noisy sums of U and V.
-    ahead : ndarray, shape (k,)
-        Participants that were still to come when the bin began.
-    spent : ndarray, shape (k, stages)
-        Squared weights of the participants of each stage, added up; 0 where there is no such stage.
-    weighted_count, weighted_total, weighted_squares : ndarray, shape (k, stages)
-        Noisy sums of w U, w V and w^2 U within each stage.
-    scale : float
-        Scale of the Laplace noise on each U and V.
-    words : tuple of int
-        Digest of the released numbers.
+    Shapes: bins (k,), low, high (k, d), participants, count, total (k,), ahead (k,), spent (k, stages),
+    weighted_count, weighted_total, weighted_squares (k, stages).
     """
 
     bins: IntArray
@@ -80,22 +62,7 @@ class BinReports:
 
 
 def read_reports(log: AdaptiveLog) -> BinReports:
-    """Sums by bin and arm, bins in order and within them arms.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        With the releases of `LDPBandit`; nothing else of it is read.
-
-    Returns
-    -------
-    BinReports
-
-    Raises
-    ------
-    InvalidForLog
-        If there are no such releases, some are missing, or two arms read the same.
-    """
+    """Sums by bin and arm, bins in order and within them arms."""
     releases = log.releases
     codes, names = pd.factorize(releases["name"])
     named = {str(name): code for code, name in enumerate(names)}

@@ -55,15 +55,7 @@ def coins(reports: BinReports, seed: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetTest:
-    """Normal test of a weighted sum whose variance budget is filled up by a coin.
-
-    Attributes
-    ----------
-    reports : BinReports
-        Sums of k pairs.
-    coin : ndarray, shape (k,)
-        Standard normal draws, modelled as independent of all else.
-    """
+    """Normal test of a weighted sum whose variance budget is filled up by a coin; coin (k,)."""
 
     reports: BinReports
     coin: FloatArray
@@ -107,13 +99,7 @@ class BudgetTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTest:
-    """One over a mixture of supermartingales: valid whenever the sums end, in finite samples.
-
-    Attributes
-    ----------
-    reports : BinReports
-        Sums of k pairs.
-    """
+    """One over a mixture of supermartingales: valid whenever the sums end, in finite samples."""
 
     reports: BinReports
 
@@ -158,15 +144,6 @@ class AnytimeTest:
 @dataclass(frozen=True, slots=True, eq=False)
 class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
-
-    Attributes
-    ----------
-    test : MeanTest
-        Tests of k means.
-    name : str
-        Shown in summaries.
-    exact : bool
-        Whether the p-values hold in finite samples.
 
     Notes
     -----

@@ -26,25 +26,12 @@ _DEEPEST = -1e6
 class ReleasedDifferenceReference:
     """Differences of released effects, between the limits of two intervals at alpha/2 each.
 
-    Attributes
-    ----------
-    effect : NoisyEffect
-        Effects of the G groups, arrays of shape (G,).
-    plus, minus : ndarray of int64, shape (k,)
-        Groups whose effects are compared, plus minus minus.
+    Shapes: plus, minus (k,).
 
     Notes
     -----
     The interval holds the difference where both intervals hold their effects, which fails with probability
     at most alpha. The p-value is the smallest alpha at which the interval excludes the null.
-
-    Examples
-    --------
-    >>> from adaptinf.inference.released.effects import effect_from_mean
-    >>> effect = effect_from_mean([0.5, -0.1], [400, 400], scale=[0.01, 0.01])
-    >>> reference = ReleasedDifferenceReference(effect, np.array([0]), np.array([1]))
-    >>> reference.interval(math.log(0.05)).round(3)
-    array([[0.375, 0.81 ]])
     """
 
     effect: NoisyEffect
@@ -85,24 +72,7 @@ class ReleasedDifferenceReference:
 def log_common_pvalue(effect: NoisyEffect, groups: IntArray) -> float:
     """Log of the smallest alpha at which the groups' intervals at alpha/G have no effect in common.
 
-    Parameters
-    ----------
-    effect : NoisyEffect
-        Effects of the groups.
-    groups : ndarray of int64, shape (G,)
-        Which of them are compared; all must be valid.
-
-    Returns
-    -------
-    float
-        Natural log of the p-value of equal effects.
-
-    Examples
-    --------
-    >>> from adaptinf.inference.released.effects import effect_from_mean
-    >>> same = effect_from_mean([0.2, 0.2], [400, 400], scale=[0.01, 0.01])
-    >>> log_common_pvalue(same, np.array([0, 1]))
-    0.0
+    Shapes: groups (G,).
     """
     compared = _subset(effect, groups)
     share = math.log(len(groups))

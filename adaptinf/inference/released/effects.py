@@ -46,17 +46,6 @@ class NoisyEffect:
 
     At the true effect d, ``center - d`` is normal with variance (1 - d^2)/size, plus Laplace noise of
     scale `scale`, plus Laplace noise of scale ``|d| * slope``; the three are independent.
-
-    Attributes
-    ----------
-    center : ndarray
-        Observed effect, shape (...,); noise may carry it beyond -1 and 1.
-    size : ndarray
-        Number of rewards behind it (the released count, or the declared length), shape (...,).
-    scale, slope : ndarray
-        Noise scales in units of the effect, shape (...,).
-    valid : ndarray of bool
-        Where the release supports an estimate, shape (...,).
     """
 
     center: FloatArray
@@ -138,19 +127,6 @@ def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple
 def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
     """Effect from a noisy difference in means over a declared number of rounds.
 
-    Parameters
-    ----------
-    estimate : array_like
-        Released differences in means, shape (...,); NaN where none was released.
-    length : array_like
-        Rounds behind each, half of them on each arm, shape (...,).
-    scale : array_like
-        Scale of the Laplace noise on the difference, positive.
-
-    Returns
-    -------
-    NoisyEffect
-
     Notes
     -----
     With half of the rounds on each arm the variance of the difference is twice the sum of the arms'
@@ -216,32 +192,7 @@ def released_intervals(
     minimum: ArrayLike,
     alpha: float = 0.05,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates and intervals of many replications at once.
-
-    Parameters
-    ----------
-    contrast_sums, arrivals : array_like
-        Released sums and counts, shape (R, groups) or any other.
-    epsilon_sum, epsilon_count : array_like
-        Privacy spent on each.
-    minimum : array_like
-        Smallest count with an estimate, exclusive; broadcast against the counts.
-    alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
-
-    Returns
-    -------
-    estimate, low, high : ndarray
-        The same shape; NaN where there is no estimate or no accepted effect.
-
-    Examples
-    --------
-    >>> estimate, low, high = released_intervals(
-    ...     [20.0], [100.0], epsilon_sum=0.6, epsilon_count=0.4, minimum=25.0
-    ... )
-    >>> (low.round(3), high.round(3))
-    (array([0.184]), array([0.601]))
-    """
+    """Estimates and intervals of many replications at once."""
     check_alpha("released_intervals", alpha)
     effect = effect_from_sums(
         contrast_sums, arrivals, epsilon_sum=epsilon_sum, epsilon_count=epsilon_count, minimum=minimum
@@ -253,17 +204,7 @@ def released_intervals(
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReference:
-    """Reference distribution of released effects: one test gives p-values and intervals.
-
-    Attributes
-    ----------
-    effect : NoisyEffect
-        Effects of shape (k,).
-    name : str
-        Shown in summaries.
-    exact : bool
-        False: sampling error is taken to be normal, the noise is exact.
-    """
+    """Reference distribution of released effects: one test gives p-values and intervals."""
 
     effect: NoisyEffect
     name: str = "normal + Laplace (inverted test)"

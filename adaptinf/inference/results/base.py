@@ -397,20 +397,7 @@ class Results(JointInference):
 
 
 def check_alpha(subject: str, alpha: object) -> None:
-    """Refuse an alpha that is not between 0 and 0.5.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    alpha : float
-        One minus the confidence level.
-
-    Raises
-    ------
-    ParameterError
-        If it is out of range.
-    """
+    """Refuse an alpha that is not between 0 and 0.5."""
     problems = alpha_problems(alpha)
     if problems:
         raise ParameterError(subject, problems)

@@ -22,18 +22,7 @@ _NOTES = 3
 
 
 def label_of(result: Results) -> str:
-    """What the intervals of a result are worth.
-
-    Parameters
-    ----------
-    result : Results
-        Any result.
-
-    Returns
-    -------
-    {"exact", "anytime", "asymptotic", "not valid"}
-        Of the uncorrected numbers: naive sample means of an adaptive log are not valid.
-    """
+    """What the intervals of a result are worth."""
     if any(note.startswith(NAIVE) for note in result.notes):
         return "not valid"
     if not result.reference.exact:

@@ -38,17 +38,7 @@ _CERTAIN = 1e-14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearHypothesis:
-    """The hypothesis that matrix @ terms equals values.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (q, k)
-        One row a restriction.
-    values : ndarray, shape (q,)
-        Right-hand sides.
-    labels : tuple of str
-        The restrictions as text.
-    """
+    """The hypothesis that matrix @ terms equals values; matrix (q, k), values (q,)."""
 
     matrix: FloatArray
     values: FloatArray
@@ -164,35 +154,7 @@ class LinearTest:
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:
-    """Read a restriction.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    restriction : str, sequence of str, mapping of term to number, array_like, or (array_like, array_like)
-        Equations such as ``"b - a = 0"`` or ``"a = b, b = c"`` (a name with spaces or signs, or that is a
-        number, stands between backticks, as in "`1` - `0` = 0" and "`sex=M` = `sex=F`"); a mapping with the
-        values that terms have under the hypothesis; or a matrix of shape (q, k), or such a matrix with its
-        right-hand sides, shape (q,), which are 0 by default. The columns of a frame, and the index of a
-        Series of coefficients, are the terms.
-    terms : sequence of str
-        The k terms.
-
-    Returns
-    -------
-    LinearHypothesis
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be read, names an unknown term or restricts nothing.
-
-    Examples
-    --------
-    >>> linear_hypothesis("wald_test", "b - a = 0.5", ["a", "b"]).matrix
-    array([[-1.,  1.]])
-    """
+    """Read a restriction."""
     if isinstance(restriction, (str, dict)) or _is_strings(restriction):
         matrix, values, labels = _from_text(subject, restriction, terms)
     else:
@@ -214,34 +176,7 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
 def wald_statistic(
     estimate: FloatArray, covariance: FloatArray, hypothesis: LinearHypothesis
 ) -> tuple[float, int, float]:
-    """Wald's statistic of a hypothesis.
-
-    Parameters
-    ----------
-    estimate : ndarray, shape (k,)
-        Estimates.
-    covariance : ndarray, shape (k, k)
-        Their covariance.
-    hypothesis : LinearHypothesis
-        q restrictions.
-
-    Returns
-    -------
-    statistic : float
-        NaN where an estimate that is involved is missing; infinite where the estimates violate a restriction
-        of theirs that they are certain about.
-    df : int
-        Rank of the restrictions' covariance.
-    log_pvalue : float
-        Natural log of the chi-squared tail.
-
-    Examples
-    --------
-    >>> hypothesis = linear_hypothesis("wald_test", "a = 0", ["a"])
-    >>> statistic, df, log_p = wald_statistic(np.array([1.96]), np.eye(1), hypothesis)
-    >>> round(statistic, 4), df, round(math.exp(log_p), 4)
-    (3.8416, 1, 0.05)
-    """
+    """Wald's statistic of a hypothesis; estimate (k,), covariance (k, k)."""
     _refuse_contradiction(hypothesis)
     used = hypothesis.matrix.any(axis=0)
     rows = hypothesis.matrix[:, used]
@@ -280,23 +215,7 @@ def linear_test(
     hypothesis: LinearHypothesis,
     notes: tuple[str, ...] = (),
 ) -> LinearTest:
-    """Normal tests of linear combinations, each by itself.
-
-    Parameters
-    ----------
-    estimate : ndarray, shape (k,)
-        Estimates.
-    covariance : ndarray, shape (k, k)
-        Their covariance.
-    hypothesis : LinearHypothesis
-        q restrictions.
-    notes : tuple of str
-        What else is to be known.
-
-    Returns
-    -------
-    LinearTest
-    """
+    """Normal tests of linear combinations, each by itself; estimate (k,), covariance (k, k)."""
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)
     for row, weights in enumerate(hypothesis.matrix):
@@ -311,20 +230,7 @@ def linear_test(
 
 
 def log_chi2_tail(statistic: float, df: int) -> float:
-    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows.
-
-    Parameters
-    ----------
-    statistic : float
-        Where.
-    df : int
-        Degrees of freedom.
-
-    Examples
-    --------
-    >>> round(math.exp(log_chi2_tail(3.841459, 1)), 6)
-    0.05
-    """
+    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows."""
     tail = float(special.chdtrc(df, statistic))
     if tail > 1e-290:
         return math.log(tail)

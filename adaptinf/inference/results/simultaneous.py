@@ -57,26 +57,7 @@ _TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the
 def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> float:
     """Probability that one of k two-sided normal p-values is at most a level, when all nulls are true.
 
-    Parameters
-    ----------
-    level : float
-        Between 0 and 1.
-    correlation : ndarray of shape (k, k), or None
-        Of the k normal statistics; None for independent ones.
-    size : int
-        k.
-
-    Returns
-    -------
-    float
-        By Šidák's formula without correlations. With them from the multivariate normal distribution, by
-        quasi-Monte Carlo with a fixed seed and an error of about 1e-5; between the level (full dependence)
-        and Šidák's number (which no correlation exceeds).
-
-    Examples
-    --------
-    >>> round(max_normal_tail(0.025, np.eye(2), 2), 4), round(max_normal_tail(0.05, np.ones((2, 2)), 2), 4)
-    (0.0494, 0.05)
+    Shapes: correlation (k, k).
     """
     independent = -math.expm1(size * math.log1p(-level)) if level < 1.0 else 1.0
     if correlation is None or size == 1 or level == 0.0:
@@ -102,27 +83,7 @@ def bootstrap_maxima(
 ) -> FloatArray:
     """Largest studentised errors of a multiplier bootstrap.
 
-    Parameters
-    ----------
-    influence : ndarray, shape (T, k)
-        What each round contributes to the error of each estimate.
-    std_error : ndarray, shape (k,)
-        Standard errors, positive.
-    draws : int
-        Number of bootstrap samples B.
-    rng : Generator
-        Source of the random signs that multiply the rows.
-
-    Returns
-    -------
-    ndarray, shape (B,)
-        Largest absolute values over the k terms.
-
-    Examples
-    --------
-    >>> rows = np.full((100, 1), 0.1)
-    >>> bootstrap_maxima(rows, np.array([1.0]), 3, np.random.default_rng(0)).shape
-    (3,)
+    Shapes: influence (T, k), std_error (k,); returns (B,).
     """
     rows = influence / std_error
     maxima = np.zeros(draws)
@@ -135,27 +96,7 @@ def bootstrap_maxima(
 
 
 def familywise_level(tail: Callable[[float], float], alpha: float, size: int) -> float:
-    """Largest level of the single tests at which the chance of any false rejection is at most alpha.
-
-    Parameters
-    ----------
-    tail : callable
-        Chance of a false rejection among all tests, as a function of their common level; not falling.
-    alpha : float
-        What it may be.
-    size : int
-        Number of tests.
-
-    Returns
-    -------
-    float
-        Between alpha / size, which Bonferroni's inequality allows, and alpha.
-
-    Examples
-    --------
-    >>> round(familywise_level(lambda level: 1 - (1 - level) ** 2, 0.05, 2), 6)
-    0.025321
-    """
+    """Largest level of the single tests at which the chance of any false rejection is at most alpha."""
     low, high = alpha / size, alpha
     if tail(high) <= alpha:
         return high

@@ -139,27 +139,7 @@ class ResultSummary(Summary):  # type: ignore[misc]
 
 
 def summarise(results: Results, alpha: float, adjust: str | None = None) -> ResultSummary:
-    """Summary of a result.
-
-    Parameters
-    ----------
-    results : Results
-        Any result.
-    alpha : float
-        One minus the level of the intervals, between 0 and 0.5.
-    adjust : {"holm", "bh"}, optional
-        Also show p-values adjusted for the number of terms.
-
-    Returns
-    -------
-    ResultSummary
-        Header block, coefficients, and notes.
-
-    Raises
-    ------
-    ParameterError
-        If alpha is not between 0 and 0.5.
-    """
+    """Summary of a result."""
     check_alpha("summary", alpha)
     if adjust is not None:
         check_adjustment("summary", adjust)
@@ -192,20 +172,7 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
 
 
 def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
-    """Notes under a summary: the test, the correction, the model's assumptions, what privacy covers.
-
-    Parameters
-    ----------
-    results : Results
-        Any result.
-    alpha : float
-        Level at which a correction is described.
-
-    Returns
-    -------
-    tuple of str
-        One entry a note.
-    """
+    """Notes under a summary: the test, the correction, the model's assumptions, what privacy covers."""
     kind = "exact for any fixed sequence of actions" if results.reference.exact else "an approximation"
     law = results.reference
     notes = [f"P-values and intervals: {law.name}, {kind}."]
@@ -231,23 +198,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
 
 
 def format_pvalue(log_p: float) -> str:
-    """P-value for a table, also where it underflows.
-
-    Parameters
-    ----------
-    log_p : float
-        Natural log of the p-value.
-
-    Returns
-    -------
-    str
-        Three decimals, two digits and an exponent below 0.001, or ``"<1e-300"`` where it is smaller.
-
-    Examples
-    --------
-    >>> format_pvalue(-3.0), format_pvalue(-2000.0)
-    ('0.050', '<1e-300')
-    """
+    """P-value for a table, also where it underflows."""
     if math.isnan(log_p):
         return "nan"
     if log_p < -300.0 * math.log(10.0):

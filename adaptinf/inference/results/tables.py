@@ -40,23 +40,7 @@ _LATEX_TABLE = str.maketrans(_LATEX)
 
 
 def escape_latex(text: str) -> str:
-    r"""Text with every character that LaTeX would interpret made literal.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The same text for LaTeX.
-
-    Examples
-    --------
-    >>> print(escape_latex("50% of arm_1 & arm_2"))
-    50\% of arm\_1 \& arm\_2
-    """
+    r"""Text with every character that LaTeX would interpret made literal."""
     return text.translate(_LATEX_TABLE)
 
 
@@ -96,23 +80,7 @@ def text_table(
     aligns: str,
     gap: str = " ",
 ) -> SimpleTable:
-    """Table of literal cells.
-
-    Parameters
-    ----------
-    rows : sequence of rows
-        Cells right of the stubs.
-    headers : sequence of str, optional
-        Over those cells.
-    stubs : sequence of str
-        First column.
-    widths : sequence of int
-        Of all columns, in text.
-    aligns : str
-        "l" or "r" for each column.
-    gap : str
-        Between columns, in text.
-    """
+    """Table of literal cells."""
     text = {
         **fmt_base,
         "colwidths": list(widths),
@@ -131,17 +99,7 @@ def text_table(
 
 
 def plain_table(rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str) -> SimpleTable:
-    """Table of literal cells, as wide as they are.
-
-    Parameters
-    ----------
-    rows : sequence of rows
-        All cells.
-    headers : sequence of str, optional
-        One a column; the first one is not shown.
-    aligns : str
-        "l" or "r" for each column.
-    """
+    """Table of literal cells, as wide as they are."""
     seen = [*rows, headers] if headers is not None else rows
     widths = cell_widths(seen, minimum=1)
     top = None if headers is None else list(headers[1:])
@@ -149,29 +107,12 @@ def plain_table(rows: Sequence[Sequence[str]], headers: Sequence[str] | None, al
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text with every character that Markdown would interpret made literal.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Examples
-    --------
-    >>> print(escape_markdown("a|b_1"))
-    a\|b\_1
-    """
+    r"""Text with every character that Markdown would interpret made literal."""
     return " ".join(text.split()).translate(_MARKDOWN)
 
 
 def markdown_table(table: SimpleTable) -> str:
-    """A table in Markdown; the first row is its header, empty where the table has none.
-
-    Parameters
-    ----------
-    table : SimpleTable
-        Of text cells.
-    """
+    """A table in Markdown; the first row is its header, empty where the table has none."""
     rows = [[str(cell) for cell in row] for row in table.data]
     width = max(len(row) for row in rows)
     if not any(cell.datatype == "header" for cell in table[0]):

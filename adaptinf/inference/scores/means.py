@@ -34,17 +34,7 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class SampleMeans:
-    """Plain means of the arms' rewards.
-
-    Attributes
-    ----------
-    count : ndarray, shape (K,)
-        Rewards of each arm.
-    mean : ndarray, shape (K,)
-        Their mean; NaN without rewards.
-    std_error : ndarray, shape (K,)
-        Its standard error; NaN with fewer than two rewards.
-    """
+    """Plain means of the arms' rewards; count (K,), mean (K,), std_error (K,)."""
 
     count: FloatArray
     mean: FloatArray
@@ -53,15 +43,7 @@ class SampleMeans:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMeans:
-    """Weighted means of scores.
-
-    Attributes
-    ----------
-    estimate : ndarray, shape (k,)
-        Sum of weight times score over the sum of weights; NaN where no weight is positive.
-    influence : ndarray, shape (T, k)
-        Weight times (score - estimate) over the sum of weights.
-    """
+    """Weighted means of scores; estimate (k,), influence (T, k)."""
 
     estimate: FloatArray
     influence: FloatArray
@@ -81,18 +63,7 @@ class WeightedMeans:
 class ScoreMeans:
     """Weighted means of scores, and what tables show of them.
 
-    Attributes
-    ----------
-    estimate : ndarray, shape (k,)
-        Sum of weight times score over the sum of weights; NaN where no weight is positive.
-    covariance : ndarray, shape (k, k)
-        Estimated covariance matrix of the estimates.
-    pulls, successes : ndarray, shape (k,)
-        Number and sum of the arm's rewards.
-    ess : ndarray, shape (k,)
-        Effective sample sizes of weight over propensity among the arm's rounds.
-    min_propensity : ndarray, shape (k,)
-        Smallest propensity of the arm where all are known, else where it was chosen; NaN where that is none.
+    Shapes: estimate (k,), covariance (k, k), pulls, successes (k,), ess (k,), min_propensity (k,).
     """
 
     estimate: FloatArray
@@ -104,27 +75,7 @@ class ScoreMeans:
 
 
 def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
-    """Means of the arms' rewards, and their standard errors.
-
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward : ndarray, shape (T,)
-        Rewards.
-    n_arms : int
-        Number of arms K, chosen or not.
-
-    Returns
-    -------
-    SampleMeans
-        Arrays of shape (K,).
-
-    Examples
-    --------
-    >>> sample_means(np.array([0, 1, 0]), np.array([1.0, 5.0, 3.0]), 2).mean
-    array([2., 5.])
-    """
+    """Means of the arms' rewards, and their standard errors; action (T,), reward (T,)."""
     count = np.bincount(action, minlength=n_arms).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.bincount(action, weights=reward, minlength=n_arms) / count
@@ -134,20 +85,7 @@ def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMea
 
 
 def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, float]:
-    """Difference of two sample means.
-
-    Parameters
-    ----------
-    sample : SampleMeans
-        Of all arms.
-    first, second : int
-        Codes of the arms; the second is subtracted.
-
-    Returns
-    -------
-    difference, std_error, df : float
-        With Welch's degrees of freedom; NaN where an arm has too few rewards or neither varies.
-    """
+    """Difference of two sample means."""
     variance = sample.std_error**2 * sample.count
     moments = ((sample.count[arm], sample.mean[arm], variance[arm]) for arm in (first, second))
     result = small_samples.welch(*next(moments), *next(moments))
@@ -155,24 +93,7 @@ def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, f
 
 
 def weighted_means(scores: FloatArray, weights: FloatArray) -> WeightedMeans:
-    """Weighted means of scores, with what each round contributes to their error.
-
-    Parameters
-    ----------
-    scores, weights : ndarray, shape (T, k)
-        Scores, and weights of 0 or more.
-
-    Returns
-    -------
-    WeightedMeans
-        Its covariance is that of the self-normalised estimates; the variance of a difference takes each
-        arm's own weights.
-
-    Examples
-    --------
-    >>> weighted_means(np.array([[1.0], [4.0]]), np.array([[2.0], [1.0]])).estimate
-    array([2.])
-    """
+    """Weighted means of scores, with what each round contributes to their error; scores, weights (T, k)."""
     total = weights.sum(axis=0)
     total = np.where(total > 0.0, total, np.nan)
     share = weights / total
@@ -181,23 +102,7 @@ def weighted_means(scores: FloatArray, weights: FloatArray) -> WeightedMeans:
 
 
 def effective_size(weights: FloatArray) -> FloatArray:
-    """Effective sample sizes (sum g)^2 / sum g^2.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (T, k)
-        Weight g that each estimate gives to each reward.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        Equal weights give the number of rewards; 0 where no reward has a weight.
-
-    Examples
-    --------
-    >>> effective_size(np.array([[1.0], [1.0], [0.0]]))
-    array([2.])
-    """
+    """Effective sample sizes (sum g)^2 / sum g^2; weights (T, k); returns (k,)."""
     squares = np.einsum("tk,tk->k", weights, weights)
     return np.asarray(weights.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0), dtype=np.float64)
 
@@ -212,20 +117,7 @@ def score_means(
 ) -> ScoreMeans:
     """Weighted means of scores of arms, and what tables show of them.
 
-    Parameters
-    ----------
-    chosen : ndarray, shape (T, k)
-        Indicators of the arms.
-    reward, propensity : ndarray, shape (T,)
-        Rewards, and propensities of the chosen arms.
-    propensities : ndarray, shape (T, k), or None
-        Propensities of the arms.
-    scores, weights : ndarray, shape (T, k)
-        Scores, and weights of 0 or more.
-
-    Returns
-    -------
-    ScoreMeans
+    Shapes: chosen (T, k), reward, propensity (T,), propensities (T, k), scores, weights (T, k).
     """
     weighted = weighted_means(scores, weights)
     covariance = weighted.covariance

@@ -55,33 +55,7 @@ class Outcome:
 
 
 def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object) -> Outcome:
-    """Complete and check what a user asked for.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    outcome : str, mapping of arm to str, DataFrame or array_like of shape (T, k), or None
-        A member of `OUTCOMES`, columns of the log that hold predictions, or the predictions: a frame has a
-        column an arm. None for the running mean.
-    ridge : float or None
-        Penalty of the running ridge, fixed in advance; 1 by default.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    ParameterError
-        If the arguments make no sense.
-    InvalidForLog
-        If predictions were visibly made with the rewards that they predict.
-    """
+    """Complete and check what a user asked for; codes (k,), outcome (T, k)."""
     if ridge is not None and not (isinstance(outcome, str) and outcome == "running-ridge"):
         raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
     if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
@@ -124,25 +98,7 @@ _ALLOWED = (
 
 
 def context_matrix(subject: str, log: AdaptiveLog) -> FloatArray:
-    """Contexts as regressors: an intercept, numbers as they are, and labels as indicators.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    ndarray, shape (T, d)
-        The first label in sorted order has no indicator.
-
-    Raises
-    ------
-    ParameterError
-        If the log has no context, or its labels are too many.
-    """
+    """Contexts as regressors: an intercept, numbers as they are, and labels as indicators; returns (T, d)."""
     if not log.context:
         raise ParameterError(subject, ["outcome='running-ridge' needs contexts: the log has none"])
     columns = [np.ones(log.n_rounds)]
@@ -163,34 +119,11 @@ def running_ridge(
 ) -> FloatArray:
     """Predictions of every arm's ridge regression on its rewards before each round.
 
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward : ndarray, shape (T,)
-        Rewards.
-    context : ndarray, shape (T, d)
-        Regressors, known before the arm is chosen.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    penalty : float
-        Positive multiple of the identity that is added to the cross-products.
-
-    Returns
-    -------
-    ndarray, shape (T, k)
-        Row t uses the rewards of earlier rounds and this round's context; 0 before an arm's first one.
+    Shapes: action (T,), reward (T,), context (T, d), codes (k,); returns (T, k).
 
     Notes
     -----
     The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
-
-    Examples
-    --------
-    >>> one = np.ones((3, 1))
-    >>> action, reward = np.array([0, 0, 0]), np.array([2.0, 4.0, 9.0])
-    >>> running_ridge(action, reward, one, np.array([0]), 1.0).ravel()
-    array([0., 1., 2.])
     """
     from adaptinf.inference.scores.outcome_kernels import ridge_pass  # Numba is loaded when it is needed
 
@@ -216,27 +149,7 @@ def foreseeing(
 ) -> list[tuple[int, str]]:
     """Signs that predictions were made with the rewards that they predict.
 
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward : ndarray, shape (T,)
-        Rewards.
-    predicted : ndarray, shape (T, k)
-        Predictions.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-
-    Returns
-    -------
-    list of (int, str)
-        Column and reason; empty where nothing shows, which proves nothing.
-
-    Examples
-    --------
-    >>> reward = np.array([0.2, 0.7, 0.4])
-    >>> foreseeing(np.zeros(3, dtype=int), reward, np.full((3, 1), reward.mean()), np.array([0]))
-    [(0, "every prediction is the arm's mean over the whole log")]
+    Shapes: action (T,), reward (T,), predicted (T, k), codes (k,).
     """
     found = []
     for j, code in enumerate(codes):

@@ -60,39 +60,7 @@ def streamed_means(
 ) -> ScoreMeans:
     """Estimate arm means from inverse-propensity scores.
 
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward, propensity : ndarray, shape (T,)
-        Rewards, and propensities of the chosen arms.
-    propensities : ndarray, shape (T, K), or None
-        Propensities of all arms; needed for sqrt and two-point weights.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest, columns of `propensities`.
-    weights : {"uniform", "sqrt", "two-point"}
-        Weights of the scores.
-    decay : float, optional
-        Decay of the propensity floor, for two-point weights.
-    outcome : {"running-mean"}, ndarray of shape (T, k), or None
-        Outcome model of AIPW: the arm's mean over earlier rounds, or predictions of your own, whose row t may
-        depend on earlier rounds (and this round's context) only. None for IPW.
-
-    Returns
-    -------
-    ScoreMeans
-
-    Raises
-    ------
-    ParameterError
-        If weights need propensities or a decay that are not given, or an array has the wrong shape.
-
-    Examples
-    --------
-    >>> action, reward = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 5.0])
-    >>> half = np.full((4, 2), 0.5)
-    >>> streamed_means(action, reward, half[:, 0], half, np.array([0, 1])).estimate
-    array([2.5, 3.5])
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), outcome (T, k).
     """
     stream = _stream(action, reward, propensity, propensities, codes, weights, decay, outcome)
     size = len(codes)

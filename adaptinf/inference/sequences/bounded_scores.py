@@ -33,16 +33,7 @@ __all__ = [
 class Scores:
     """Scores of one quantity, for evidence that it is larger and that it is smaller.
 
-    Attributes
-    ----------
-    lower : ndarray, shape (n,)
-        With the quantity as mean in every round.
-    upper : ndarray, shape (n,)
-        With 1 minus the quantity as mean (minus the quantity, where it has no bounds).
-    lower_floor, upper_floor : ndarray, shape (n,), or None
-        At most 0 and known before each round: no score is below. None where there is none.
-    counts : ndarray of int64, shape (T,)
-        Number of scores after each round of the log.
+    Shapes: lower (n,), upper (n,), lower_floor, upper_floor (n,), counts (T,).
     """
 
     lower: FloatArray
@@ -54,17 +45,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """A quantity as a weighted sum of the arms' mean rewards.
-
-    Attributes
-    ----------
-    arms : ndarray, shape (T, K)
-        Weight of each arm in each round, in [-1, 1].
-    negative, positive : float
-        Sum of the sizes of a round's negative weights, and of its positive ones; the same in all rounds.
-    by_context : bool
-        Whether the weights may depend on the round's context.
-    """
+    """A quantity as a weighted sum of the arms' mean rewards; arms (T, K)."""
 
     arms: FloatArray
     negative: float
@@ -73,29 +54,7 @@ class Weights:
 
 
 def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -> Scores:
-    """An arm's own rewards in the order of its pulls.
-
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward : ndarray, shape (T,)
-        Rewards, in [0, 1] where they have bounds.
-    code : int
-        The arm.
-    mirror : float
-        1 where rewards lie in [0, 1]; 0 where they have no bounds.
-
-    Returns
-    -------
-    Scores
-        One score a pull.
-
-    Examples
-    --------
-    >>> arm_scores(np.array([0, 1, 0]), np.array([0.25, 1.0, 0.5]), 0, 1.0).upper
-    array([0.75, 0.5 ])
-    """
+    """An arm's own rewards in the order of its pulls; action (T,), reward (T,)."""
     pulled = action == code
     own = reward[pulled]
     floor = np.zeros(len(own)) if mirror == 1.0 else None
@@ -105,21 +64,7 @@ def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -
 def inverse_scores(action: IntArray, reward: FloatArray, propensity: FloatArray, weights: Weights) -> Scores:
     """Inverse-propensity scores of rewards in [0, 1], each side with those that cannot be negative.
 
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward, propensity : ndarray, shape (T,)
-        Rewards in [0, 1], and propensities of the chosen arms.
-    weights : Weights
-        The quantity.
-
-    Returns
-    -------
-    Scores
-        With w the chosen arm's weight over its propensity: the lower side has w Y where w > 0 and
-        |w| (1 - Y) where w < 0, the upper side w (1 - Y) and |w| Y, divided by the span of the quantity. None
-        is negative, whatever the propensities, so that bets need no bound on these.
+    Shapes: action (T,), reward, propensity (T,).
     """
     rounds = np.arange(len(action))
     ratio = weights.arms[rounds, action] / propensity
@@ -139,23 +84,7 @@ def augmented_scores(
 ) -> FloatArray:
     """Augmented inverse-propensity scores of a quantity.
 
-    Parameters
-    ----------
-    action : ndarray of int64, shape (T,)
-        Arm codes.
-    reward, propensity : ndarray, shape (T,)
-        Rewards, and propensities of the chosen arms.
-    weights : Weights
-        The quantity.
-    outcome : ndarray, shape (T, K)
-        Predictions from earlier rounds.
-    bounded : bool
-        Whether rewards lie in [0, 1], so that the scores are moved and scaled to a mean in [0, 1].
-
-    Returns
-    -------
-    ndarray, shape (T,)
-        Scores.
+    Shapes: action (T,), reward, propensity (T,), outcome (T, K); returns (T,).
     """
     rounds = np.arange(len(action))
     ratio = weights.arms[rounds, action] / propensity
@@ -176,19 +105,7 @@ def score_floors(
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of augmented scores that are known before each round.
 
-    Parameters
-    ----------
-    weights : Weights
-        The quantity.
-    outcome : ndarray, shape (T, K)
-        Predictions in [0, 1] from earlier rounds.
-    smallest : ndarray, shape (T, K)
-        Positive and known before each round: no arm's propensity is below.
-
-    Returns
-    -------
-    lower, upper : ndarray, shape (T,)
-        At most 0: no score is below the first, and 1 minus a score never below the second.
+    Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,).
 
     Notes
     -----

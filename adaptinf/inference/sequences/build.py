@@ -36,26 +36,7 @@ __all__ = ["build_track"]
 
 
 def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """Sequence of one quantity.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    quantity : Quantity
-        What to follow.
-    settings : Settings
-        Valid ones.
-
-    Returns
-    -------
-    track : Track
-        The sequence.
-    std_error : float
-        Ordinary standard error of the last estimate, as a description; NaN with fewer than two scores.
-    ess : float
-        Effective sample size of the estimate; for a difference of arms the smaller one of its arms.
-    """
+    """Sequence of one quantity."""
     reward = (log.arrays.reward - settings.low) / settings.width
     mirror = 1.0 if settings.bounded else 0.0
     if settings.estimator == "sample-mean":

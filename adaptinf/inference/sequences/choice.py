@@ -30,15 +30,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """One quantity: its arms, for sequences of their own rewards, and its weights, for scores.
-
-    Attributes
-    ----------
-    codes : tuple of int
-        One arm, or treatment and control; empty for a policy.
-    weights : Weights
-        As a weighted sum of the arms' means.
-    """
+    """One quantity: its arms, for sequences of their own rewards, and its weights, for scores."""
 
     codes: tuple[int, ...]
     weights: Weights
@@ -46,27 +38,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A sequence that the log supports.
-
-    Attributes
-    ----------
-    method, estimator : str
-        Members of `METHODS` and `ESTIMATORS`.
-    alpha : float
-        Level that it is tuned for.
-    sigma : float or None
-        Scale of the rewards' noise, in their units.
-    floor : float or None
-        Smallest propensity, known in advance.
-    t_opt : float
-        Number of scores at which mixtures are narrowest.
-    start : int
-        Number of rewards at which the asymptotic sequence starts.
-    low, width : float
-        Rewards are taken minus `low` over `width`.
-    bounded : bool
-        Whether that puts them into [0, 1].
-    """
+    """A sequence that the log supports."""
 
     method: str
     estimator: str
@@ -91,29 +63,7 @@ def settle(
     t_opt: int | None,
     start: int | None,
 ) -> Settings:
-    """Check what was asked for against the log.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    quantities : tuple of Quantity
-        What is to be followed.
-    method, alpha, estimator, sigma, floor, t_opt, start
-        As for `ConfidenceSequence.fit`.
-
-    Returns
-    -------
-    Settings
-        Valid ones.
-
-    Raises
-    ------
-    ParameterError
-        If the arguments make no sense.
-    InvalidForLog
-        If the log does not support them.
-    """
+    """Check what was asked for against the log."""
     asked = (method, alpha, estimator, sigma, floor, t_opt, start)
     try:
         return _settled(log, quantities, *asked)

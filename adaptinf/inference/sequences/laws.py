@@ -35,23 +35,7 @@ class Track(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTrack:
-    """Sequence of the mean of one set of scores.
-
-    Attributes
-    ----------
-    lower, upper : Side
-        Evidence on the scores' scale; the upper side is against `mirror` minus a claimed mean.
-    mirror : float
-        1 on the scale [0, 1]; 0 where there are no bounds.
-    origin, width : float
-        The quantity is ``origin + width * mean``.
-    shares : float
-        Tests among which alpha is divided: 2 where each side has its own process, 1 for a two-sided process.
-    mean : ndarray, shape (n,)
-        Running estimate on the scores' scale.
-    counts : ndarray of int64, shape (T,)
-        Number of scores after each round.
-    """
+    """Sequence of the mean of one set of scores; mean (n,), counts (T,)."""
 
     lower: Side
     upper: Side
@@ -90,13 +74,7 @@ class SingleTrack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceTrack:
-    """Difference of two sequences at half of alpha each.
-
-    Attributes
-    ----------
-    first, second : SingleTrack
-        The second is subtracted.
-    """
+    """Difference of two sequences at half of alpha each."""
 
     first: SingleTrack
     second: SingleTrack
@@ -152,19 +130,7 @@ class DifferenceTrack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceReference:
-    """Confidence sequences of k quantities over T rounds.
-
-    Attributes
-    ----------
-    name : str
-        Method.
-    exact : bool
-        Whether they hold at every sample size.
-    tracks : tuple of Track
-        One a quantity.
-    n_rounds : int
-        T.
-    """
+    """Confidence sequences of k quantities over T rounds."""
 
     name: str
     exact: bool

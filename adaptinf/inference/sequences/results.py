@@ -143,23 +143,7 @@ class SequenceResults(Results):
 
 
 def spread_rounds(n_rounds: int) -> IntArray:
-    """Rounds spread evenly on a log scale, with the first and the last.
-
-    Parameters
-    ----------
-    n_rounds : int
-        Rounds of the log.
-
-    Returns
-    -------
-    ndarray of int64
-        Ascending.
-
-    Examples
-    --------
-    >>> spread_rounds(20)
-    array([ 1,  2,  3,  4,  6,  7,  8, 11, 13, 16, 20])
-    """
+    """Rounds spread evenly on a log scale, with the first and the last."""
     steps = math.ceil(_PER_DECADE * math.log10(n_rounds)) + 1
     return np.unique(np.round(np.geomspace(1.0, n_rounds, steps)).astype(np.int64))
 

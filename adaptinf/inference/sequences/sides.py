@@ -54,13 +54,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearSide:
-    """Log wealth ``gain - mean * stake``: the empirical Bernstein process.
-
-    Attributes
-    ----------
-    gain, stake : ndarray, shape (n,)
-        By number of scores; the stake is positive.
-    """
+    """Log wealth ``gain - mean * stake``: the empirical Bernstein process; gain, stake (n,)."""
 
     gain: FloatArray
     stake: FloatArray
@@ -78,15 +72,7 @@ class LinearSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BettingSide:
-    """Wealth of bets on the scores themselves.
-
-    Attributes
-    ----------
-    score, bet, floor : ndarray, shape (n,)
-        Scores; bets and lower bounds of the scores, both known before the round.
-    cap : float
-        Largest part of the wealth that a round can lose.
-    """
+    """Wealth of bets on the scores themselves; score, bet, floor (n,)."""
 
     score: FloatArray
     bet: FloatArray
@@ -110,16 +96,7 @@ class BettingSide:
 class MixtureSide:
     """Normal mixture of exponential martingales, for sums that lie above what was claimed.
 
-    Attributes
-    ----------
-    score : ndarray, shape (n,)
-        Scores.
-    variance : ndarray, shape (n,)
-        Accumulated variance by number of scores; 0 where the sequence says nothing.
-    scale : float
-        Variance r of the mixture in the same units.
-    lowest : float
-        Smallest possible mean, or minus infinity.
+    Shapes: score (n,), variance (n,).
     """
 
     score: FloatArray
@@ -147,22 +124,7 @@ class MixtureSide:
 
 
 def bernstein_side(score: FloatArray, floor: FloatArray, alpha: float) -> LinearSide:
-    """Empirical Bernstein with predictable plug-in bets.
-
-    Parameters
-    ----------
-    score : ndarray, shape (n,)
-        Scores whose mean lies in [0, 1].
-    floor : ndarray, shape (n,)
-        At most 0 and known before each round: no score is below.
-    alpha : float
-        Two-sided level that the bets are tuned for.
-
-    Returns
-    -------
-    LinearSide
-        Valid at any level.
-    """
+    """Empirical Bernstein with predictable plug-in bets; score (n,), floor (n,)."""
     centre, variance = predictable_moments(score)
     scale = 1.0 - floor
     bet = np.minimum(CAP / scale, plug_in_bets(variance, alpha))
@@ -181,26 +143,7 @@ def asymptotic_side(
 ) -> MixtureSide:
     """Normal mixture with the running variance of the scores in place of a known one.
 
-    Parameters
-    ----------
-    score : ndarray, shape (n,)
-        Scores.
-    clock : ndarray of int64, shape (n,)
-        Number of rewards that the scores so far rest on; where these are arms' own, the number of scores.
-    alpha : float
-        Level that it is tuned for.
-    t_opt : float
-        Number of scores at which it is narrowest.
-    start : int
-        Number of rewards before which it says nothing.
-    lowest : float
-        Smallest possible mean, or minus infinity.
-
-    Returns
-    -------
-    MixtureSide
-        Its scale rests on the variance when the sequence starts: the first number of scores, with at least
-        `start` rewards, by which they have varied.
+    Shapes: score (n,), clock (n,).
     """
     t = np.arange(1.0, len(score) + 1.0)
     variance = np.where(clock >= start, t * running_variance(score), 0.0)

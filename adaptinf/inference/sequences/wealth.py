@@ -41,24 +41,7 @@ _PRECISION = 1e-14
 def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the scores as they are known before each round.
 
-    Parameters
-    ----------
-    score : ndarray, shape (n,)
-        Scores whose mean lies in [0, 1].
-
-    Returns
-    -------
-    centre, variance : ndarray, shape (n,)
-        Before the first round 1/2 and 1/4, which also count as one score afterwards. The mean is kept within
-        [0, 1].
-
-    Examples
-    --------
-    >>> centre, variance = predictable_moments(np.array([1.0, 0.0, 1.0]))
-    >>> centre
-    array([0.5 , 0.75, 0.5 ])
-    >>> variance
-    array([0.25   , 0.15625, 0.1875 ])
+    Shapes: score (n,); returns centre, variance (n,).
     """
     count = np.arange(2.0, len(score) + 2.0)
     mean = np.clip((0.5 + np.cumsum(score)) / count, 0.0, 1.0)
@@ -69,17 +52,7 @@ def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
 def plug_in_bets(variance: FloatArray, alpha: float) -> FloatArray:
     """Bets that would be nearly best if the variance so far were the true one.
 
-    Parameters
-    ----------
-    variance : ndarray, shape (n,)
-        Variance as known before each round, positive.
-    alpha : float
-        Two-sided level that they are tuned for; they are valid at any level.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        sqrt(2 log(2/alpha) / (variance * t * log(1 + t))), before any cap.
+    Shapes: variance (n,); returns (n,).
     """
     t = np.arange(1.0, len(variance) + 1.0)
     return np.asarray(np.sqrt(2.0 * math.log(2.0 / alpha) / (variance * t * np.log1p(t))), dtype=np.float64)
@@ -90,21 +63,7 @@ def bernstein_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """Log wealth of the empirical Bernstein process, which is linear in the claimed mean.
 
-    Parameters
-    ----------
-    score : ndarray, shape (n,)
-        Scores.
-    bet : ndarray, shape (n,)
-        Bets known before each round, with 0 < bet * scale < 1.
-    centre : ndarray, shape (n,)
-        Guesses of the mean, known before each round.
-    scale : ndarray, shape (n,)
-        Known before each round, with score >= centre - scale.
-
-    Returns
-    -------
-    gain, stake : ndarray, shape (n,)
-        The log wealth after n rounds at a claimed mean m is ``gain - m * stake``.
+    Shapes: score (n,), bet (n,), centre (n,), scale (n,); returns gain, stake (n,).
 
     Notes
     -----
@@ -118,23 +77,7 @@ def bernstein_sums(
 
 
 def running_variance(score: FloatArray) -> FloatArray:
-    """Variance of the first t scores for every t (divided by t).
-
-    Parameters
-    ----------
-    score : ndarray, shape (n,)
-        Scores.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Exactly 0 as long as all scores are equal.
-
-    Examples
-    --------
-    >>> running_variance(np.array([3.0, 3.0, 6.0]))
-    array([0., 0., 2.])
-    """
+    """Variance of the first t scores for every t (divided by t); score (n,); returns (n,)."""
     if len(score) == 0:
         return np.zeros(0)
     t = np.arange(1.0, len(score) + 1.0)
@@ -146,28 +89,11 @@ def running_variance(score: FloatArray) -> FloatArray:
 def mixture_scale(variance: float, alpha: float) -> float:
     """Scale of the two-sided normal mixture that is narrowest at one accumulated variance.
 
-    Parameters
-    ----------
-    variance : float
-        Accumulated variance v at which the bound sqrt((v + r)(log(1 + v/r) + 2 log(1/alpha))) is smallest.
-    alpha : float
-        Level that it is tuned for.
-
-    Returns
-    -------
-    float
-        r = v / (-W(-alpha^2/e) - 1), with the lower real branch of Lambert's W.
-
     Notes
     -----
     The derivative of the bound in r vanishes where u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
     closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
     where the solution is 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
-
-    Examples
-    --------
-    >>> round(mixture_scale(100.0, 0.05), 3)
-    12.177
     """
     solution = -float(np.real(lambertw(-(alpha**2) / math.e, -1)))
     return variance / (solution - 1.0)
@@ -184,24 +110,7 @@ def _factor(score: float, bet: float, floor: float, mean: float, cap: float) -> 
 
 @compiled
 def betting_peak(score: FloatArray, bet: FloatArray, floor: FloatArray, mean: float, cap: float) -> float:
-    """Largest log wealth that a bettor against a claimed mean ever had.
-
-    Parameters
-    ----------
-    score, bet : ndarray, shape (n,)
-        Scores, and bets known before each round.
-    floor : ndarray, shape (n,)
-        Known before each round: no score is below it.
-    mean : float
-        The claim, at least every floor.
-    cap : float
-        Largest part of the wealth that a round can lose, below 1.
-
-    Returns
-    -------
-    float
-        At least 0, the log wealth at the start.
-    """
+    """Largest log wealth that a bettor against a claimed mean ever had; score, bet (n,), floor (n,)."""
     wealth, top, offset, peak = 1.0, 1.0, 0.0, 0.0
     for i in range(len(score)):
         wealth *= _factor(score[i], bet[i], floor[i], mean, cap)
@@ -250,18 +159,7 @@ def betting_bounds(
 ) -> None:
     """Write the largest mean in [0, 1] against which the log wealth has ever reached a threshold.
 
-    Parameters
-    ----------
-    score, bet, floor : ndarray, shape (n,)
-        As for `betting_peak`.
-    cap : float
-        As for `betting_peak`.
-    threshold : float
-        Log wealth that rejects a claim, positive.
-    counts : ndarray of int64, shape (r,)
-        Numbers of scores after which a bound is wanted, in ascending order.
-    bounds : ndarray, shape (r,)
-        Written: 0 where no mean is rejected.
+    Shapes: score, bet, floor (n,), counts (r,), bounds (r,).
 
     Notes
     -----

@@ -116,21 +116,7 @@ class PolicySnapshots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoggingPolicies:
-    """Propensities of every batch's design at every round's context.
-
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (B,)
-        First row of each batch.
-    n_rounds : int
-        Number of rounds T.
-    rows : ndarray, shape (B, K), or None
-        Propensities by batch where no batch looks at contexts.
-    first : ndarray, shape (K,), or None
-        Propensities of the first batch, where it does not look at contexts.
-    evaluate : callable or None
-        Of batch, first row and last row (exclusive); gives an (n, K) array. None where `rows` says it all.
-    """
+    """Propensities of every batch's design at every round's context; starts (B,), rows (B, K), first (K,)."""
 
     starts: IntArray
     n_rounds: int
@@ -163,29 +149,7 @@ def chunks(low: int, high: int) -> Iterator[tuple[int, int]]:
 
 
 def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPolicies:
-    """Find out what the design would have done at other rounds' contexts.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    snapshots : PolicySnapshots, "context-free" or None
-        What the user says about it.
-    method : str
-        What needs it, for errors.
-
-    Returns
-    -------
-    LoggingPolicies
-        In agreement with the logged propensities.
-
-    Raises
-    ------
-    ParameterError
-        If the snapshots do not fit the log.
-    InvalidForLog
-        If nothing is known.
-    """
+    """Find out what the design would have done at other rounds' contexts."""
     if isinstance(snapshots, PolicySnapshots):
         logging = _given(log, snapshots)
         _check_agreement(log, logging)
@@ -231,11 +195,6 @@ def is_context_free(log: AdaptiveLog) -> bool:
 
     The name of a design that comes without its parameters is believed only where no propensity is known to
     change; that of the uniform one, which has none, unless one does.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
     """
     if log.context_free is not None or not log.context:
         return log.context_free is not False
@@ -250,31 +209,7 @@ def is_context_free(log: AdaptiveLog) -> bool:
 
 
 def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
-    """Probabilities that a callable or fitted model gives at some contexts.
-
-    Parameters
-    ----------
-    subject : str
-        What was called, for errors.
-    name : str
-        Which policy it is, for errors.
-    policy : callable or model with ``predict_proba``
-        The policy.
-    contexts : DataFrame
-        Of n rows.
-    arms : tuple of labels
-        Arms of the log.
-
-    Returns
-    -------
-    ndarray, shape (n, K), or None
-        None where it is no array of numbers; the shape is not checked.
-
-    Raises
-    ------
-    ParameterError
-        If the policy raises an error of its own, or a model's classes are not the arms.
-    """
+    """Probabilities that a callable or fitted model gives at some contexts; returns (n, K)."""
     model = hasattr(policy, "predict_proba")
     try:
         given = policy.predict_proba(contexts) if model else policy(contexts)
@@ -305,19 +240,7 @@ def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
 
 
 def probability_problems(name: str, values: FloatArray | None, shape: tuple[int, int], low: int) -> list[str]:
-    """Say what is wrong with rows of probabilities.
-
-    Parameters
-    ----------
-    name : str
-        What they are.
-    values : ndarray or None
-        The probabilities; None for what is no array of numbers.
-    shape : (int, int)
-        Rounds and arms expected.
-    low : int
-        Row of the log of the first one.
-    """
+    """Say what is wrong with rows of probabilities."""
     if values is None or values.shape != shape:
         got = "something else" if values is None else f"shape {values.shape}"
         return [f"{name} must give an array of numbers of shape {shape}, one column an arm, got {got}"]

@@ -33,18 +33,7 @@ _SAME = 1e-9
 
 
 def floor_decay(log: AdaptiveLog) -> float | None:
-    """Decay of the design's propensity floor scale * t^-decay.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    float or None
-        None where the log's design does not state a floor.
-    """
+    """Decay of the design's propensity floor scale * t^-decay."""
     if log.design is None:
         return None
     if log.design.name == "EpsilonGreedy":
@@ -62,39 +51,21 @@ def usable_decay(log: AdaptiveLog) -> float | None:
 
 
 def is_adaptive(log: AdaptiveLog) -> bool:
-    """Whether rewards may have changed later actions: unless the log says that none could.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    """
+    """Whether rewards may have changed later actions: unless the log says that none could."""
     # A name that the log's own propensities contradict is not believed.
     uniform = log.design is not None and log.design.name == "Uniform" and not varying_propensities(log)
     return not uniform and log.adaptive_rounds != 0
 
 
 def constant_propensities(log: AdaptiveLog) -> bool:
-    """Whether every arm's propensity is known to be the same in all rounds; estimates are not known.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    """
+    """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
     if log.arrays.propensities is None or log.propensity_status == "estimated":
         return False
     return not varying_propensities(log)
 
 
 def varying_propensities(log: AdaptiveLog) -> bool:
-    """Whether the log has propensities, not estimated ones, with which some arm's probability moves.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-    """
+    """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
     arrays = log.arrays
     if log.propensity_status == "estimated" or arrays.propensity is None:
         return False
@@ -109,13 +80,7 @@ def varying_propensities(log: AdaptiveLog) -> bool:
 
 
 def is_binary(reward: FloatArray) -> bool:
-    """Whether all rewards are 0 or 1.
-
-    Parameters
-    ----------
-    reward : ndarray, shape (T,)
-        Rewards.
-    """
+    """Whether all rewards are 0 or 1; reward (T,)."""
     return bool(np.all((reward == 0.0) | (reward == 1.0)))
 
 

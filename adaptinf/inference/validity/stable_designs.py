@@ -23,20 +23,7 @@ __all__ = ["STABILITY", "Stability", "stability_of"]
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """What is known of a design's arm counts.
-
-    Attributes
-    ----------
-    design : str
-        Name of the design.
-    stable : bool
-        Whether each count, over some sequence of constants, tends to 1 in probability (Lai and Wei's
-        condition). Sample means are then asymptotically normal.
-    condition : str
-        Under what.
-    source : str
-        Where it is shown.
-    """
+    """What is known of a design's arm counts."""
 
     design: str
     stable: bool
@@ -79,27 +66,11 @@ STABILITY: Mapping[str, Stability] = MappingProxyType({entry.design: entry for e
 def stability_of(log: AdaptiveLog) -> Stability | None:
     """What is known of the design that gathered a log.
 
-    Parameters
-    ----------
-    log : AdaptiveLog
-        The log.
-
-    Returns
-    -------
-    Stability or None
-        None where the design is not in the registry, is wrapped by another one, or has been given
-        parameters that the result does not cover.
-
     Notes
     -----
     LinUCB on a finite list of contexts, which is what `designs.LinUCB` plays, is not covered. UCB is covered
     from the width of UCB1 on, 2: with a small one it is nearly greedy, and a name without a width says
     nothing of it.
-
-    Examples
-    --------
-    >>> STABILITY["UCB"].stable, STABILITY["Thompson"].stable
-    (True, False)
     """
     names = design_names(log)
     entry = STABILITY.get(names[0]) if len(names) == 1 else None

@@ -20,28 +20,7 @@ LABELS = ("exact", "anytime", "asymptotic", "not valid")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one method is worth for a log.
-
-    Attributes
-    ----------
-    name : str
-        The method.
-    label : {"exact", "anytime", "asymptotic", "not valid"}
-        Exact: at any number of rounds, that fixed in advance. Anytime: at any number of rounds, at all of
-        them together. Asymptotic: as the rounds grow.
-    rank : float
-        Lower ones come first.
-    arguments : mapping
-        Of the call.
-    reason : str
-        Why.
-    assumes : str
-        What it rests on; empty where it is not valid.
-    warning : str
-        Where it is known to fall short; may be empty.
-    baseline : bool
-        Whether it runs, although it is not valid.
-    """
+    """What one method is worth for a log."""
 
     name: str
     label: str
@@ -60,29 +39,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What decides about the estimators of arm means.
-
-    Attributes
-    ----------
-    log : AdaptiveLog
-        The log.
-    codes : ndarray of int64, shape (k,)
-        The arms of interest.
-    adaptive : bool
-        Whether rewards may have changed later actions.
-    refusal : str
-        Why the arms' rounds cannot be compared; empty where they can.
-    score_refusal : str
-        Why inverse propensities do not serve; empty where they do.
-    estimated : bool
-        Whether the propensities are estimates.
-    correction : Correction or None
-        What the guarantee licenses.
-    stability : Stability or None
-        What is known of the design.
-    variation : float or None
-        Coefficient of variation of re-simulated arm counts.
-    """
+    """What decides about the estimators of arm means; codes (k,)."""
 
     log: AdaptiveLog
     codes: IntArray

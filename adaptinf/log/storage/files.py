@@ -73,15 +73,7 @@ def write_csv(path: Path, log: StoredLog) -> None:
 
 
 def read_file(path: Path) -> StoredLog | pd.DataFrame:
-    """Log that adaptinf wrote, or the bare frame of any other file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ParameterError
-        If it is neither Parquet nor CSV, or does not match its sidecar.
-    """
+    """Log that adaptinf wrote, or the bare frame of any other file."""
     if not path.exists():
         raise FileNotFoundError(f"read_log: there is no file {path}")
     _check_suffix(path, (*_PARQUET_SUFFIXES, *_CSV_SUFFIXES))

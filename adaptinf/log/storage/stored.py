@@ -31,17 +31,7 @@ PLAIN_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """A log as it stands in a file.
-
-    Attributes
-    ----------
-    columns : dict of str to ndarray, shape (T,)
-        Canonical columns; objects are strings.
-    metadata : dict of str to object
-        Plain values.
-    releases : DataFrame
-        The private releases.
-    """
+    """A log as it stands in a file; columns (T,)."""
 
     columns: dict[str, NDArray[Any]]
     metadata: dict[str, Any]

@@ -45,15 +45,7 @@ _PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArmColumns:
-    """Propensity columns by arm.
-
-    Attributes
-    ----------
-    pairs : list of (label, hashable)
-        Arms and columns that are there.
-    labels : list of labels
-        Every arm for which a column was named, there or not.
-    """
+    """Propensity columns by arm."""
 
     pairs: list[tuple[Label, Hashable]] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
@@ -253,18 +245,7 @@ def check_propensity_rows(
 ) -> FloatArray | None:
     """Check rows of propensities, and return that of the chosen arm, shape (T,).
 
-    Parameters
-    ----------
-    chosen : ndarray, shape (T,), or None
-        The chosen arm's propensity where it has a column of its own; NaN where missing.
-    table : ndarray, shape (T, K)
-        Propensity of every arm; NaN where missing.
-    action : ndarray of int64, shape (T,), or None
-        Chosen arms, -1 where unknown.
-    names : sequence of hashable
-        Columns of the table.
-    found : Findings
-        Where problems go.
+    Shapes: chosen (T,), table (T, K), action (T,).
 
     Notes
     -----

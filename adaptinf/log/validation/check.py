@@ -49,25 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CheckedLog:
-    """Everything that a frame was found to hold.
-
-    Attributes
-    ----------
-    arrays : LogArrays
-        The columns.
-    arms : tuple of labels
-        Arms in order.
-    phases : tuple of str
-        Phases by first appearance.
-    rounds, units : ndarray, shape (T,), or None
-        The user's rounds and units.
-    reward_range : (float, float) or None
-        Smallest and largest possible reward.
-    names : dict of hashable to str
-        Canonical names by the user's own.
-    metadata : Metadata
-        What the log says about itself.
-    """
+    """Everything that a frame was found to hold; rounds, units (T,)."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -89,29 +71,7 @@ def check_frame(
     reward_range: object,
     metadata: Metadata,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists everything that is wrong with it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Of pandas or polars; it is not changed.
-    single : mapping of str to object
-        Column by role, for the roles action, reward, propensity, batch, unit, round, phase and randomised.
-    context, propensities, arms, reward_range : object
-        As the user gave them.
-    metadata : Metadata
-        As the user gave it.
-
-    Returns
-    -------
-    CheckedLog
-        Arrays that share no memory with the frame.
-
-    Raises
-    ------
-    LogValidationError
-        With every problem that was found.
-    """
+    """Read a frame, or raise one error that lists everything that is wrong with it."""
     found = Findings()
     if frame_kind(frame) is None:
         found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")

@@ -32,17 +32,7 @@ Label: TypeAlias = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a frame.
-
-    Attributes
-    ----------
-    values : ndarray, shape (T,)
-        Booleans, numbers, times or objects; meaningless where missing.
-    missing : ndarray of bool, shape (T,)
-        Rows without a value (None, NaN, NaT or NA).
-    dtype : str
-        What the frame called its type.
-    """
+    """One column of a frame; values (T,), missing (T,)."""
 
     values: NDArray[Any]
     missing: BoolArray
@@ -51,17 +41,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A column of labels.
-
-    Attributes
-    ----------
-    codes : ndarray of int64, shape (T,)
-        Positions in `values`; -1 where missing or bad.
-    values : list of labels
-        Distinct labels by first appearance; 1, 1.0 and True are three labels.
-    missing, bad : ndarray of bool, shape (T,)
-        Rows without a value, and rows whose value cannot be a label.
-    """
+    """A column of labels; codes (T,), missing, bad (T,)."""
 
     codes: IntArray
     values: list[Label]

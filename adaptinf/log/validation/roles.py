@@ -28,19 +28,7 @@ _REQUIRED = ("action", "reward")
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Columns that were found in a frame.
-
-    Attributes
-    ----------
-    single : dict of str to hashable
-        Column by role, for the roles of `CANONICAL`.
-    context : tuple of str
-        Context columns.
-    positions : dict of hashable to int
-        Position in the frame of every column that can be read, duplicates left out.
-    names : tuple of hashable
-        Every column name of the frame, once.
-    """
+    """Columns that were found in a frame."""
 
     single: dict[str, Hashable]
     context: tuple[str, ...]
@@ -55,19 +43,7 @@ class Roles:
 def locate_roles(
     names: Sequence[Hashable], single: Mapping[str, object], context: object, found: Findings
 ) -> Roles:
-    """Find the columns of the roles; absent, repeated and clashing ones become problems.
-
-    Parameters
-    ----------
-    names : sequence of hashable
-        Columns of the frame.
-    single : mapping of str to object
-        What the user gave for each role; None where nothing.
-    context : object
-        What the user gave as context columns.
-    found : Findings
-        Where problems go.
-    """
+    """Find the columns of the roles; absent, repeated and clashing ones become problems."""
     positions: dict[Hashable, int] = {}
     repeated: dict[Hashable, None] = {}
     for position, name in enumerate(names):
@@ -167,19 +143,7 @@ def _check_canonical_names(roles: Roles, found: Findings) -> None:
 def check_arm_names(
     roles: Roles, arms: Sequence[Label], columns: Sequence[tuple[Label, Hashable]], found: Findings
 ) -> None:
-    """Report columns whose name belongs to another arm's propensity, or that have a second role.
-
-    Parameters
-    ----------
-    roles : Roles
-        Columns of the other roles.
-    arms : sequence of labels
-        All arms.
-    columns : sequence of (label, hashable)
-        Arms and their propensity columns.
-    found : Findings
-        Where problems go.
-    """
+    """Report columns whose name belongs to another arm's propensity, or that have a second role."""
     reserved = {f"propensity_{arm}" for arm in arms}
     others = [*roles.single.items(), *(("context", name) for name in roles.context)]
     for role, name in others:

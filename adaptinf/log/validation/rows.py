@@ -74,19 +74,7 @@ def check_propensity(column: Column, name: object, found: Findings) -> FloatArra
 
 
 def check_probabilities(column: Column, what: str, lowest: str, found: Findings) -> FloatArray | None:
-    """Probabilities as float64, NaN where missing.
-
-    Parameters
-    ----------
-    column : Column
-        The column.
-    what : str
-        How messages name it.
-    lowest : {"(0", "[0"}
-        Whether 0 is outside.
-    found : Findings
-        Where problems go.
-    """
+    """Probabilities as float64, NaN where missing."""
     values = _read_numbers(column, what, "propensity", found, booleans=False)
     if values is None:
         return None

@@ -22,17 +22,7 @@ _ISO = re.compile(
 def read_times(column: Column) -> tuple[Column, BoolArray]:
     """Read a column of ISO 8601 text, dates or datetimes as times; those with a zone become UTC.
 
-    Parameters
-    ----------
-    column : Column
-        Of objects.
-
-    Returns
-    -------
-    column : Column
-        With NumPy's datetimes; meaningless where missing or bad.
-    bad : ndarray of bool, shape (T,)
-        Rows whose value is no date or time; or has no zone, where others have one.
+    Returns shape bad (T,).
     """
     rows = zip(column.values, column.missing, strict=True)
     matches = [None if missing else _match(value) for value, missing in rows]

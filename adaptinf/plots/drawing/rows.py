@@ -24,23 +24,7 @@ _LABEL, _REMARK = 22, 54
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One estimate with its interval in each of n rows.
-
-    Attributes
-    ----------
-    label : str
-        For the legend.
-    estimate, low, high : ndarray, shape (n,)
-        NaN where there is none; limits may be infinite.
-    present : ndarray of bool, shape (n,)
-        Rows that the series has a part in.
-    place : int
-        Which colour and marker.
-    thin : bool
-        Dashed, with an open marker: the second interval of an estimate.
-    remarks : tuple of str
-        What is written into each row; empty where there is nothing to say.
-    """
+    """One estimate with its interval in each of n rows; estimate, low, high (n,), present (n,)."""
 
     label: str
     estimate: FloatArray
@@ -87,13 +71,7 @@ def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
 
 
 def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> list[Any]:
-    """Draw the series below one another in each row; what lies beyond the ends gets an arrow.
-
-    Returns
-    -------
-    list of Line2D
-        For the legend, one a series.
-    """
+    """Draw the series below one another in each row; what lies beyond the ends gets an arrow."""
     from matplotlib.lines import Line2D
 
     ax.set_xlim(*ends)

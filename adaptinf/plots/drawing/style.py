@@ -70,15 +70,7 @@ _STYLE: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one series is drawn: no two of the first 35 share colour, marker and line.
-
-    Attributes
-    ----------
-    colour, marker, hatch : str
-        Of Okabe and Ito; a marker and a hatch of matplotlib.
-    line : str or tuple
-        Line style of matplotlib.
-    """
+    """How one series is drawn: no two of the first 35 share colour, marker and line."""
 
     colour: str
     marker: str
@@ -87,18 +79,7 @@ class Look:
 
 
 def look(place: int) -> Look:
-    """How the series in some place is drawn.
-
-    Parameters
-    ----------
-    place : int
-        From 0.
-
-    Examples
-    --------
-    >>> look(0).colour, look(1).marker
-    ('#0072B2', 's')
-    """
+    """How the series in some place is drawn."""
     return Look(
         _COLOURS[place % len(_COLOURS)],
         _MARKERS[place % len(_MARKERS)],
@@ -108,18 +89,7 @@ def look(place: int) -> Look:
 
 
 def pyplot(purpose: str) -> ModuleType:
-    """Matplotlib's pyplot, imported now.
-
-    Parameters
-    ----------
-    purpose : str
-        What it is needed for.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    """
+    """Matplotlib's pyplot, imported now."""
     try:
         from matplotlib import pyplot as module
     except ImportError as error:
@@ -175,13 +145,7 @@ def figure(
 
 
 def axes_problem(subject: str, ax: Any, legend: str = "none") -> list[str]:
-    """Say what is wrong with the axes to draw on, or the place of the legend.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    """
+    """Say what is wrong with the axes to draw on, or the place of the legend."""
     pyplot(subject)
     from matplotlib.axes import Axes
 
@@ -207,13 +171,7 @@ def small(ax: Axes) -> float:
 
 
 def label_text(value: Any, most: int = 60) -> str:
-    r"""A label whose every character is drawn as it is.
-
-    Examples
-    --------
-    >>> print(label_text("US$ and $\n5"), label_text("_hidden"))
-    US\$ and \$ 5  _hidden
-    """
+    r"""A label whose every character is drawn as it is."""
     text = " ".join(str(value).split())
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     # matplotlib leaves labels that begin with an underscore out of legends
@@ -221,13 +179,7 @@ def label_text(value: Any, most: int = 60) -> str:
 
 
 def quantity(name: str, unit: str | None) -> str:
-    """Label of an axis with its unit.
-
-    Examples
-    --------
-    >>> quantity("mean reward", "visits")
-    'mean reward (visits)'
-    """
+    """Label of an axis with its unit."""
     return name if unit is None else f"{name} ({label_text(unit)})"
 
 
@@ -258,30 +210,12 @@ def log_axis(ax: Axes, name: str) -> None:
 
 
 def arm_label(arm: Any) -> str:
-    """What an arm is called in a legend: numbers alone would say nothing.
-
-    Examples
-    --------
-    >>> arm_label(2), arm_label("free care")
-    ('arm 2', 'free care')
-    """
+    """What an arm is called in a legend: numbers alone would say nothing."""
     return str(arm) if isinstance(arm, str) else f"arm {arm}"
 
 
 def legend_of(ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = False) -> None:
-    """Say what is drawn: above the axes, where it hides nothing, in as many columns as fit.
-
-    Parameters
-    ----------
-    ax : Axes
-        What it belongs to.
-    handles : sequence of Artist
-        With their labels.
-    where : str
-        One of `LEGENDS`.
-    grow : bool
-        Make the figure higher by the legend.
-    """
+    """Say what is drawn: above the axes, where it hides nothing, in as many columns as fit."""
     if where == "none" or not handles:
         return
     size = small(ax)

@@ -30,17 +30,7 @@ _AT_ONCE = 16
 def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
     """Log P(S > x) for S a sum of independent centred Laplace variables.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Points, at least 0.
-    scales, terms : ndarray of shape (n, groups)
-        Scale of each group of variables and how many there are; a group with no terms does not count.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Natural logarithms, good to about 1e-11; for one or two variables to 1e-7 close to 0.
+    Shapes: x (n,), scales, terms (n, groups); returns (n,).
 
     Notes
     -----
@@ -48,12 +38,6 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
     curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
     geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no factor
     1 - b^2 s^2 is smaller than 1, so that the poles further out do no harm.
-
-    Examples
-    --------
-    >>> tail = laplace_sum_log_tail(np.array([3.0]), np.array([[1.0]]), np.array([[1.0]]))
-    >>> bool(abs(tail[0] - (np.log(0.5) - 3.0)) < 1e-10)
-    True
     """
     log_tail: FloatArray = log_tail_and_slope(np.asarray(x, dtype=np.float64), scales, terms)[0]
     return log_tail
@@ -62,23 +46,7 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
 def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
     """The x with log P(S > x) equal to `log_tail`, for tails of at most one half.
 
-    Parameters
-    ----------
-    log_tail : ndarray of shape (n,)
-        Natural logarithms of tail probabilities, at most log(1/2).
-    scales, terms : ndarray of shape (n, groups)
-        As in `laplace_sum_log_tail`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Quantiles, at least 0.
-
-    Examples
-    --------
-    >>> q = laplace_sum_quantile(np.array([np.log(0.005)]), np.array([[2.0]]), np.array([[1.0]]))
-    >>> bool(abs(q[0] - 2.0 * np.log(100.0)) < 1e-9)
-    True
+    Shapes: log_tail (n,), scales, terms (n, groups); returns (n,).
     """
     log_tail = np.asarray(log_tail, dtype=np.float64)
     spread = np.sqrt(2.0 * (terms * scales**2).sum(axis=1))
@@ -97,31 +65,7 @@ def laplace_sum_quantile(log_tail: FloatArray, scales: FloatArray, terms: FloatA
 def noise_quantile(
     counter: str, epsilon: float, horizon: int, count: int, p: FloatArray | float
 ) -> FloatArray:
-    """Quantiles of a counter's noise at one count.
-
-    Parameters
-    ----------
-    counter : {"binary", "hybrid", "logarithmic"}
-        The mechanism.
-    epsilon : float
-        Its privacy parameter, for items of sensitivity 1.
-    horizon : int
-        Largest number of items.
-    count : int
-        Number of items so far, at least 1.
-    p : float or ndarray
-        Probabilities strictly between 0 and 1.
-
-    Returns
-    -------
-    ndarray of float, of the shape of `p`
-        Quantiles of the sum of the Laplace variables that `noise_nodes` counts.
-
-    Examples
-    --------
-    >>> noise_quantile("binary", 1.0, 7, count=4, p=np.array([0.1, 0.9])).round(6)
-    array([-4.828314,  4.828314])
-    """
+    """Quantiles of a counter's noise at one count."""
     trunk, node = counter_scales(counter, epsilon, horizon)
     trunk_terms, node_terms, level = noise_nodes(counter, count)
     p = np.asarray(p, dtype=np.float64)
@@ -200,27 +144,7 @@ def octave_grid(slots: int, points_an_octave: int = 4) -> FloatArray:
 def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> tuple[FloatArray, FloatArray]:
     """Table of the 1 - 1/t quantiles of a counter's noise at epsilon = 1, for every law it can have.
 
-    Parameters
-    ----------
-    counter : {"binary", "hybrid"}
-        The mechanism, for items of sensitivity 1; divide the quantiles by epsilon.
-    horizon : int
-        Largest t and largest count.
-    points_an_octave : int
-        Grid points of t between powers of two.
-
-    Returns
-    -------
-    grid : ndarray of shape (g,)
-        Values of t, from 2 to at least the horizon.
-    quantiles : ndarray of shape (g, rows)
-        Row r of `noise_row` stands in column r; laws that never occur are zero. Relative error below 1e-4.
-
-    Examples
-    --------
-    >>> grid, quantiles = counter_quantiles("binary", 100)
-    >>> bool(abs(quantiles[grid == 64.0, 1][0] / 7 - np.log(32)) < 1e-4)
-    True
+    Returns shape grid (g,), quantiles (g, rows).
     """
     slots = counter_slots(horizon)
     grid = octave_grid(slots, points_an_octave)

@@ -46,25 +46,6 @@ def counter_scales(
 ) -> tuple[float, float]:
     """Laplace scales of a counter that is epsilon-differentially private for items of the given sensitivity.
 
-    Parameters
-    ----------
-    counter : {"binary", "hybrid", "logarithmic"}
-        ``"binary"`` needs the horizon; the others do not use it.
-    epsilon : float
-        Privacy parameter of the whole sequence of noisy sums.
-    horizon : int
-        Largest number of items.
-    sensitivity : float
-        Largest change of one item.
-
-    Returns
-    -------
-    trunk : float
-        Scale of each noise of the logarithmic mechanism on powers of two (hybrid, logarithmic), 0 for binary.
-    node : float
-        Scale of a node: of every node (binary), or per level of the block it lies in (hybrid: a block that
-        follows 2^k has k levels and nodes of scale ``k * node``); 0 for logarithmic.
-
     Notes
     -----
     Binary: an item lies in at most L = floor(log2 T) + 1 nodes, each gets sensitivity * L / epsilon.
@@ -75,13 +56,6 @@ def counter_scales(
     References
     ----------
     Chan, Shi and Song (2011), Private and continual release of statistics.
-
-    Examples
-    --------
-    >>> counter_scales("binary", epsilon=0.5, horizon=1000)
-    (0.0, 20.0)
-    >>> counter_scales("hybrid", epsilon=0.5, horizon=1000)
-    (4.0, 4.0)
     """
     if counter == "binary":
         return 0.0, sensitivity * counter_slots(horizon) / epsilon
@@ -139,25 +113,7 @@ def noise_row(hybrid: bool, slots: int, count: int) -> int:
 
 
 def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
-    """Which noises make up the total at a count.
-
-    Parameters
-    ----------
-    counter : {"binary", "hybrid", "logarithmic"}
-        The mechanism.
-    count : int
-        Number of items so far, at least 1; the logarithmic mechanism's last release may be older.
-
-    Returns
-    -------
-    trunk_terms, node_terms, level : int
-        Numbers of trunk and of node noises in the sum, and the level that multiplies the node scale.
-
-    Examples
-    --------
-    >>> noise_nodes("hybrid", 13)
-    (4, 2, 3)
-    """
+    """Which noises make up the total at a count."""
     if counter == "binary":
         return 0, int(count).bit_count(), 1
     level = int(count).bit_length() - 1
@@ -167,29 +123,7 @@ def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
 
 
 def noise_variance(counter: str, epsilon: float, horizon: int, counts: IntArray) -> FloatArray:
-    """Exact variance of a counter's noise at each count.
-
-    Parameters
-    ----------
-    counter : {"binary", "hybrid", "logarithmic"}
-        The mechanism; for the logarithmic one, of its last release.
-    epsilon : float
-        Its privacy parameter, for items of sensitivity 1.
-    horizon : int
-        Largest number of items.
-    counts : ndarray of int
-        Counts, each at least 1.
-
-    Returns
-    -------
-    ndarray of float
-        Variances, of the shape of `counts`.
-
-    Examples
-    --------
-    >>> noise_variance("binary", 1.0, 7, np.array([1, 2, 3]))
-    array([18., 18., 36.])
-    """
+    """Exact variance of a counter's noise at each count."""
     trunk, node = counter_scales(counter, epsilon, horizon)
     flat = np.asarray(counts, dtype=np.int64).ravel()
     nodes = np.array([noise_nodes(counter, int(count)) for count in flat]).reshape(-1, 3)

@@ -16,18 +16,7 @@ __all__ = ["counter_tail_bounds", "laplace_sum_tail_bound"]
 def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
     """An x with P(S > x) at most a failure probability, S a sum of independent centred Laplace variables.
 
-    Parameters
-    ----------
-    log_failure : ndarray of shape (n,)
-        Natural logarithms of the failure probabilities, at most 0.
-    scales, terms : ndarray of shape (n, groups)
-        Scale of each group of variables and how many there are; a group with no terms does not count.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        sqrt(8 L) max(sqrt(sum of b^2), sqrt(L) max b) with L = -log_failure: one-sided. For both sides
-        together take the logarithm of half of the failure probability.
+    Shapes: log_failure (n,), scales, terms (n, groups); returns (n,).
 
     Notes
     -----
@@ -39,12 +28,6 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
     ----------
     Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
     on Information and System Security 14, Lemma 2.8.
-
-    Examples
-    --------
-    >>> bound = laplace_sum_tail_bound(np.log([0.01]), np.array([[1.0]]), np.array([[1.0]]))
-    >>> bool(bound[0] > np.log(50.0))
-    True
     """
     effort = -np.asarray(log_failure, dtype=np.float64)
     present = np.where(terms > 0, scales, 0.0)
@@ -57,25 +40,7 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
 def counter_tail_bounds(counter: str, horizon: int) -> tuple[FloatArray, FloatArray]:
     """Table of bounds on a counter's noise at epsilon = 1 that fail with probability 1/t, law by law.
 
-    Parameters
-    ----------
-    counter : {"binary", "hybrid"}
-        The mechanism, for items of sensitivity 1; divide the bounds by epsilon.
-    horizon : int
-        Largest t and largest count.
-
-    Returns
-    -------
-    grid : ndarray of shape (g,)
-        Values of t, those of `counter_quantiles`.
-    bounds : ndarray of shape (g, rows)
-        Row r of `noise_row` stands in column r; laws that never occur are zero.
-
-    Examples
-    --------
-    >>> grid, bounds = counter_tail_bounds("binary", 100)
-    >>> bool(abs(bounds[grid == 64.0, 1][0] / 7 - np.sqrt(8.0) * np.log(64.0)) < 1e-12)
-    True
+    Returns shape grid (g,), bounds (g, rows).
     """
     slots = counter_slots(horizon)
     grid = octave_grid(slots)
