@@ -13,7 +13,7 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import count_problem, flag_problem, jobs_problem, plain_fields, seed_problem
 from adaptinf.simulation.environments import Environment
@@ -320,11 +320,17 @@ class Design(ABC):
         if problems:
             raise ParameterError(type(self).__name__, problems)
 
+    @property
+    def traits(self) -> DesignTraits:
+        """What decides how the design's logs may be analysed; a subclass inherits or states it."""
+        return DesignTraits()
+
     def record(self) -> DesignRecord:
-        """Name and parameters, as a log keeps them."""
+        """Name, parameters and traits, as a log keeps them."""
         return DesignRecord(
             name=type(self).__name__,
             parameters={field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            traits=self.traits,
         )
 
     def _log(

@@ -15,7 +15,7 @@ from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.designs.replications import Status
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignRecord
+from adaptinf.log import DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import number_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
@@ -83,6 +83,16 @@ class Mixture(Design):
     design: Design
     exploration: float = 0.1
     decay: float = 0.0
+
+    @property
+    def traits(self) -> DesignTraits:
+        """The design's own, with coins and a floor; nothing is known of its counts."""
+        return dataclasses.replace(
+            self.design.traits,
+            own_coins=True,
+            floor=Floor(self.exploration, self.decay, shared=True),
+            stability=None,
+        )
 
     def _problems(self) -> list[str]:
         design: Any = self.design
@@ -181,7 +191,8 @@ class Mixture(Design):
         """Name and parameters, as a log keeps them."""
         inner = self.design.record()
         parameters = {"exploration": self.exploration, "decay": self.decay}
-        return DesignRecord("Mixture", {**parameters, "design": inner.name, "parameters": inner.parameters})
+        told = {**parameters, "design": inner.name, "parameters": inner.parameters}
+        return DesignRecord("Mixture", told, self.traits)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,13 +11,16 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.formats.arguments import as_path
-from adaptinf.log import AdaptiveLog, DesignRecord
+from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 
 __all__ = ["read_open_bandit"]
 
 _NEEDED = ("timestamp", "item_id", "position", "click", "propensity_score")
 _ITEMS = "item_context.csv"
-_DESIGNS = {"random": "Uniform", "bts": "BernoulliTS"}
+_DESIGNS = {
+    "random": ("Uniform", DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))),
+    "bts": ("BernoulliTS", None),  # what it looked at, and until when it learnt, is not in the files
+}
 
 
 def read_open_bandit(
@@ -104,8 +107,10 @@ def read_open_bandit(
 
 
 def _design(policy: str) -> DesignRecord | None:
-    name = _DESIGNS.get(policy)
-    return None if name is None else DesignRecord(name, {"source": "Open Bandit Dataset"})
+    if policy not in _DESIGNS:
+        return None
+    name, traits = _DESIGNS[policy]
+    return DesignRecord(name, {"source": "Open Bandit Dataset"}, traits)
 
 
 def _read(place: Path) -> tuple[pd.DataFrame, Any]:

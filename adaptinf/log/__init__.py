@@ -1,7 +1,17 @@
 """The log: what a design writes and every method of inference reads."""
 
 from adaptinf.log.log import AdaptiveLog, read_log
+from adaptinf.log.traits import DesignTraits, Floor, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays
 
-__all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays", "read_log"]
+__all__ = [
+    "RELEASE_COLUMNS",
+    "AdaptiveLog",
+    "DesignRecord",
+    "DesignTraits",
+    "Floor",
+    "LogArrays",
+    "Stability",
+    "read_log",
+]

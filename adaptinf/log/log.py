@@ -23,6 +23,7 @@ from adaptinf.log.storage import (
     write_csv,
     write_parquet,
 )
+from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import RELEASE_COLUMNS, DesignRecord, Label, LogArrays, Metadata, check_frame
 
 __all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays", "read_log"]
@@ -73,8 +74,9 @@ class AdaptiveLog(LogColumns):
         How the propensities are known; exact by default where there are any.
     guarantee, reward_guarantee : PrivacyGuarantee or dict of its fields, optional
         What the design promises; the second is for one round's rewards, by default what the first implies.
-    design : DesignRecord or str, optional
-        What gathered the log.
+    design : design, DesignRecord or str, optional
+        What gathered the log: a design of the library or of your own, its record, or a name. A name alone
+        decides nothing: rewards and contexts may then have moved the choice.
     noise : {"simulation", "release"}, optional
         Backend of the privacy noise.
     releases : DataFrame, optional
@@ -157,7 +159,7 @@ class AdaptiveLog(LogColumns):
         propensity_status: str | None = None,
         guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
         reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-        design: DesignRecord | str | None = None,
+        design: Any = None,
         noise: str | None = None,
         releases: pd.DataFrame | Mapping[str, Any] | None = None,
         adaptive_rounds: int | None = None,
@@ -285,6 +287,7 @@ class AdaptiveLog(LogColumns):
         self.context_free = metadata.context_free
         self._releases = metadata.releases
         self._frame = self._names = self._rounds = self._units = None
+        self.kept = {}
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the log as one Parquet file that `read_log` turns back into an equal log.
@@ -334,6 +337,9 @@ class AdaptiveLog(LogColumns):
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "reward_guarantee": None if self.reward_guarantee is None else self.reward_guarantee.to_dict(),
             "design": None if self.design is None else (self.design.name, self.design.parameters),
+            "traits": None
+            if self.design is None or self.design.traits is None
+            else self.design.traits.to_dict(),
         }
         return StoredLog(storable(self._canonical_columns(), self.arms), metadata, self.releases)
 
@@ -343,10 +349,11 @@ class AdaptiveLog(LogColumns):
         for name in ("guarantee", "reward_guarantee"):
             if metadata[name] is not None:
                 metadata[name] = PrivacyGuarantee.from_dict(metadata[name])
-        design = metadata["design"]
+        design, traits = metadata["design"], metadata.get("traits")  # files of version 0.1.0 have no traits
+        stated = None if traits is None else DesignTraits.from_dict(traits)
         log = cls.from_arrays(
             restored_arrays(stored),
-            design=None if design is None else DesignRecord(*design),
+            design=None if design is None else DesignRecord(design[0], design[1], stated),
             guarantee=metadata["guarantee"],
             reward_guarantee=metadata["reward_guarantee"],
             releases=stored.releases,

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.choice import is_binary
+from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array
 from adaptinf.simulation.environments import LinearArms

@@ -26,20 +26,6 @@ from adaptinf.typing import RandomSource
 
 __all__ = ["contradictions", "make_plan", "record_problems"]
 
-_BY_ORDER = {
-    "UCB",
-    "PrivateUCB",
-    "LinUCB",
-    "LinPriv",
-    "SuccessiveElimination",
-    "PrivateSuccessiveElimination",
-    "SequentialHalving",
-    "ODLinBAI",
-    "DPBAI",
-    "DPBAIGauss",
-    "DPOD",
-}
-"""Designs without coins of their own, or with none but the noise that makes them private."""
 _LEAVE_OUT = "leave design= out to re-run the one that the log names"
 _FEW, _TRIAL_STREAM = 8, 3
 
@@ -79,7 +65,7 @@ def make_plan(
         found += given._environment_problems(rows, log.n_rounds)
     if found or given is None or chosen is None or rows is None:
         raise ParameterError(subject, found)
-    by_order = type(given).__name__ in _BY_ORDER if resample is None else resample == "order"
+    by_order = (given.traits.replays_by if resample is None else resample) == "order"
     plan = Plan(given, log, rows, by_order, chosen, plan_root(rng))
     found += _coin_problems(plan)
     if not found:

@@ -10,9 +10,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.choice import Choice, default_estimator, is_binary
+from adaptinf.inference.arms.choice import Choice, default_estimator
 from adaptinf.inference.arms.fit import fit_arms
 from adaptinf.inference.scores.means import sample_means
+from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import BERNOULLI, NORMAL, POOL

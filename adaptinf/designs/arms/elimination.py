@@ -14,6 +14,7 @@ from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_uni
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.log import DesignTraits
 from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
@@ -100,6 +101,11 @@ class SuccessiveElimination(Design):
 
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """No coins."""
+        return DesignTraits(uses_context="no", own_coins=False)
 
     def _problems(self) -> list[str]:
         return _beta_problems(self.beta) + choice_problem("check", self.check, _CHECKS)
@@ -197,6 +203,11 @@ class PrivateSuccessiveElimination(Design):
     releases_by_arm: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """No coins but the noise that makes it private."""
+        return DesignTraits(uses_context="no", own_coins=False)
 
     def _problems(self) -> list[str]:
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)

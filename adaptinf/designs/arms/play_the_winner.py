@@ -9,6 +9,7 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
+from adaptinf.log import DesignTraits
 from adaptinf.parameters import number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
@@ -115,6 +116,11 @@ class PlayTheWinner(Design):
 
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """An urn that ignores contexts."""
+        return DesignTraits(uses_context="no")
 
     def _problems(self) -> list[str]:
         problems = number_problem("initial", self.initial, 0.0, open_low=True)

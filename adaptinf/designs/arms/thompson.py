@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
+from adaptinf.log import DesignTraits, Floor, Stability
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
@@ -161,6 +162,13 @@ def _run_block(
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
+_UNSTABLE = Stability(
+    False,
+    "its counts stay random where arms are equally good",
+    "Halder, Pan, Khamaru (2025), 'Stable Thompson sampling: valid inference via variance inflation'",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Thompson(Design):
     """Thompson sampling: pull an arm with its posterior probability of being the best.
@@ -216,6 +224,13 @@ class Thompson(Design):
     initial_pulls: int = 0
     batch_size: int = 1
     draws: int = 100
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Counts stay random where arms are equally good."""
+        scale, decay = self.floor if isinstance(self.floor, tuple) else (self.floor, 0.0)
+        floor = None if scale is None else Floor(scale, decay)
+        return DesignTraits(uses_context="no", floor=floor, stability=_UNSTABLE)
 
     def _problems(self) -> list[str]:
         problems = choice_problem("prior", self.prior, ("beta", "normal"))

@@ -14,6 +14,7 @@ from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.counters import sum_neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignTraits, Stability
 from adaptinf.parameters import choice_problem, number_problem
 from adaptinf.privacy.counters.laplace_sums import counter_quantiles
 from adaptinf.privacy.counters.sums import (
@@ -145,6 +146,15 @@ def _run_block(
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
+_STABLE_WIDTH = 2.0
+_STABLE = Stability(
+    True,
+    "a bonus of the order sqrt(log T / pulls)",
+    "Khamaru, Zhang (2024), 'Inference with the upper confidence bound algorithm'; Han, Khamaru, Zhang "
+    "(2024), 'UCB algorithms for multi-armed bandits: precise regret and adaptive inference'",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class UCB(Design):
     """UCB1: pull the arm with the highest sample mean plus sqrt(width log(t) / pulls).
@@ -178,6 +188,12 @@ class UCB(Design):
     """
 
     width: float = 2.0
+
+    @property
+    def traits(self) -> DesignTraits:
+        """No coins; counts settle from the width of UCB1 on: with a small one it is nearly greedy."""
+        settles = _STABLE if self.width >= _STABLE_WIDTH else None
+        return DesignTraits(uses_context="no", own_coins=False, stability=settles)
 
     def _problems(self) -> list[str]:
         return number_problem("width", self.width, 0.0, open_low=True)
@@ -281,6 +297,11 @@ class PrivateUCB(Design):
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """No coins but the noise that makes it private."""
+        return DesignTraits(uses_context="no", own_coins=False)
 
     def _problems(self) -> list[str]:
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)

@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignTraits, Floor
 from adaptinf.parameters import count_problem, number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
@@ -122,6 +123,11 @@ class Uniform(Design):
     True
     """
 
+    @property
+    def traits(self) -> DesignTraits:
+        """Nothing moves the choice."""
+        return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))
+
     def _problems(self) -> list[str]:
         return []
 
@@ -178,6 +184,11 @@ class EpsilonGreedy(Design):
     exploration: float = 0.1
     decay: float = 0.0
     batch_size: int = 1
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Exploration keeps every propensity above a floor that falls as it does."""
+        return DesignTraits(uses_context="no", floor=Floor(self.exploration, self.decay, shared=True))
 
     def _problems(self) -> list[str]:
         return [

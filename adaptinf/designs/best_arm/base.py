@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.determinants import feature_problems
 from adaptinf.designs.replications import Status
+from adaptinf.log import DesignTraits
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Run
 from adaptinf.typing import FloatArray
@@ -25,6 +26,11 @@ class BestArmDesign(Design):
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
     vectors: ClassVar[str] = "refused"
     min_arms: ClassVar[int] = 2
+
+    @property
+    def traits(self) -> DesignTraits:
+        """No coins but the noise of those that are private."""
+        return DesignTraits(uses_context="no", own_coins=False)
 
     @abstractmethod
     def _least_budget(self, n_arms: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Status
+from adaptinf.log import DesignTraits
 from adaptinf.parameters import number_problem
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
@@ -276,6 +277,11 @@ class ConSE(Design):
     min_horizon: ClassVar[int] = 2
     vectors: ClassVar[str] = "refused"
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the group."""
+        return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def _problems(self) -> list[str]:
         return number_problem("alpha", self.alpha, 0.0, 1.0)

@@ -16,6 +16,7 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignTraits
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
@@ -99,6 +100,11 @@ class DPConSE(Design):
     def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
         """What the release codes of the calibration mean."""
         return _CORRECTED_RELEASES if self.calibration == "corrected" else PUBLISHED_RELEASES
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the group."""
+        return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def _problems(self) -> list[str]:
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)

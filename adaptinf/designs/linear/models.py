@@ -23,6 +23,7 @@ from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.counters import vector_neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignTraits
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
@@ -95,6 +96,11 @@ class LinUCB(Design):
     bound: float = 1.0
 
     vectors: ClassVar[str] = "needed"
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow their own context vectors, without coins."""
+        return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
 
     def _problems(self) -> list[str]:
         problems = number_problem("regularisation", self.regularisation, 0.0, open_low=True)
@@ -233,6 +239,11 @@ class LinPriv(Design):
 
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow their own context vectors, without coins but the noise."""
+        return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
 
     def _problems(self) -> list[str]:
         problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)

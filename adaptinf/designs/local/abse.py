@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.local.abse_kernel import ABSETables, abse_program
 from adaptinf.designs.local.base import cube_problems
+from adaptinf.log import DesignTraits
 from adaptinf.parameters import number_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
@@ -65,6 +66,11 @@ class ABSE(Design):
     min_arms: ClassVar[int] = 2
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the bin of the cube."""
+        return DesignTraits(uses_context="position", arm_means="by-bin")
 
     def _problems(self) -> list[str]:
         return number_problem("lipschitz", self.lipschitz, 0.0, open_low=True)

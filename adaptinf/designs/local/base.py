@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,7 +68,7 @@ class LocallyPrivate(Design):
         """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""
         given = super().record()
         told = [{"n_rounds": part.log.n_rounds, "epsilon": part.epsilon} for part in self.auxiliary]
-        return DesignRecord(name=given.name, parameters={**given.parameters, "auxiliary": told})
+        return dataclasses.replace(given, parameters={**given.parameters, "auxiliary": told})
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the reports promise.

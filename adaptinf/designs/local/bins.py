@@ -21,6 +21,7 @@ from adaptinf.designs.local.neighbours import (
 )
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
+from adaptinf.log import DesignTraits
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.environments import Environment
@@ -137,6 +138,11 @@ class LDPBandit(LocallyPrivate):
 
     report_sensitivity: ClassVar[float] = _REPORT_SENSITIVITY
     not_covered: ClassVar[str] = _NOT_COVERED
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the bin of the cube."""
+        return DesignTraits(uses_context="position", arm_means="by-released-bin")
 
     def _problems(self) -> list[str]:
         problems = super()._problems()

@@ -14,6 +14,7 @@ from adaptinf.designs.local.neighbours import gradient_ratio, lessons, one_parti
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import Status
 from adaptinf.errors import ParameterError
+from adaptinf.log import DesignTraits
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.simulation.environments import Environment
@@ -134,6 +135,11 @@ class LDPLinear(LocallyPrivate):
     statuses: ClassVar[tuple[Status, ...]] = (Status("warm-up", False), Status("greedy", False))
     report_sensitivity: ClassVar[float] = _SENSITIVITY
     not_covered: ClassVar[str] = _NOT_COVERED
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the context."""
+        return DesignTraits(uses_context="yes", arm_means="by-context")
 
     def _problems(self) -> list[str]:
         problems = super()._problems()

@@ -12,14 +12,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.rules import MIXED, arm_verdicts, first_valid, score_refusal, ways_out
 from adaptinf.inference.inputs.arguments import labels, text_problems
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import (
-    decides_by_context,
-    floor_decay,
-    is_adaptive,
-    is_binary,
-    usable_decay,
-)
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
@@ -34,9 +27,6 @@ __all__ = [
     "choose",
     "decay_problems",
     "default_estimator",
-    "floor_decay",
-    "is_adaptive",
-    "is_binary",
     "refuse_by_context",
 ]
 
@@ -79,7 +69,7 @@ def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Ch
     if first is None:
         raise _by_context(log, "an estimator of arm means", codes)
     weights = first.arguments.get("weights")
-    decay = usable_decay(log) if weights == "two-point" else None
+    decay = profile_of(log).usable_decay if weights == "two-point" else None
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
     return Choice(first.arguments["estimator"], weights, decay, reason)
 
@@ -114,7 +104,7 @@ def choose(
             "they need every arm's propensity at every round, and the log has the chosen arm's alone",
             list(dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])),
         )
-    if decides_by_context(log):
+    if profile_of(log).decides_by_context:
         ways = dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])
         raise InvalidForLog(f"{estimator} with {weights} weights", MIXED, list(ways))
     if weights == "sqrt":
@@ -123,8 +113,8 @@ def choose(
 
 
 def refuse_by_context(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
-    """Refuse estimators without propensities where the design assigned arms by context; codes (k,)."""
-    if decides_by_context(log):
+    """Refuse estimators without propensities where contexts may have assigned the arms; codes (k,)."""
+    if profile_of(log).context_refusal:
         raise _by_context(log, estimator, codes)
 
 
@@ -134,14 +124,14 @@ def _by_context(log: AdaptiveLog, estimator: str, codes: IntArray) -> InvalidFor
 
 
 def _default_weights(log: AdaptiveLog) -> tuple[str, float | None]:
-    if log.arrays.propensities is None or not is_context_free(log):
+    if log.arrays.propensities is None or not profile_of(log).context_free:
         return "uniform", None
-    decay = usable_decay(log)
+    decay = profile_of(log).usable_decay
     return ("sqrt", None) if decay is None else ("two-point", decay)
 
 
 def _decay(subject: str, log: AdaptiveLog, decay: float | None) -> float:
-    stated = floor_decay(log) if decay is None else decay
+    stated = profile_of(log).floor_decay if decay is None else decay
     if stated is None:
         problem = (
             "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a (fixed "

@@ -13,7 +13,7 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms.alee import ARM_ERRORS, alee_means
-from adaptinf.inference.arms.choice import TESTS, Choice, is_adaptive, is_binary
+from adaptinf.inference.arms.choice import TESTS, Choice
 from adaptinf.inference.arms.weighted import score_estimates, score_rows
 from adaptinf.inference.distributions.base import (
     BinomialReference,
@@ -31,14 +31,13 @@ from adaptinf.inference.scores.means import (
     welch,
 )
 from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, is_binary, profile_of
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 __all__ = [
-    "FEW_REWARDS",
-    "TINY_PROPENSITY",
     "ArmFit",
     "check_test",
     "difference_reference",
@@ -48,12 +47,6 @@ __all__ = [
     "resolve_test",
     "warn_of_tiny_propensities",
 ]
-
-TINY_PROPENSITY = 1e-4
-"""Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
-
-FEW_REWARDS = 10.0
-"""Effective sample size below which a note doubts normal intervals."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +115,7 @@ def _fit_samples(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
     sample = SampleMeans(every.count[codes], every.mean[codes], every.std_error[codes])
     return ArmFit(
         choice=choice,
-        naive=is_adaptive(log),
+        naive=profile_of(log).adaptive,
         labels=_labels(log, codes),
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),

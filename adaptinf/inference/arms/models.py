@@ -17,7 +17,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.batched import batched_fit, batched_notes, drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, choose, default_estimator, is_adaptive
+from adaptinf.inference.arms.choice import arm_codes, choose, default_estimator
 from adaptinf.inference.arms.efficiency import fit_efficiency
 from adaptinf.inference.arms.fit import (
     ArmFit,
@@ -30,10 +30,10 @@ from adaptinf.inference.arms.fit import (
     warn_of_tiny_propensities,
 )
 from adaptinf.inference.arms.notes import fit_notes
-from adaptinf.inference.corrections.information import correction_for
 from adaptinf.inference.inputs.arguments import label_problems, require_log, text_problems
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
 from adaptinf.inference.scores.outcome_models import outcome_model
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import flag_problem
 from adaptinf.typing import FloatArray, IntArray
 
@@ -160,7 +160,7 @@ class ArmMeans:
         check_test("ArmMeans.fit", test, null, arm_error)
         asked = (estimator, weights, decay)
         fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
-        correction = correction_for(self.log) if fit.naive else None
+        correction = profile_of(self.log).correction if fit.naive else None
         kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
         return Results(
@@ -304,7 +304,7 @@ class Contrast:
             return self._batched(test, null, [name for name, value in refused.items() if value is not None])
         asked = (estimator, weights, decay)
         fit = _fit("Contrast.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
-        correction = correction_for(self.log) if fit.naive else None
+        correction = profile_of(self.log).correction if fit.naive else None
         kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         difference, std_error, df = fit.difference(0, 1)
         rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
@@ -357,7 +357,7 @@ class Contrast:
         Zhang, Janson, Murphy (2020), "Inference for batched bandits".
         """
         check_test("Contrast.batch_test", "auto", null)
-        found, _ = usable_batches(self.log, self._codes, is_adaptive(self.log))
+        found, _ = usable_batches(self.log, self._codes, profile_of(self.log).adaptive)
         return drifting_test(found, null, f"{self.treatment} - {self.control}")
 
     def _batched(self, test: str, null: float, refused: list[str]) -> Results:
@@ -366,7 +366,7 @@ class Contrast:
             problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
         if problems:
             raise ParameterError("Contrast.fit", problems)
-        found, left_out = usable_batches(self.log, self._codes, is_adaptive(self.log))
+        found, left_out = usable_batches(self.log, self._codes, profile_of(self.log).adaptive)
         estimate, std_error, reference = batched_fit(found, test)
         notes = batched_notes(self.log, left_out, reference)
         return Results(

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.choice import is_adaptive, is_binary
-from adaptinf.inference.arms.fit import FEW_REWARDS, TINY_PROPENSITY, ArmFit
-from adaptinf.inference.arms.rules import context_may_move, context_names
+from adaptinf.inference.arms.fit import ArmFit
+from adaptinf.inference.arms.rules import context_names
 from adaptinf.inference.arms.sample_mean import SHORT_RUNS
-from adaptinf.inference.corrections.information import Correction, why_not
+from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_events
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import varying_propensities
-from adaptinf.inference.validity.stable_designs import stability_of
+from adaptinf.inference.validity.profile import FEW_REWARDS, TINY_PROPENSITY, is_binary, profile_of
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -50,7 +47,7 @@ def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
         )
     if log.context:
         notes.append("The log has contexts: the estimate is of the arm's mean only if they had no part.")
-    elif log.arrays.propensity is not None and varying_propensities(log):
+    elif log.arrays.propensity is not None and profile_of(log).varying_propensities:
         notes.append(
             "The log's propensities move and are not used: right only if earlier rewards moved them, not "
             "contexts that the log does not have."
@@ -60,15 +57,15 @@ def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
 
 def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     notes = []
-    known = stability_of(log)
+    known = profile_of(log).stability
     if not fit.naive:
         notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
     elif correction is not None:
         notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
     elif known is not None and known.stable and test != "exact":
         notes.append(
-            f"Sample means: valid in long runs of {known.design}, whose arm counts settle ({known.source}), "
-            f"given {known.condition}; {SHORT_RUNS}."
+            f"Sample means: valid in long runs of {profile_of(log).design_title}, whose arm counts settle "
+            f"({known.source}), given {known.condition}; {SHORT_RUNS}."
         )
     else:
         notes.append("Sample means: not valid under adaptivity; a naive baseline.")
@@ -80,7 +77,7 @@ def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correcti
     if fit.naive and log.design is None:
         notes.append("The log does not name its design, which is therefore taken to be adaptive.")
     if fit.naive and correction is None and log.guarantee is not None:
-        notes.append(f"No corrected columns: {why_not(log)}.")
+        notes.append(f"No corrected columns: {profile_of(log).no_correction}.")
     if test == "few":
         notes.append(
             f"An arm has fewer than {FEW_EVENTS} successes or failures: exact binomial tests of means, and "
@@ -107,18 +104,18 @@ def _score_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
         notes.append(
             "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
         )
-    if choice.weights == "uniform" and context_may_move(log):
+    if choice.weights == "uniform" and profile_of(log).context_may_move:
         notes.append(
             f"Uniform weights, because {context_names(log)} may move the propensities: weights made from "
             "these would count contexts unequally. Not normal in general when propensities move with the "
             "data."
         )
-    elif choice.weights == "uniform" and is_adaptive(log):
+    elif choice.weights == "uniform" and profile_of(log).adaptive:
         notes.append(
             "Uniform weights: not normal in general when propensities move with the data; sqrt and two-point "
             "weights guard against that and need every arm's propensity."
         )
-    if choice.weights != "uniform" and log.context and not is_context_free(log):
+    if choice.weights != "uniform" and log.context and not profile_of(log).context_free:
         notes.append(
             f"Valid only if the propensities do not depend on {context_names(log)}: weights made from "
             "propensities that do would count contexts unequally, which biases the means."

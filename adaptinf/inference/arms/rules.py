@@ -13,18 +13,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.sample_mean import mean_verdicts
-from adaptinf.inference.corrections.information import correction_for
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import (
-    by_context_way,
-    decides_by_context,
-    design_names,
-    impossible,
-    is_adaptive,
-    moves,
-    usable_decay,
-)
-from adaptinf.inference.validity.stable_designs import stability_of
+from adaptinf.inference.validity.profile import SMALL, profile_of
 from adaptinf.inference.validity.verdicts import Traits, Verdict
 from adaptinf.typing import IntArray
 
@@ -34,9 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BASELINE",
     "MIXED",
-    "SMALL",
     "arm_verdicts",
-    "context_may_move",
     "context_names",
     "first_valid",
     "score_refusal",
@@ -44,8 +31,6 @@ __all__ = [
 ]
 
 BASELINE = "sample-mean as a naive baseline, not valid under adaptivity"
-SMALL = 0.05
-"""Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
 _CONSTANT = "an arm's mean and variance are the same whenever it is chosen"
 _PROPENSITIES = "the logged propensities are the design's own, and arm means stay the same"
 MIXED = (
@@ -70,22 +55,15 @@ def arm_verdicts(
     variation: float | None = None,
 ) -> list[Verdict]:
     """Every estimator of arm means, or of a contrast, the valid ones first; codes (k,)."""
-    names = " over ".join(design_names(log)) or "the design, as the log says,"
-    refusal = (
-        f"{names} assigns arms by context, so that the arms' rounds are different mixes of contexts, whose "
-        "means cannot be compared"
-        if decides_by_context(log)
-        else ""
-    )
     traits = Traits(
         log=log,
         codes=codes,
-        adaptive=is_adaptive(log),
-        refusal=refusal,
+        adaptive=profile_of(log).adaptive,
+        refusal=profile_of(log).context_refusal,
         score_refusal=score_refusal(log, codes),
         estimated=log.propensity_status == "estimated",
-        correction=correction_for(log),
-        stability=stability_of(log),
+        correction=profile_of(log).correction,
+        stability=profile_of(log).stability,
         variation=variation,
     )
     found = _scores(traits, decay) + _alee(traits) + mean_verdicts(traits)
@@ -107,16 +85,16 @@ def ways_out(log: AdaptiveLog, codes: IntArray, *, contrast: bool = False, most:
     """
     verdicts = arm_verdicts(log, codes, contrast=contrast)
     named = [x.name for x in verdicts if x.valid and x.name != _SHORTER][:most]
-    if decides_by_context(log):
-        return [*named, by_context_way(log)]
-    return named if "sample-mean" in named or not is_adaptive(log) else [*named, BASELINE]
+    if profile_of(log).context_refusal:
+        return [*named, profile_of(log).in_place_of_means]
+    return named if "sample-mean" in named or not profile_of(log).adaptive else [*named, BASELINE]
 
 
 def score_refusal(log: AdaptiveLog, codes: IntArray) -> str:
     """Why inverse propensities do not serve; empty where they do; codes (k,)."""
     if log.arrays.propensity is None:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
-    counts = impossible(log, codes)
+    counts = profile_of(log).impossible[codes]
     if not np.any(counts):
         return ""
     worst = int(np.argmax(counts))
@@ -128,9 +106,9 @@ def score_refusal(log: AdaptiveLog, codes: IntArray) -> str:
 
 def _scores(traits: Traits, decay: float | None) -> list[Verdict]:
     log = traits.log
-    stated = usable_decay(log) if decay is None else decay
+    stated = profile_of(log).usable_decay if decay is None else decay
     every = log.arrays.propensities is not None
-    free = is_context_free(log)
+    free = profile_of(log).context_free
     falls = _falls(log, traits.codes) if not traits.score_refusal and traits.adaptive else False
     # Estimated propensities are one more assumption; without contexts ALEE makes fewer.
     later = 11.0 if traits.estimated and not log.context and not traits.refusal else 0.0
@@ -142,12 +120,12 @@ def _scores(traits: Traits, decay: float | None) -> list[Verdict]:
             reason = _EVERY
         if not reason and weights == "two-point" and stated is None:
             reason = _NO_DECAY
-        if not reason and weights != "uniform" and traits.refusal:
+        if not reason and weights != "uniform" and profile_of(log).decides_by_context:
             reason = MIXED
         for estimator, start in (("aipw", 10.0), ("ipw", 30.0)):
             name = f"{estimator} with {weights} weights"
             arguments: dict[str, Any] = {"estimator": estimator, "weights": weights}
-            if weights == "two-point" and stated is not None and usable_decay(log) != stated:
+            if weights == "two-point" and stated is not None and profile_of(log).usable_decay != stated:
                 arguments["decay"] = stated
             if reason:
                 found.append(Verdict(name, "not valid", start + place, arguments, reason))
@@ -177,19 +155,14 @@ def _score_reason(traits: Traits, weights: str, falls: bool) -> tuple[str, str, 
     if weights == "sqrt":
         reason = "every arm's propensity is known: the weights keep the variance even while they move"
         return reason, warning, 0.0
-    if not moves(log):
+    if not profile_of(log).moves:
         return "propensities are known and do not move with the data", "", 0.0
     unsettled = "not normal in general when propensities move with the data; right where they settle"
     # Without contexts ALEE needs no such hope.
     reason = "propensities are known"
-    if context_may_move(log):
+    if profile_of(log).context_may_move:
         reason += f"; uniform weights, because {context_names(log)} may move them"
     return reason, unsettled, 0.0 if log.context or traits.refusal else 15.0
-
-
-def context_may_move(log: AdaptiveLog) -> bool:
-    """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
-    return log.arrays.propensities is not None and moves(log) and not is_context_free(log)
 
 
 def context_names(log: AdaptiveLog, most: int = 5) -> str:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.corrections.information import Correction, why_not
+from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import constant_propensities, is_binary, varying_propensities
+from adaptinf.inference.validity.profile import is_binary, profile_of
 from adaptinf.inference.validity.verdicts import Traits, Verdict
 from adaptinf.typing import IntArray
 
@@ -56,7 +55,8 @@ def _plain(traits: Traits) -> Verdict:
     if traits.variation is None and (known is None or not known.stable):
         reason = "sample means are biased by adaptivity"
         if known is not None:
-            reason += f", and {known.design} is not stable: {known.condition} ({known.source})"
+            title = profile_of(traits.log).design_title
+            reason += f", and {title} is not stable: {known.condition} ({known.source})"
         return Verdict(name, "not valid", 24.0, call, reason, baseline=True)
     if traits.variation is not None:
         reason = f"re-simulated arm counts vary by {traits.variation:.0%} of their median: they have settled"
@@ -67,7 +67,7 @@ def _plain(traits: Traits) -> Verdict:
         "asymptotic",
         24.0,
         call,
-        f"{known.design} is stable, its arm counts settle ({known.source})",
+        f"{profile_of(traits.log).design_title} is stable, its arm counts settle ({known.source})",
         f"{known.condition}, and a long run{mixed}",
         SHORT_RUNS,
     )
@@ -99,9 +99,9 @@ def _exact(traits: Traits, binary: bool) -> Verdict:
 def _plainly_sampled(traits: Traits) -> bool:
     """Whether nothing can have moved the arms' probabilities, so that scores have nothing to add."""
     log = traits.log
-    if traits.adaptive or varying_propensities(log):
+    if traits.adaptive or profile_of(log).varying_propensities:
         return False
-    return not log.context or constant_propensities(log)
+    return not log.context or profile_of(log).constant_propensities
 
 
 def _corrected(traits: Traits, binary: bool) -> Verdict:
@@ -111,7 +111,7 @@ def _corrected(traits: Traits, binary: bool) -> Verdict:
     if not reason and not traits.adaptive:
         reason = "no correction is due: the design does not adapt to rewards"
     if not reason and correction is None:
-        reason = why_not(log)
+        reason = profile_of(log).no_correction
     if reason or correction is None:
         return Verdict(name, "not valid", 29.0, call, reason)
     ratio = length_ratio(log, traits.codes, correction)
@@ -119,7 +119,7 @@ def _corrected(traits: Traits, binary: bool) -> Verdict:
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
         return Verdict(name, label, rank, call, said, "the stated guarantee", "no interval is of any use")
-    free = is_context_free(log)
+    free = profile_of(log).context_free
     short = ratio <= (_PATIENCE if binary else 1.0)
     said = (
         f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "

@@ -24,7 +24,7 @@ from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.scores.outcome_models import Outcome
-from adaptinf.inference.validity.profile import constant_propensities, decides_by_context, impossible
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _usable(log: AdaptiveLog) -> tuple[IntArray, dict[str, str]]:
     if log.arrays.propensity is None:
         return np.zeros(0, dtype=np.int64), {"all arms": "the log has no propensities"}
     codes = np.arange(log.n_arms)
-    never = impossible(log, codes)
+    never = profile_of(log).impossible[codes]
     pulls = np.bincount(log.arrays.action, minlength=log.n_arms)
     refused, kept = {}, []
     for code in codes.tolist():
@@ -132,13 +132,16 @@ def _mean_checks(
             "their difference is not normal"
         )
         return [Check(MEAN, "all arms", advice=reason)]
-    more = "; the design chooses by context, so that they estimate different means" * decides_by_context(log)
+    more = (
+        "; the design chooses by context, so that they estimate different means"
+        * profile_of(log).decides_by_context
+    )
     return _difference_checks(MEAN, log, codes, found, _DIFFER + more)
 
 
 def _hardly_varying(log: AdaptiveLog) -> bool:
     """Whether the propensities that are known never move."""
-    if constant_propensities(log):
+    if profile_of(log).constant_propensities:
         return True
     arrays = log.arrays
     if arrays.propensity is None:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.choice import is_binary
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import (
     DifferenceReference,
@@ -52,6 +51,7 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log, text_problems
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.results.base import Estimand, LogFacts
+from adaptinf.inference.validity.profile import is_binary
 from adaptinf.parameters import flag_problem
 from adaptinf.typing import FloatArray, IntArray
 

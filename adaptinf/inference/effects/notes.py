@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
-from adaptinf.inference.arms.fit import TINY_PROPENSITY
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.inference.validity.profile import TINY_PROPENSITY
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

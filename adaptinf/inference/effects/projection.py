@@ -36,7 +36,7 @@ from adaptinf.inference.results.base import Estimand, LogFacts, Results, check_a
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import outcome_model
-from adaptinf.inference.validity.profile import floor_decay
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import flag_problem
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -218,7 +218,7 @@ class CATEProjection:
             If the log does not support what was asked for; it names the reason and what is valid.
         """
         if weights == "two-point" and decay is None:
-            decay = floor_decay(self.log)
+            decay = profile_of(self.log).floor_decay
         _check(weights, decay, covariance, null, keep_scores)
         log, names = self.log, self._covariates.names
         propensity = self._own_propensity()

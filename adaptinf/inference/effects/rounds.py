@@ -12,7 +12,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.notes import estimated_propensities
 from adaptinf.inference.inputs.labelled import by_round
-from adaptinf.inference.validity.profile import is_adaptive
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _check_constant(
     if varying is None:
         reason = "it says neither which rounds were randomised nor with which propensities"
         raise InvalidForLog(method, reason, marked + _ways_out(log))
-    if log.propensity_status == "estimated" and is_adaptive(log):
+    if log.propensity_status == "estimated" and profile_of(log).adaptive:
         reason = (
             "its propensities are estimates, which cannot show that arms were drawn with fixed probabilities"
         )

@@ -16,12 +16,8 @@ from adaptinf.inference.policies.weights import KINDS, contextual_fit, mean_vari
 from adaptinf.inference.scores.inverse import indicators, running_means
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
-from adaptinf.inference.validity.policies import (
-    LoggingPolicies,
-    is_context_free,
-    logging_policies,
-    snapshots_problems,
-)
+from adaptinf.inference.validity.policies import LoggingPolicies, logging_policies, snapshots_problems
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import choice_problem, count_problem, flag_problem, number_problem
 from adaptinf.typing import FloatArray
 
@@ -234,7 +230,9 @@ def _smallest(log: AdaptiveLog, policy: Policy) -> float:
 
 def _knows_logging(log: AdaptiveLog, policies: Sequence[Policy]) -> bool:
     return (
-        log.arrays.propensities is not None and is_context_free(log) and not _hidden_contexts(log, policies)
+        log.arrays.propensities is not None
+        and profile_of(log).context_free
+        and not _hidden_contexts(log, policies)
     )
 
 

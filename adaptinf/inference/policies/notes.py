@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
-from adaptinf.inference.arms.choice import is_adaptive, is_binary
-from adaptinf.inference.arms.fit import TINY_PROPENSITY
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_events
 from adaptinf.inference.policies.fit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
 from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, is_binary, profile_of
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -78,13 +77,13 @@ def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
 
 def _weight_notes(log: AdaptiveLog, fit: PolicyFit, options: PolicyOptions) -> list[str]:
     notes = []
-    if options.weights == "uniform" and is_adaptive(log):
+    if options.weights == "uniform" and profile_of(log).adaptive:
         notes.append(
             "Uniform weights: not normal in general when propensities move with the data; stable-variance "
             "weights guard against that"
             + (", and need the design's policies at all contexts (snapshots=)." if options.defaulted else ".")
         )
-    if (options.contextual or options.weights == "min-variance") and is_adaptive(log):
+    if (options.contextual or options.weights == "min-variance") and profile_of(log).adaptive:
         notes.append(
             f"{'Contextual' if options.contextual else 'Min-variance'} weights: normal if the design's "
             "propensities settle; non-contextual stable-variance weights do not need that."

@@ -19,7 +19,7 @@ from adaptinf.inference.recommend.rows import (
     projection_rows,
     sequence_rows,
 )
-from adaptinf.inference.validity.profile import design_names, floor_decay
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import choice_problem, number_problem
 
 if TYPE_CHECKING:
@@ -325,13 +325,13 @@ def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tu
         which = "every arm's" if arrays.propensities is not None else "the chosen arm's"
         every = arrays.propensity if arrays.propensities is None else arrays.propensities
         known = f"{which}, {log.propensity_status}, smallest {float(every.min(initial=1.0)):.2g}"
-        decay = floor_decay(log)
+        decay = profile_of(log).floor_decay
         known += "" if decay is None else f", floor falls like t^-{decay:g}"
     guarantee = log.reward_guarantee or log.guarantee
     span = log.reward_range
     bounded = span is not None and all(math.isfinite(end) for end in span)
     facts = [
-        ("Design", " over ".join(design_names(log)) or "unknown"),
+        ("Design", profile_of(log).design_title or "unknown"),
         ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
         ("Propensities", known),
         ("Batches", "none" if arrays.batch is None else str(int(arrays.batch[-1]) + 1)),

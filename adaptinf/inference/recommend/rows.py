@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms.rules import SMALL, arm_verdicts
+from adaptinf.inference.arms.rules import arm_verdicts
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import moves, usable_decay
+from adaptinf.inference.validity.profile import SMALL, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _sequence_verdict(model: Any, method: str, estimator: str, rank: float) -> V
         settle(model.log, model._quantities, *options)
     except InvalidForLog as error:
         return Verdict(name, "not valid", rank, call, error.reason)
-    mixed = estimator == "sample-mean" and not is_context_free(model.log)
+    mixed = estimator == "sample-mean" and not profile_of(model.log).context_free
     # The ranks of sequences span less than 10.
     rank += 10.0 if mixed else 0.0
     assumes = (
@@ -190,7 +189,7 @@ def _policy_verdict(
     except InvalidForLog as error:
         return Verdict(name, "not valid", rank, call, error.reason)
     warning = ""
-    if call.get("weights") == "uniform" and moves(log):
+    if call.get("weights") == "uniform" and profile_of(log).moves:
         warning = "not normal in general when propensities move with the data; right where they settle"
     elif log.arrays.propensity is not None and log.arrays.propensity.min(initial=1.0) < SMALL:
         warning = "small propensities: at moderate numbers of rounds normal intervals may be too short"
@@ -246,7 +245,7 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     from adaptinf.inference.effects.models import CATE
     from adaptinf.inference.effects.projection import CATEProjection
 
-    decay = usable_decay(log) if decay is None else decay
+    decay = profile_of(log).usable_decay if decay is None else decay
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
     found = []
     first = model.made().fit
@@ -284,7 +283,7 @@ def _tried(model: _Model, name: str, rank: float, call: dict[str, Any], reason: 
     except InvalidForLog as error:
         return Verdict(name, "not valid", rank, call, error.reason)
     verdict = Verdict(name, "exact" if result.reference.exact else "asymptotic", rank, call, reason, assumes)
-    if call.get("weights") == "uniform" and moves(model.log):
+    if call.get("weights") == "uniform" and profile_of(model.log).moves:
         return replace(
             verdict,
             warning="not normal in general when propensities move with the data; right where they settle",

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms.fit import TINY_PROPENSITY
-from adaptinf.inference.arms.rules import SMALL
 from adaptinf.inference.distributions.base import NormalReference, StudentReference
 from adaptinf.inference.regression.anytime import anytime_coefficients
 from adaptinf.inference.regression.batched import BatchRegressions, batch_regressions, batched_coefficients
@@ -23,7 +21,7 @@ from adaptinf.inference.regression.joint import AnytimeTests, BatchedTests, Elli
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.inference.validity.profile import impossible
+from adaptinf.inference.validity.profile import SMALL, TINY_PROPENSITY, profile_of
 from adaptinf.parameters import choice_problem, flag_problem, number_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -249,7 +247,7 @@ def _weighting_refusal(data: RegressionData, log: AdaptiveLog) -> str:
     if not np.all(data.propensity > 0.0):
         return "a chosen arm has propensity 0"
     codes = np.unique(data.action)
-    counts = impossible(log, codes)
+    counts = profile_of(log).impossible[codes]
     if not counts.any():
         return ""
     worst = int(np.argmax(counts))

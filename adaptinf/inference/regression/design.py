@@ -12,7 +12,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import label_problems, labels
 from adaptinf.inference.inputs.formulas import context_frame, model_matrix, plain_text
 from adaptinf.inference.regression.data import RegressionData
-from adaptinf.inference.validity.profile import is_adaptive
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def regression_data(
         covariates=used,
         arm=arm,
         selector=selector,
-        adaptive=is_adaptive(log) or selector == "recommended",  # that choice reads the rewards
+        adaptive=profile_of(log).adaptive or selector == "recommended",  # that choice reads the rewards
         batch=None if arrays.batch is None else arrays.batch[rounds],
         propensity=None if arrays.propensity is None else arrays.propensity[rounds],
     )

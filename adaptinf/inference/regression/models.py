@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.rules import SMALL
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.regression.adjustments import (
@@ -39,6 +38,7 @@ from adaptinf.inference.regression.notes import omission_reason, omitted_context
 from adaptinf.inference.regression.plain import MAX_INFORMATION, NONE, usable_correction
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import Estimand, LogFacts
+from adaptinf.inference.validity.profile import SMALL
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog

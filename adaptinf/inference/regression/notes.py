@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.corrections.information import Correction, why_not
+from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.results.simultaneous import NAIVE_REGRESSION
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import (
-    constant_propensities,
-    decides_by_context,
-    design_names,
-    is_binary,
-)
-from adaptinf.inference.validity.stable_designs import Stability, stability_of
+from adaptinf.inference.validity.profile import is_binary, profile_of
+from adaptinf.log import Stability
 
 if TYPE_CHECKING:
     from adaptinf.inference.regression.data import RegressionData
@@ -32,13 +26,12 @@ __all__ = [
     "validity_notes",
 ]
 
-_OWN_VECTORS = frozenset({"LinPriv", "LinUCB"})
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
 
 
 def known_stable(data: RegressionData, log: AdaptiveLog) -> Stability | None:
     """What makes plain least squares normal over a long run, although the design adapts."""
-    found = stability_of(log)
+    found = profile_of(log).stability
     return found if found is not None and found.stable and data.selector is None else None
 
 
@@ -66,11 +59,13 @@ def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
     The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
     makes up for that: a context that also moves rewards shows as an effect of the arm.
     """
-    if is_context_free(log) or (constant_propensities(log) and not decides_by_context(log)):
+    if profile_of(log).context_free or (
+        profile_of(log).constant_propensities and not profile_of(log).decides_by_context
+    ):
         return ()
     known = {log.columns.get(name, name) for name in data.covariates}
     relevant = log.context
-    if data.arm is not None and not _OWN_VECTORS.isdisjoint(design_names(log)):
+    if data.arm is not None and profile_of(log).by_own_vectors:
         relevant = tuple(name for name in relevant if name.endswith(f"_{data.arm}"))
     left = [name for name in relevant if name not in known]
     return (*left, *(("contexts that the log does not have",) if log.context_free is False else ()))
@@ -117,7 +112,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
     stable = known_stable(data, log)
     if stable is not None:
         return [
-            f"Least squares: the design adapts, but {stable.design} is known to be stable "
+            f"Least squares: the design adapts, but {profile_of(log).design_title} is known to be stable "
             f"({stable.condition}; {stable.source}): normal over a long run.",
             f"{_CONTEXTS} and had no part in the choice of arms, and coefficients that stay the same.",
         ]
@@ -127,7 +122,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
     if log.design is None:
         notes.append("The log does not name its design, which is therefore taken to be adaptive.")
     if log.guarantee is not None or log.reward_guarantee is not None:
-        reason = why_not(log)
+        reason = profile_of(log).no_correction
         notes.append(
             f"No corrected columns: {reason}."
             if reason

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.corrections.information import Correction, correction_for, why_not
+from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
 from adaptinf.inference.regression.data import Adjustment, CoefficientFit
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.notes import covariance_note, gap_notes, known_stable, validity_notes
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
+from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.regression.data import FitOptions, RegressionData
@@ -49,7 +50,7 @@ def usable_correction(data: RegressionData, log: AdaptiveLog) -> Correction | No
     An arm that the design recommended may depend on every reward, also on those that changed no action: all
     rounds count then.
     """
-    correction = correction_for(log)
+    correction = profile_of(log).correction
     if correction is None or data.selector != "recommended":
         return correction
     return Correction(correction.epsilon, log.n_rounds, correction.guarantee, correction.bound)
@@ -68,7 +69,7 @@ def _max_information(data: RegressionData, log: AdaptiveLog, options: FitOptions
     if correction is None:
         naive = "adjustment='none' as a naive baseline, not valid under adaptivity"
         other = [] if data.selector is not None else ["adjustment='w-decorrelation'"]
-        raise InvalidForLog(name, why_not(log), [*other, naive])
+        raise InvalidForLog(name, profile_of(log).no_correction, [*other, naive])
     return _fit(data, log, options.covariance, correction)
 
 

@@ -12,8 +12,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.results.base import check_alpha
 from adaptinf.inference.sequences.bounded_scores import Weights
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import by_context_way
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import choice_problem, count_problem, number_problem
 from adaptinf.typing import IntArray
 
@@ -192,8 +191,8 @@ def _estimator(
     except InvalidForLog as error:
         if estimator is None and log.arrays.propensity is not None:
             return "ipw"
-        raise InvalidForLog(error.method, error.reason, [by_context_way(log)]) from None
-    if estimator is None and not is_context_free(log) and _serve(log, quantities):
+        raise InvalidForLog(error.method, error.reason, [profile_of(log).in_place_of_means]) from None
+    if estimator is None and not profile_of(log).context_free and _serve(log, quantities):
         return "ipw"
     return "sample-mean"
 

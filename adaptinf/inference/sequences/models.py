@@ -26,7 +26,7 @@ from adaptinf.inference.sequences.build import build_track
 from adaptinf.inference.sequences.choice import Quantity, Settings, settle
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
-from adaptinf.inference.validity.policies import is_context_free
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import choice_problem, number_array, number_problem
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]
         notes.append(
             "Assumes that an arm's expected reward, given everything before, is the same at each pull."
         )
-        if not is_context_free(log):
+        if not profile_of(log).context_free:
             notes.append("The log has contexts: right only if they had no part in the choice.")
         if target == "contrast":
             notes.append("Alpha is divided between the two arms.")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.inputs.labelled import by_arm
-from adaptinf.inference.validity.profile import constant_propensities, design_names, varying_propensities
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray, IntArray
 
@@ -33,7 +33,6 @@ __all__ = [
     "LoggingPolicies",
     "PolicySnapshots",
     "chunks",
-    "is_context_free",
     "logging_policies",
     "predict",
     "probability_problems",
@@ -43,19 +42,6 @@ __all__ = [
 CHUNK = 1 << 13
 SAME = 1e-6
 _SAME_SHARE = 1e-3
-_CONTEXT_FREE = frozenset(
-    {
-        "EpsilonGreedy",
-        "Mixture",
-        "PlayTheWinner",
-        "PrivateSuccessiveElimination",
-        "PrivateUCB",
-        "SuccessiveElimination",
-        "Thompson",
-        "UCB",
-        "Uniform",
-    }
-)
 
 
 class PolicySnapshots:
@@ -164,7 +150,7 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
             "it needs every arm's propensity at every round, and the log has the chosen arm's alone",
             [unweighted],
         )
-    if snapshots is None and not is_context_free(log):
+    if snapshots is None and not profile_of(log).context_free:
         raise InvalidForLog(
             method,
             "the log has contexts, and its propensities say nothing about what a round's design would have "
@@ -188,24 +174,6 @@ def snapshots_problems(snapshots: Any) -> list[str]:
     if isinstance(snapshots, str) and snapshots == "context-free":
         return []
     return [f"snapshots must be PolicySnapshots, 'context-free' or None, got {snapshots!r:.60}"]
-
-
-def is_context_free(log: AdaptiveLog) -> bool:
-    """Whether propensities cannot depend on contexts: the log says so, has none, or its design uses none.
-
-    The name of a design that comes without its parameters is believed only where no propensity is known to
-    change; that of the uniform one, which has none, unless one does.
-    """
-    if log.context_free is not None or not log.context:
-        return log.context_free is not False
-    if log.design is None:
-        return False
-    # The library's records have parameters (Uniform's excepted); a bare name is a user's word.
-    if log.design.name == "Uniform":
-        return not varying_propensities(log)
-    if not log.design.parameters and not constant_propensities(log):
-        return False
-    return _CONTEXT_FREE.issuperset(design_names(log))
 
 
 def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:

@@ -1,82 +1,221 @@
-"""What a log says about itself that decides which methods are valid for it."""
+"""Everything about a log that decides what is valid for it, read once and kept with the log."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.corrections.information import Correction, correction_for, why_not
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 
-__all__ = [
-    "by_context_way",
-    "constant_propensities",
-    "decides_by_context",
-    "design_names",
-    "floor_decay",
-    "impossible",
-    "is_adaptive",
-    "is_binary",
-    "moves",
-    "usable_decay",
-    "varying_propensities",
-]
+__all__ = ["FEW_REWARDS", "SMALL", "TINY_PROPENSITY", "LogProfile", "is_binary", "profile_of"]
 
-_BY_FINITE_CONTEXT = frozenset({"ConSE", "DPConSE"})
-_BY_CONTEXT_VECTOR = frozenset({"LinPriv", "LinUCB"})
-_BY_POSITION = frozenset({"ABSE", "LDPBandit"})
-_BY_SCALAR = frozenset({"LDPLinear"})
+SMALL = 0.05
+"""Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
+TINY_PROPENSITY = 1e-4
+"""Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
+FEW_REWARDS = 10.0
+"""Effective sample size below which a note doubts normal intervals."""
 _SAME = 1e-9
+"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+
+_IN_PLACE_OF_MEANS = {
+    "by-vector": "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors",
+    "by-context": "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on contexts",
+    "by-released-bin": "BinMeans, from the released sums of bins",
+    "by-bin": "a comparison of arms among the rounds of one bin",
+}
 
 
-def floor_decay(log: AdaptiveLog) -> float | None:
-    """Decay of the design's propensity floor scale * t^-decay."""
-    if log.design is None:
-        return None
-    if log.design.name == "EpsilonGreedy":
-        return float(log.design.parameters.get("decay", 0.0)) or None
-    floor = log.design.parameters.get("floor")
-    if not isinstance(floor, (tuple, list, np.ndarray)) or len(floor) != 2:
-        return None
-    return float(floor[1])
+class LogProfile:
+    """The facts of one log; each is computed when it is first asked for."""
+
+    def __init__(self, log: AdaptiveLog) -> None:
+        self.log = log
+
+    # What gathered it
+
+    @cached_property
+    def design_names(self) -> tuple[str, ...]:
+        """Name of the design, and of the one that a mixture wraps; for texts alone."""
+        if self.log.design is None:
+            return ()
+        inner = self.log.design.parameters.get("design")
+        return (self.log.design.name,) if inner is None else (self.log.design.name, str(inner))
+
+    @property
+    def design_title(self) -> str:
+        """The design's name for a text; empty where the log names none."""
+        return " over ".join(self.design_names)
+
+    @cached_property
+    def traits(self) -> DesignTraits | None:
+        """What the design says of itself; None where nothing, or the log contradicts it."""
+        traits = None if self.log.design is None else self.log.design.traits
+        contradicted = traits is not None and not traits.adapts and self.varying_propensities
+        return None if contradicted else traits
+
+    @cached_property
+    def adaptive(self) -> bool:
+        """Whether rewards may have changed later actions: unless the log says that none could."""
+        fixed = self.traits is not None and not self.traits.adapts
+        return not fixed and self.log.adaptive_rounds != 0
+
+    @cached_property
+    def stability(self) -> Stability | None:
+        """What is known of how the design's counts settle."""
+        return None if self.traits is None else self.traits.stability
+
+    @cached_property
+    def floor_decay(self) -> float | None:
+        """Decay of the design's propensity floor; None where it states none that falls."""
+        floor = None if self.traits is None else self.traits.floor
+        return None if floor is None or floor.decay == 0.0 else floor.decay
+
+    @cached_property
+    def usable_decay(self) -> float | None:
+        """The stated decay, where two-point weights can use it: below 1."""
+        return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
+
+    # Contexts
+
+    @cached_property
+    def decides_by_context(self) -> bool:
+        """Whether arms are known to have been assigned by context: the log says so, or its design does."""
+        if self.log.context_free is False:
+            return True
+        return self.traits is not None and self.traits.uses_context not in ("no", "unknown")
+
+    @cached_property
+    def by_own_vectors(self) -> bool:
+        """Whether each arm is chosen by context vectors of its own."""
+        return self.traits is not None and self.traits.uses_context == "vectors"
+
+    @cached_property
+    def context_free(self) -> bool:
+        """Whether contexts had no part in the choice: the log says so, has none, or its design uses none."""
+        if self.log.context_free is not None or not self.log.context:
+            return self.log.context_free is not False
+        return self.traits is not None and self.traits.uses_context == "no"
+
+    @cached_property
+    def undeclared_context(self) -> bool:
+        """Whether contexts may have assigned the arms of a design of which only the name is known."""
+        named = self.log.design is not None and self.log.design.traits is None
+        open_question = bool(self.log.context) and self.log.context_free is None
+        return named and open_question and not self.constant_propensities
+
+    @cached_property
+    def context_refusal(self) -> str:
+        """Why means of the arms' rounds cannot be compared; empty where they can."""
+        if self.decides_by_context:
+            return (
+                f"{self.design_title or 'the design, as the log says,'} assigns arms by context, so that the "
+                "arms' rounds are different mixes of contexts, whose means cannot be compared"
+            )
+        if self.undeclared_context:
+            return (
+                f"of the design {self.design_title} the log has the name alone: contexts may have assigned "
+                "the arms, whose rounds would then be different mixes of contexts"
+            )
+        return ""
+
+    @cached_property
+    def in_place_of_means(self) -> str:
+        """What takes the place of arm means, or makes them comparable, where contexts may assign arms."""
+        if not self.decides_by_context:
+            return "context_free=True, or the design itself as design=, if contexts had no part in the choice"
+        kind = "by-group" if self.traits is None else self.traits.arm_means
+        return _IN_PLACE_OF_MEANS.get(kind, f"CATE by {', '.join(self.log.context) or 'the context'}")
+
+    # Propensities
+
+    @cached_property
+    def estimated(self) -> bool:
+        """Whether the propensities are estimates."""
+        return self.log.propensity_status == "estimated"
+
+    @cached_property
+    def constant_propensities(self) -> bool:
+        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
+        known = self.log.arrays.propensities is not None and not self.estimated
+        return known and not self.varying_propensities
+
+    @cached_property
+    def varying_propensities(self) -> bool:
+        """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
+        arrays = self.log.arrays
+        if self.estimated or arrays.propensity is None:
+            return False
+        if arrays.propensities is not None:
+            first = arrays.propensities[:1]
+            return any(
+                bool(np.any(np.abs(column - first[0, k]) > _SAME))
+                for k, column in enumerate(arrays.propensities.T)
+            )
+        chosen = [arrays.propensity[arrays.action == code] for code in range(self.log.n_arms)]
+        return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether propensities may move with the data: an adaptive log, unless they are known never to."""
+        return self.adaptive and not self.constant_propensities
+
+    @cached_property
+    def context_may_move(self) -> bool:
+        """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
+        return self.log.arrays.propensities is not None and self.moves and not self.context_free
+
+    @cached_property
+    def impossible(self) -> IntArray:
+        """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        if arrays.propensities is not None:
+            return _rounds_without(arrays.propensities)
+        if arrays.propensity is None:
+            return np.zeros(n_arms, dtype=np.int64)
+        sure = np.bincount(arrays.action[arrays.propensity >= 1.0], minlength=n_arms)
+        return np.asarray(sure.sum() - sure, dtype=np.int64)
+
+    @cached_property
+    def smallest_propensity(self) -> FloatArray:
+        """Smallest propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        if arrays.propensities is not None:
+            return np.asarray(arrays.propensities.min(axis=0, initial=1.0), dtype=np.float64)
+        least = 1.0 if arrays.propensity is None else float(arrays.propensity.min(initial=1.0))
+        return np.full(n_arms, least)
+
+    # Rewards and guarantee
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether all rewards are 0 or 1."""
+        return is_binary(self.log.arrays.reward)
+
+    @cached_property
+    def correction(self) -> Correction | None:
+        """What the guarantee licenses."""
+        return correction_for(self.log)
+
+    @cached_property
+    def no_correction(self) -> str:
+        """Why there is no correction; empty where there is."""
+        return why_not(self.log)
 
 
-def usable_decay(log: AdaptiveLog) -> float | None:
-    """The stated decay, where two-point weights can use it: in [0, 1)."""
-    decay = floor_decay(log)
-    return decay if decay is not None and 0.0 <= decay < 1.0 else None
-
-
-def is_adaptive(log: AdaptiveLog) -> bool:
-    """Whether rewards may have changed later actions: unless the log says that none could."""
-    # A name that the log's own propensities contradict is not believed.
-    uniform = log.design is not None and log.design.name == "Uniform" and not varying_propensities(log)
-    return not uniform and log.adaptive_rounds != 0
-
-
-def constant_propensities(log: AdaptiveLog) -> bool:
-    """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
-    if log.arrays.propensities is None or log.propensity_status == "estimated":
-        return False
-    return not varying_propensities(log)
-
-
-def varying_propensities(log: AdaptiveLog) -> bool:
-    """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
-    arrays = log.arrays
-    if log.propensity_status == "estimated" or arrays.propensity is None:
-        return False
-    if arrays.propensities is not None:
-        first = arrays.propensities[:1]
-        return any(
-            bool(np.any(np.abs(column - first[0, k]) > _SAME))
-            for k, column in enumerate(arrays.propensities.T)
-        )
-    chosen = [arrays.propensity[arrays.action == code] for code in range(log.n_arms)]
-    return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
+def profile_of(log: AdaptiveLog) -> LogProfile:
+    """The profile of a log, made at the first call and kept with it."""
+    kept = log.kept
+    if "profile" not in kept:
+        kept["profile"] = LogProfile(log)
+    profile: LogProfile = kept["profile"]
+    return profile
 
 
 def is_binary(reward: FloatArray) -> bool:
@@ -84,54 +223,8 @@ def is_binary(reward: FloatArray) -> bool:
     return bool(np.all((reward == 0.0) | (reward == 1.0)))
 
 
-def design_names(log: AdaptiveLog) -> tuple[str, ...]:
-    """Name of the log's design, and of the one that a mixture wraps."""
-    if log.design is None:
-        return ()
-    inner = log.design.parameters.get("design")
-    return (log.design.name,) if inner is None else (log.design.name, str(inner))
-
-
-def decides_by_context(log: AdaptiveLog) -> bool:
-    """Whether arms are known to have been assigned by context: the log says so, or names such a design."""
-    if log.context_free is False:
-        return True
-    known = _BY_FINITE_CONTEXT | _BY_CONTEXT_VECTOR | _BY_POSITION | _BY_SCALAR
-    return not known.isdisjoint(design_names(log))
-
-
-def by_context_way(log: AdaptiveLog) -> str:
-    """What takes the place of arm means where the design assigns arms by context."""
-    names = design_names(log)
-    if not _BY_CONTEXT_VECTOR.isdisjoint(names):
-        return "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors"
-    if not _BY_POSITION.isdisjoint(names):
-        if "LDPBandit" in names:
-            return "BinMeans, from the released sums of bins"
-        return "a comparison of arms among the rounds of one bin"
-    if not _BY_SCALAR.isdisjoint(names):
-        return "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on contexts"
-    return f"CATE by {', '.join(log.context) or 'the context'}"
-
-
-def impossible(log: AdaptiveLog, codes: IntArray) -> IntArray:
-    """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (k,)."""
-    arrays = log.arrays
-    if arrays.propensities is not None:
-        return _rounds_without(arrays.propensities, codes)
-    if arrays.propensity is None:
-        return np.zeros(len(codes), dtype=np.int64)
-    sure = np.bincount(arrays.action[arrays.propensity >= 1.0], minlength=log.n_arms)
-    return np.asarray(sure.sum() - sure[codes], dtype=np.int64)
-
-
-def _rounds_without(propensities: FloatArray, codes: IntArray) -> IntArray:
-    """Number of rounds in which each arm has propensity 0, without an array of the size of `propensities`."""
+def _rounds_without(propensities: FloatArray) -> IntArray:
+    """Rounds in which each arm has propensity 0, without an array of the size of `propensities`; (K,)."""
     if propensities.size == 0 or propensities.min() > 0.0:
-        return np.zeros(len(codes), dtype=np.int64)
-    return np.array([np.count_nonzero(propensities[:, code] <= 0.0) for code in codes], dtype=np.int64)
-
-
-def moves(log: AdaptiveLog) -> bool:
-    """Whether propensities may move with the data: an adaptive log, unless they are known never to change."""
-    return is_adaptive(log) and not constant_propensities(log)
+        return np.zeros(propensities.shape[1], dtype=np.int64)
+    return np.array([np.count_nonzero(column <= 0.0) for column in propensities.T], dtype=np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.validity.stable_designs import Stability
+from adaptinf.log import Stability
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:

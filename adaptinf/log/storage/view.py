@@ -26,6 +26,8 @@ class LogColumns:
     _names: dict[Hashable, str] | None
     _rounds: NDArray[Any] | None
     _units: NDArray[Any] | None
+    kept: dict[str, Any]
+    """What readers of the log computed once and keep with it; it is no part of the log's content."""
 
     @property
     def n_rounds(self) -> int:

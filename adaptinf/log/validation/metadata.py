@@ -11,6 +11,7 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import UNITS, PrivacyGuarantee
+from adaptinf.log.traits import traits_problems
 from adaptinf.log.validation.columns import Label, label_key, plain_label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.records import DesignRecord
@@ -95,12 +96,16 @@ def _check_truth(name: str, given: object, found: Findings) -> bool | None:
 
 
 def _check_design(given: object, found: Findings) -> DesignRecord | None:
-    if given is None or isinstance(given, DesignRecord):
-        return given
     if isinstance(given, str):
         return DesignRecord(given)
-    found.add("bad-design", f"design must be a DesignRecord or a name, got {given!r}")
-    return None
+    record = given.record() if callable(getattr(given, "record", None)) else given  # type: ignore[attr-defined]
+    if record is not None and not isinstance(record, DesignRecord):
+        found.add("bad-design", f"design must be a design, a DesignRecord or a name, got {given!r:.200}")
+        return None
+    if record is not None and record.traits is not None:
+        for problem in traits_problems(record.traits):
+            found.add("bad-design", f"design: {problem}")
+    return record
 
 
 def _check_releases(given: object, found: Findings) -> pd.DataFrame | None:

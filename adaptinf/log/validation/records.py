@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from adaptinf.log.traits import DesignTraits
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["DesignRecord", "LogArrays"]
@@ -56,7 +57,11 @@ class DesignRecord:
         The design, such as ``"PrivateUCB"``.
     parameters : dict of str to object
         Its parameters as plain values: numbers, strings, None, arrays, and lists, tuples or dicts of these.
+    traits : DesignTraits or None
+        What it says about itself. None where nothing is known but the name, which decides nothing: rewards
+        and contexts may then have moved the choice of arms.
     """
 
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    traits: DesignTraits | None = None

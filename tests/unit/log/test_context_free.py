@@ -14,7 +14,7 @@ from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.formats import read_adam, read_dsjson
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.validity.policies import is_context_free
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, read_log
 
 ROUNDS = 2_000
@@ -63,7 +63,7 @@ class TestStatement:
 
     def test_contexts_that_had_no_part(self) -> None:
         log = frame_log(context=["s"])
-        assert not is_context_free(log)
+        assert not profile_of(log).context_free
         assert effect(log).weights == "uniform"
         asked = ArmMeans(log).fit(weights="sqrt")
         assert any(
@@ -71,7 +71,7 @@ class TestStatement:
         )
         assert not any("as the log has none" in note for note in effect(frame_log(context_free=True)).notes)
         said = frame_log(context=["s"], context_free=True)
-        assert is_context_free(said)
+        assert profile_of(said).context_free
         assert effect(said).weights == "sqrt"
 
     def test_it_survives_files(self, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ class TestStatement:
 
     def test_a_uniform_record_that_the_propensities_contradict_is_not_believed(self) -> None:
         log = frame_log(context=["s"], design=DesignRecord("Uniform", {"source": "somewhere"}))
-        assert not is_context_free(log)
+        assert not profile_of(log).context_free
 
 
 class TestFormats:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from adaptinf.inference.validity.stable_designs import STABILITY
 
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
@@ -23,7 +24,7 @@ from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import Recommendation, recommend
 from adaptinf.inference.results.comparison import label_of
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.validity.stable_designs import STABILITY, stability_of
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import LABELS
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import (
@@ -359,8 +360,8 @@ class TestStability:
             "Variance-inflated Thompson",
         }
         assert all(entry.source and entry.condition for entry in STABILITY.values())
-        assert stability_of(log_of("linucb")) is None
-        assert stability_of(log_of("mixture")) is None
+        assert profile_of(log_of("linucb")).stability is None
+        assert profile_of(log_of("mixture")).stability is None
 
     @pytest.mark.parametrize(
         ("name", "label"),

@@ -18,13 +18,7 @@ from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity import policies as snapshots
 from adaptinf.inference.validity import profile as log_traits
 from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import (
-    constant_propensities,
-    decides_by_context,
-    is_adaptive,
-    moves,
-    varying_propensities,
-)
+from adaptinf.inference.validity.profile import is_adaptive, profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -95,7 +89,7 @@ def test_every_design_is_of_one_kind() -> None:
 
 def test_a_locally_private_linear_bandit_has_no_arm_means() -> None:
     log = followed(designs.LDPLinear(epsilon=8.0).record(), propensities=False)
-    assert decides_by_context(log)
+    assert profile_of(log).decides_by_context
     for fit in (ArmMeans(log).fit, lambda: ArmMeans(log).fit("alee")):
         with pytest.raises(InvalidForLog, match="a regression of an arm's rewards on contexts"):
             fit()
@@ -106,8 +100,8 @@ class TestNames:
     @pytest.mark.parametrize("name", ["Thompson", "UCB", "Uniform", "EpsilonGreedy"])
     def test_a_bare_name_is_not_believed_against_moving_propensities(self, name: str) -> None:
         log = followed(name)
-        assert not is_context_free(log)
-        assert is_adaptive(log)
+        assert not profile_of(log).context_free
+        assert profile_of(log).adaptive
         result = ArmMeans(log).fit()
         assert (result.estimator, result.weights) == ("aipw", "uniform")
         np.testing.assert_allclose(result.estimate, 0.5, atol=5 * result.std_error.max())
@@ -115,11 +109,11 @@ class TestNames:
         assert np.all(np.abs(weighted.estimate - 0.5) > 4 * weighted.std_error)
 
     def test_a_bare_name_is_believed_where_no_propensity_changes(self) -> None:
-        assert is_context_free(fixed(design="Thompson"))
-        assert is_context_free(fixed(design="Uniform"))
-        assert not is_context_free(fixed(design="Thompson", propensity_status="estimated"))
-        assert not is_context_free(fixed(design="LinUCB"))
-        assert not is_context_free(fixed())
+        assert profile_of(fixed(design="Thompson")).context_free
+        assert profile_of(fixed(design="Uniform")).context_free
+        assert not profile_of(fixed(design="Thompson", propensity_status="estimated")).context_free
+        assert not profile_of(fixed(design="LinUCB")).context_free
+        assert not profile_of(fixed()).context_free
 
     def test_records_of_the_library_are_believed(self) -> None:
         every = [
@@ -136,18 +130,18 @@ class TestNames:
             assert is_context_free(followed(design.record())), design
 
     def test_uniform_that_its_propensities_contradict(self) -> None:
-        assert not is_adaptive(fixed(design="Uniform"))
+        assert not profile_of(fixed(design="Uniform")).adaptive
         assert is_adaptive(fixed(design="Uniform", share=np.linspace(0.2, 0.8, 400)))
-        assert is_adaptive(followed("Uniform", chosen=True))
+        assert profile_of(followed("Uniform", chosen=True)).adaptive
 
 
 class TestEstimatedPropensities:
     def test_constant_ones_do_not_show_that_none_moved(self) -> None:
-        assert constant_propensities(fixed())
-        assert not moves(fixed())
-        assert moves(fixed(propensity_status="estimated"))
-        assert not moves(fixed(propensity_status="estimated", adaptive_rounds=0))
-        assert not varying_propensities(followed(propensity_status="estimated"))
+        assert profile_of(fixed()).constant_propensities
+        assert not profile_of(fixed()).moves
+        assert profile_of(fixed(propensity_status="estimated")).moves
+        assert not profile_of(fixed(propensity_status="estimated", adaptive_rounds=0)).moves
+        assert not profile_of(followed(propensity_status="estimated")).varying_propensities
         log = fixed(propensity_status="estimated")
         assert "not normal in general" in recommend(log).best.verdict.warning
 
