@@ -21,7 +21,6 @@ from adaptinf.audit.randomization_results import (
 )
 from adaptinf.audit.randomization_weighted import weighted_randomization_test
 from adaptinf.audit.results import Study
-from adaptinf.audit.second_opinion import SecondOpinion, second_opinion
 from adaptinf.audit.stability import CountStability, stability
 from adaptinf.audit.study import study
 from adaptinf.audit.truth import true_value
@@ -39,7 +38,6 @@ __all__ = [
     "Power",
     "RandomizationInterval",
     "RandomizationTest",
-    "SecondOpinion",
     "SimulatedBias",
     "Study",
     "WeightedRandomizationTest",
@@ -55,7 +53,6 @@ __all__ = [
     "privacy_scores",
     "randomization_interval",
     "randomization_test",
-    "second_opinion",
     "simulate_bias",
     "stability",
     "study",
