@@ -33,11 +33,16 @@ def record_fits(book: Book) -> None:
 
 
 def all_names() -> list[str]:
-    """The titles of specs that do not depend on a log."""
-    return [
-        title
-        for title, _ in (*arm_specs(), *cate_specs("g"), *policy_specs(), *ols_specs(), *sequence_specs())
-    ]
+    """The titles of all specs."""
+    one = (
+        *arm_specs(),
+        *cate_specs("g"),
+        *policy_specs(),
+        *ols_specs(),
+        *sequence_specs(),
+        *other_specs("g"),
+    )
+    return [title for title, _ in one]
 
 
 def told(result: Any) -> Any:

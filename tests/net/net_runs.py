@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -172,11 +171,12 @@ def _record_tools(book: Book) -> None:
         ("linucb", d.LinUCB(noise_scale=0.5), "orthant"),
         ("ucb", d.UCB(), "two"),
     ):
-        log = design.run(places[place], 100, rng=4)
-        book.add(f"tool | prediction_bands of {name}", lambda log=log: d.prediction_bands(log))
+        what = (design, places[place])
+        book.add(
+            f"tool | prediction_bands of {name}",
+            lambda w=what: d.prediction_bands(w[0].run(w[1], 100, rng=4)),
+        )
     for name, design in (("ldp bandit", d.LDPBandit(epsilon=8.0)), ("ucb", d.UCB())):
         place = "smooth" if name == "ldp bandit" else "two"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            log = design.run(places[place], 300, rng=4)
-        book.add(f"tool | bin_sums of {name}", lambda log=log: d.bin_sums(log))
+        what = (design, places[place])
+        book.add(f"tool | bin_sums of {name}", lambda w=what: d.bin_sums(w[0].run(w[1], 300, rng=4)))

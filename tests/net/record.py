@@ -1,8 +1,8 @@
 """A record of behaviour, to compare two versions of the library.
 
 ``python tests/net/record.py record FILE`` writes what designs, fits, audits, theory, privacy and the command
-line give; ``python tests/net/record.py compare OLD NEW`` lists every difference and exits with 1 if there is any.
-Files that end in .gz are compressed. Only public names of adaptinf are used.
+line give; ``python tests/net/record.py compare OLD NEW`` lists every difference and exits with 1 if there is
+any. Files that end in .gz are compressed. Only public names of adaptinf are used.
 """
 
 from __future__ import annotations
