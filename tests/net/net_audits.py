@@ -75,10 +75,10 @@ def _record_calibration(book: Book) -> None:
     book.add("audit | coverage refused", lambda: ai.audit.coverage("design", 3, None, 0, 0, alpha=7.0))
 
 
-def _intervals(sims: Any, alpha: float = 0.05) -> Any:
-    """Normal intervals of sample means, in a shape of one's own."""
+def _intervals(sims: Any) -> Any:
+    """Normal intervals of sample means, of the width of a fair coin."""
     error = 1.96 * np.sqrt(0.25 / np.maximum(sims.pulls, 1.0))
-    return np.stack([sims.means, sims.means - error, sims.means + error], axis=-1)
+    return {"wald": (sims.means, sims.means - error, sims.means + error)}
 
 
 def _true_values(env: Any) -> list[Any]:
@@ -99,7 +99,7 @@ def _record_plans(book: Book) -> None:
             f"audit | characteristics | {name}",
             lambda p=plan: whole(ai.audit.operating_characteristics(*p, rng=4)),
         )
-        fitted = {"fit": _contrast, "selection": "most-pulled", "rng": 4}
+        fitted = {"fit": _contrast, "selection": "analysis", "rng": 4}
         book.add(
             f"audit | characteristics with fit | {name}",
             lambda p=plan, f=fitted: whole(ai.audit.operating_characteristics(p[0], p[1], 60, 64, **f)),
@@ -132,7 +132,7 @@ def _record_exact(book: Book) -> None:
         if callable(rule):
             continue
         log = rule.run(environments()["two"], 30, rng=6)
-        for statistic in ("wald", "difference", "fisher"):
+        for statistic in ("wald", "difference", "score"):
             for side in ("two-sided", "greater", "less"):
                 options = {"statistic": statistic, "alternative": side, "mid_p": side == "greater"}
                 key = f"audit | exact_test | {name} | {statistic} {side}"
@@ -289,7 +289,7 @@ def _record_study(book: Book) -> None:
     grid: dict[str, Any] = {
         "designs": {"uniform": ai.designs.Uniform(), "private": ai.designs.PrivateUCB(epsilon=1.0)},
         "environments": {"two": places["two"], "equal": places["equal"]},
-        "analyses": {"naive": _naive, "contrast": _contrast, "batched": _raising},
+        "analyses": {"naive": _naive, "contrast": _contrast},
         "horizons": [30, 60],
         "replications": 70,
         "rng": 5,
@@ -297,6 +297,9 @@ def _record_study(book: Book) -> None:
     }
     book.add("audit | study", lambda: _study(ai.audit.study(**grid)))
     book.add("audit | study in a folder", lambda: _kept(grid))
+    book.add(
+        "audit | study with an error", lambda: ai.audit.study(**{**grid, "analyses": {"batched": _raising}})
+    )
     book.add("audit | study refused", lambda: ai.audit.study({}, {}, {}, [0], 0, keep="all"))
 
 
