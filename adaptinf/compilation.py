@@ -1,28 +1,56 @@
-"""Numba decorators whose cache on disk is keyed by every source file of the package.
+"""Numba decorators whose cache on disk is keyed by the source files that a compiled function can use.
 
 A stock Numba cache looks only at the file that holds the function: when a kernel in another file
-changes, the stale machine code runs on. Here the stamp of each cached function is a hash of all of the
-package's sources, so that an edit anywhere recompiles, and an unchanged package loads from disk.
+changes, the stale machine code runs on. Here the stamp of each cached function is a hash of its file and of
+all files of the package that this one imports, directly or not: an edit recompiles what can hold it, and
+nothing else. Where the imports cannot be told for certain, every file of the package counts.
+
+The packages on the way to an imported module execute their ``__init__`` files too, but these do not count:
+they only bring in modules, and a module that nothing here imports cannot be called by a kernel (an
+``@overload`` stands in the file of the function that it is for). An ``__init__`` file counts where a name is
+imported from it, with the modules that this name comes from.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache
 
-__all__ = ["compiled", "inlined", "kernel", "package_hash"]
+__all__ = ["compiled", "inlined", "kernel", "package_hash", "source_files", "source_hash"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # _nrt=False: reading an array out of a NamedTuple would otherwise cost two atomic reference counts a time,
 # which makes the loop four times slower. Kernels therefore allocate nothing.
 _njit: Any = numba.njit
+
+_INIT = "__init__.py"
+_IMPORT = re.compile(rb"import\b")
+_EXAMPLE = re.compile(rb"[ \t]*>>> (?:from [\w.]+ )?import [\w., ]+$", re.MULTILINE)
+_DEFINITION = re.compile(rb"^(?:@|def |class |async )", re.MULTILINE)
+
+
+class _Import(NamedTuple):
+    """What an import brings in: a name from a module of the package, or, with no name, the module."""
+
+    module: str
+    name: str
+
+
+class _Source(NamedTuple):
+    """A file's hash, its imports from the package, and what it binds: by one of them, or else with None."""
+
+    digest: bytes
+    imports: frozenset[_Import]
+    bound: frozenset[tuple[str, _Import | None]]
 
 
 @functools.cache
@@ -36,12 +64,119 @@ def package_hash() -> str:
     return digest.hexdigest()
 
 
-class _PackageCache(FunctionCache):
-    """Numba's function cache, stale as soon as any file of the package changes."""
+def _parse(text: bytes) -> ast.Module:
+    """Parse up to the first definition after the last import: the whole would take ten times longer."""
+    last = 0
+    for found in _IMPORT.finditer(text):
+        if not _EXAMPLE.match(text, text.rfind(b"\n", 0, found.start()) + 1):  # no statement begins with >>>
+            last = found.end()
+    definition = _DEFINITION.search(text, last)
+    try:
+        return ast.parse(text[: definition.start()] if definition else text)
+    except SyntaxError:  # the definition stands in a docstring
+        return ast.parse(text)
+
+
+def _statements(body: Iterable[Any]) -> Iterator[Any]:
+    """Statements at any depth, without those that only a type checker reads."""
+    for node in body:
+        yield node
+        unread = isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
+        for field in ("orelse",) if unread else ("body", "handlers", "orelse", "finalbody", "cases"):
+            yield from _statements(getattr(node, field, ()))
+
+
+def _bindings(node: Any, package: str) -> Iterator[tuple[str, _Import | None]]:
+    """Names that a statement binds, with what they import from the package, or None for a definition."""
+    if isinstance(node, ast.Import):
+        own = [alias for alias in node.names if alias.name.split(".")[0] == package]
+        for alias in own:  # without "as" the root is bound, and with it all that it leads to
+            yield alias.asname or package, _Import(alias.name if alias.asname else package, "")
+    elif isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        if node.level:
+            raise ImportError("relative imports are not followed")
+        if module.split(".")[0] == package:
+            yield from ((alias.asname or alias.name, _Import(module, alias.name)) for alias in node.names)
+    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name, None
+    elif isinstance(node, ast.Assign):
+        yield from ((target.id, None) for target in node.targets if isinstance(target, ast.Name))
+
+
+@functools.cache
+def _source(path: Path, package: str) -> _Source:
+    """A file, read and parsed once a process: later edits do not reach what was imported."""
+    text = path.read_bytes()
+    tree = ast.parse(text) if path.name == _INIT else _parse(text)
+    bound = frozenset(found for node in _statements(tree.body) for found in _bindings(node, package))
+    return _Source(hashlib.sha256(text).digest(), frozenset(found for _, found in bound if found), bound)
+
+
+@functools.cache
+def _home(module: str, root: Path) -> Path | None:
+    """File of a module or package, if there is one."""
+    place = root.parent.joinpath(*module.split("."))
+    return next(filter(Path.is_file, (place / _INIT, place.with_name(f"{place.name}.py"))), None)
+
+
+def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
+    """File that an import reads, and the imports by which what it brings in can depend on others."""
+    module, name = wanted
+    file = _home(module, root)
+    if file is None or (file.name == _INIT and not name):
+        raise ImportError(f"{module} can lead anywhere")
+    source = _source(file, root.name)
+    if file.name != _INIT:
+        return file, source.imports
+    meant = {found for bound, found in source.bound if bound == name}
+    if _home(f"{module}.{name}", root):
+        meant.add(_Import(f"{module}.{name}", ""))
+    if not meant or {"*", "__getattr__"} & {bound for bound, _ in source.bound}:
+        raise ImportError(f"{name} can come to {module} from anywhere")
+    return file, {found for found in meant if found} | (source.imports if None in meant else set())
+
+
+def source_files(path: Path, root: Path) -> set[Path]:
+    """Files of the package in folder `root` that a function in `path` can use; ImportError if uncertain."""
+    files, waiting, seen = {path}, set(_source(path, root.name).imports), set[_Import]()
+    while waiting:
+        seen.add(wanted := waiting.pop())
+        file, further = _follow(wanted, root)
+        files.add(file)
+        waiting.update(set(further) - seen)
+    return files
+
+
+@functools.cache
+def source_hash(path: Path) -> str:
+    """Hash of the files that a function in `path` can use; of the whole package where that is uncertain."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(source_files(path, root)):
+            digest.update(str(file.relative_to(root)).encode())
+            digest.update(_source(file, root.name).digest)
+    except (ImportError, OSError, SyntaxError, ValueError):
+        return package_hash()
+    return digest.hexdigest()
+
+
+class _SourceCache(FunctionCache):
+    """Numba's function cache, stale as soon as a file changes that the function can use."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)  # type: ignore[no-untyped-call]
-        self._cache_file._source_stamp = (self._cache_file._source_stamp, package_hash())
+        own = self._cache_file._source_stamp
+        self._cache_file._source_stamp = (own, source_hash(Path(py_func.__code__.co_filename)))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code from disk, or None where there is none that is fresh."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (ImportError, AttributeError):  # an index of before a class moved cannot even be read
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
 
 
 def kernel(function: Function) -> Function:
@@ -57,8 +192,8 @@ def inlined(function: Function) -> Function:
 
 
 def compiled(function: Function) -> Function:
-    """Compile an entry point and cache it on disk, stale when any file of the package changes."""
+    """Compile an entry point and cache it on disk, stale when a file changes that it can use."""
     dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False)(function)
-    dispatcher._cache = _PackageCache(function)
+    dispatcher._cache = _SourceCache(function)
     entry: Function = dispatcher
     return entry

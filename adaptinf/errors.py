@@ -78,8 +78,6 @@ class MissingDependencyError(AdaptinfError, ImportError):
         Its name.
     extra : str
         The extra of adaptinf that installs it.
-    then : str, optional
-        A further command that is needed.
 
     Examples
     --------
@@ -87,12 +85,13 @@ class MissingDependencyError(AdaptinfError, ImportError):
     a forest plot needs matplotlib, which cannot be imported: pip install 'adaptinf[plots]'
     """
 
-    def __init__(self, purpose: str, package: str, extra: str, then: str = "") -> None:
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
         self.purpose = purpose
         self.package = package
         self.extra = extra
-        command = f"pip install 'adaptinf[{extra}]'" + (f" && {then}" if then else "")
-        super().__init__(f"{purpose} needs {package}, which cannot be imported: {command}")
+        super().__init__(
+            f"{purpose} needs {package}, which cannot be imported: pip install 'adaptinf[{extra}]'"
+        )
 
 
 class GuaranteeError(AdaptinfError, ValueError):

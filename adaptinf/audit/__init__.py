@@ -12,7 +12,6 @@ from adaptinf.audit.planning.characteristics import OperatingCharacteristics, op
 from adaptinf.audit.planning.detection import Power, power
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.audit.privacy.results import EpsilonLowerBound
-from adaptinf.audit.privacy.second_opinion import SecondOpinion, second_opinion
 from adaptinf.audit.randomization.interval import randomization_interval
 from adaptinf.audit.randomization.results import (
     RandomizationInterval,
@@ -39,7 +38,6 @@ __all__ = [
     "Power",
     "RandomizationInterval",
     "RandomizationTest",
-    "SecondOpinion",
     "SimulatedBias",
     "Study",
     "WeightedRandomizationTest",
@@ -55,7 +53,6 @@ __all__ = [
     "privacy_scores",
     "randomization_interval",
     "randomization_test",
-    "second_opinion",
     "simulate_bias",
     "stability",
     "study",

@@ -35,6 +35,7 @@ ALTERNATIVES = ("two-sided", "central", "greater", "less")
 COUNTS = ("n1", "s1", "n0", "s0")
 TIE = 1e-9
 """Statistics within this share of each other are ties: one mathematical value, rounded differently."""
+# scipy.stats.barnard_exact loses such ties: .00693 for 3 of 10 against 9 of 10, where .0079556 is right
 
 Statistic: TypeAlias = Callable[[Any, Any, Any, Any], Any]
 """``statistic(n1, s1, n0, s0)`` for int arrays of one shape: an array of it, large where arm 1 is better."""

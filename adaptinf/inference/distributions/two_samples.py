@@ -191,6 +191,7 @@ def agresti_caffo(
     n1, s1, n0, s0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, successes1, counts0, successes0))
     )
+    # statsmodels' confint_proportions_2indep gives limits only, also beyond 1; its test has no log p-value
     some = (n1 >= 1) & (n0 >= 1)
     raw = s1 / np.maximum(n1, 1.0) - s0 / np.maximum(n0, 1.0)
     rate1, rate0 = (s1 + 1.0) / (n1 + 2.0), (s0 + 1.0) / (n0 + 2.0)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ADJUSTMENTS",
     "adjusted_logs",
-    "adjusted_pvalues",
     "adjustment_note",
     "check_adjustment",
     "log_adjusted",
@@ -51,39 +50,16 @@ def check_adjustment(subject: str, method: object) -> None:
         raise ParameterError(subject, [problem])
 
 
-def adjusted_pvalues(pvalues: FloatArray, method: str) -> FloatArray:
-    """P-values adjusted for their number.
-
-    Parameters
-    ----------
-    pvalues : ndarray, shape (k,)
-        NaN where there is none: these terms do not count.
-    method : {"holm", "bh"}
-        Holm holds whatever the dependence. Benjamini and Hochberg bound the false discovery rate for
-        independent or positively dependent p-values.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-
-    Examples
-    --------
-    >>> adjusted_pvalues(np.array([0.01, np.nan, 0.03]), "holm").round(6)
-    array([0.02,  nan, 0.03])
-    """
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.exp(adjusted_logs(np.log(pvalues), method)), dtype=np.float64)
-
-
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
     """Natural logs of adjusted p-values from those of single ones, right where p-values underflow.
 
     Parameters
     ----------
     log_pvalues : ndarray, shape (k,)
-        At most 0; NaN where there is none.
+        At most 0; NaN where there is none: these terms do not count.
     method : {"holm", "bh"}
-        As for `adjusted_pvalues`.
+        Holm holds whatever the dependence. Benjamini and Hochberg bound the false discovery rate for
+        independent or positively dependent p-values.
 
     Returns
     -------
@@ -99,6 +75,7 @@ def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
     >>> adjusted_logs(np.array([-5000.0, -4000.0]), "holm").round(3)
     array([-4999.307, -4000.   ])
     """
+    # statsmodels' multipletests has no logs (p below 1e-323 comes back as 0), and counts NaN among the tests
     adjusted = np.full(len(log_pvalues), np.nan)
     known = np.flatnonzero(~np.isnan(log_pvalues))
     order = known[np.argsort(log_pvalues[known], kind="stable")]

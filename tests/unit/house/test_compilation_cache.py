@@ -1,16 +1,25 @@
-"""The disk cache of compiled designs: used again when nothing changed, stale when any file did."""
+"""The disk cache of compiled designs: used again when nothing changed that they can use, else stale."""
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import pytest
 
 import adaptinf
+from adaptinf.compilation import package_hash, source_files, source_hash
+
+ROOT = Path(adaptinf.__file__).parent
+COMPILED = sorted(path for path in ROOT.rglob("*.py") if "\n@compiled\n" in path.read_text())
 
 SCRIPT = """
 import sys
@@ -47,12 +56,11 @@ def cache_files(home: Path) -> dict[str, int]:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A copy of the package that nothing else compiles into."""
-    source = Path(adaptinf.__file__).parent
-    shutil.copytree(source, tmp_path / "adaptinf", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT, tmp_path / "adaptinf", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
 
-def test_cache_is_used_again_and_goes_stale_with_any_source(home: Path) -> None:
+def test_cache_is_used_again_and_goes_stale_with_the_noise(home: Path) -> None:
     first, hits, misses = run(home)
     assert (hits, misses) == (0, 1)
     written = cache_files(home)
@@ -71,3 +79,310 @@ def test_cache_is_used_again_and_goes_stale_with_any_source(home: Path) -> None:
     changed, hits, misses = run(home)
     assert (hits, misses) == (0, 1)
     assert changed == pytest.approx(2.0 * first, rel=1e-12)
+
+
+def test_cache_goes_stale_with_what_a_design_can_use_only(home: Path) -> None:
+    first, hits, misses = run(home)
+    assert (hits, misses) == (0, 1)
+
+    edited = sorted((home / "adaptinf" / "inference").rglob("*.py"))
+    assert len(edited) > 50
+    for path in edited:
+        append(path, "# an edit")
+    assert run(home) == (first, 1, 0)
+
+    append(home / "adaptinf" / "simulation" / "vectors.py", "# an edit")  # imported by way of run
+    assert run(home) == (first, 0, 1)
+
+
+def append(path: Path, line: str) -> None:
+    path.write_text(f"{path.read_text()}\n{line}\n")
+
+
+SCRIPT_OF_A_MOVE = """
+from tiny.entry import World, difference
+print(difference(World(3.0, 1.0)), sum(difference.stats.cache_misses.values()))
+"""
+
+
+def test_a_class_that_moved_does_not_break_what_was_cached(tmp_path: Path) -> None:
+    tiny = package(
+        tmp_path,
+        {
+            "world.py": """
+                from typing import NamedTuple
+                class World(NamedTuple):
+                    a: float
+                    b: float
+            """,
+            "entry.py": """
+                from tiny.compilation import compiled
+                from tiny.world import World
+                @compiled
+                def difference(world):
+                    return world.a - world.b
+            """,
+        },
+    )
+    shutil.copy(ROOT / "compilation.py", tiny)
+    command = [sys.executable, "-c", SCRIPT_OF_A_MOVE]
+
+    def printed() -> str:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+        return done.stdout.strip()
+
+    assert [printed(), printed()] == ["2.0 1", "2.0 0"]
+    (tiny / "world.py").rename(tiny / "globe.py")
+    entry = tiny / "entry.py"
+    entry.write_text(entry.read_text().replace("tiny.world", "tiny.globe"))
+    assert [printed(), printed()] == ["2.0 1", "2.0 0"]
+
+
+def package(home: Path, files: dict[str, str]) -> Path:
+    """A package `tiny` with an empty `__init__` in every folder that is given none."""
+    root = home / "tiny"
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = text.split("\n")
+        indent = len(lines[1]) - len(lines[1].lstrip()) if len(lines) > 1 and not lines[0] else 0
+        path.write_text("\n".join(line[indent:] for line in lines))
+    for folder in {root, *(path.parent for path in root.rglob("*.py"))}:
+        (folder / "__init__.py").touch()
+    return root
+
+
+def used(home: Path, files: dict[str, str]) -> set[str]:
+    """Files that a function in `kernel.py` of the package can use, but for itself."""
+    root = package(home, files)
+    found = source_files(root / "kernel.py", root)
+    return {path.relative_to(root).as_posix() for path in found} - {"kernel.py"}
+
+
+LEAVES = {"a.py": "", "b.py": "", "c.py": ""}
+
+
+def test_imports_are_followed_through_modules(tmp_path: Path) -> None:
+    files = {
+        "kernel.py": "import numpy\nfrom tiny.a import x, y\n",
+        "a.py": "import tiny.rooms.b as other\nx = y = 1\n",
+        "rooms/b.py": "from tiny.kernel import f\n",  # in a circle
+        "rooms/__init__.py": "from tiny.rooms import c\n",
+        "rooms/c.py": "",
+        "unused.py": "",
+    }
+    assert used(tmp_path, files) == {"a.py", "rooms/b.py"}
+
+
+def test_packages_on_the_way_do_not_count(tmp_path: Path) -> None:
+    files = {
+        "kernel.py": "from tiny.designs.arms.a import f\n",
+        "designs/__init__.py": "from tiny.designs.arms import a, b\n",
+        "designs/arms/__init__.py": "from tiny.designs.arms.a import f\nfrom tiny.designs.arms.b import g\n",
+        "designs/arms/a.py": "",
+        "designs/arms/b.py": "",
+    }
+    assert used(tmp_path, files) == {"designs/arms/a.py"}
+
+
+def test_a_name_from_a_package_leads_to_where_it_comes_from(tmp_path: Path) -> None:
+    files = {
+        "kernel.py": "from tiny.outer import f as own\n",
+        "outer/__init__.py": "from tiny.inner import g as f, unused\n",
+        "inner/__init__.py": "from tiny.a import h as g\nfrom tiny.b import unused\n",
+    }
+    found = used(tmp_path, {**LEAVES, **files})
+    assert found == {"outer/__init__.py", "inner/__init__.py", "a.py"}
+
+
+def test_a_package_hides_a_module_of_its_name(tmp_path: Path) -> None:
+    files = {"room.py": "", "room/__init__.py": "from tiny.a import f\n"}
+    found = used(tmp_path, {**LEAVES, **files, "kernel.py": "from tiny.room import f\n"})
+    assert found == {"room/__init__.py", "a.py"}
+
+
+def test_a_submodule_from_a_package_is_followed(tmp_path: Path) -> None:
+    files = {
+        "kernel.py": "from tiny.room import module, both\n",
+        "room/__init__.py": "from tiny.b import both\n",
+        "room/module.py": "from tiny.a import f\n",
+        "room/both.py": "",
+    }
+    found = used(tmp_path, {**LEAVES, **files})
+    assert found == {"room/__init__.py", "room/module.py", "room/both.py", "a.py", "b.py"}
+
+
+@pytest.mark.parametrize("definition", ["def f():\n    return x\n", "class f:\n    y = x\n", "f = x\n"])
+def test_a_name_that_a_package_defines_leads_to_all_that_the_package_imports(
+    tmp_path: Path, definition: str
+) -> None:
+    files = {"room/__init__.py": f"from tiny.a import x\n{definition}"}
+    assert used(tmp_path, {**LEAVES, **files, "kernel.py": "from tiny.room import f\n"}) == {
+        "room/__init__.py",
+        "a.py",
+    }
+
+
+IMPORTS_AT_ANY_DEPTH = """
+    def f():
+        'A docstring'
+        with open('file'):
+            from tiny.a import x
+        return x
+    try:
+        pass
+    except ValueError:
+        match 1:
+            case 1:
+                import tiny.b as b
+"""
+
+
+def test_imports_at_any_depth_are_followed(tmp_path: Path) -> None:
+    assert used(tmp_path, {**LEAVES, "kernel.py": IMPORTS_AT_ANY_DEPTH}) == {"a.py", "b.py"}
+
+
+EXAMPLES = """
+    from tiny.a import x
+    '''Explain.
+
+    def f(): stands here at the margin, and
+    >>> from tiny.b import x
+    '''
+"""
+
+
+def test_examples_are_no_imports(tmp_path: Path) -> None:
+    assert used(tmp_path, {**LEAVES, "kernel.py": EXAMPLES}) == {"a.py"}
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "x = 1; from tiny.a import y",
+        "if True: import numpy, tiny.a as a",
+        "from tiny \\\n.a \\\nimport y",
+        "from tiny.a import(y)",
+        "from\ttiny.a\timport\ty",
+        "x = '''\n>>> import this'''; import tiny.a as a",
+        "def h():\n  pass\nimport tiny.a as a",
+    ],
+)
+def test_an_import_cannot_hide_behind_a_definition(tmp_path: Path, hidden: str) -> None:
+    assert used(tmp_path, {**LEAVES, "kernel.py": f"def f():\n    pass\n{hidden}\n"}) == {"a.py"}
+
+
+def test_what_only_a_type_checker_reads_is_left_out(tmp_path: Path) -> None:
+    text = """
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            from tiny.a import x
+        else:
+            from tiny.b import x
+        if not TYPE_CHECKING:
+            from tiny.c import y
+    """
+    assert used(tmp_path, {**LEAVES, "kernel.py": text}) == {"b.py", "c.py"}
+
+
+STAR = "from tiny.a import *\n"
+LAZY = "def __getattr__(name):\n    return import_module('tiny.b')\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"kernel.py": "from tiny.absent import f\n"},
+        {"kernel.py": "from tiny.a import f\n", "a.py": "def g():\n    from tiny.room.absent import h\n"},
+        {"kernel.py": "from tiny.room import absent\n", "room/a.py": ""},
+        {"kernel.py": "from tiny.room import f\n", "room/__init__.py": LAZY},
+        {"kernel.py": "from tiny.room import f\n", "room/__init__.py": LAZY, "room/f.py": ""},
+        {"kernel.py": "from tiny.room import f\n", "room/__init__.py": STAR, "room/f.py": ""},
+        {"kernel.py": "from tiny.room import *\n", "room/a.py": ""},
+        {"kernel.py": "from tiny import room\n", "room/a.py": ""},
+        {"kernel.py": "import tiny.a\n"},
+        {"kernel.py": "from . import a\n"},
+        {"kernel.py": "from .a import f\n"},
+    ],
+)
+def test_what_is_uncertain_is_refused(tmp_path: Path, files: dict[str, str]) -> None:
+    with pytest.raises(ImportError):
+        used(tmp_path, {**LEAVES, **files})
+
+
+@pytest.mark.parametrize("text", ["from tiny.absent import f\n", "from tiny.a import f\n", "x = (\n", "\0"])
+def test_the_whole_package_counts_where_imports_are_uncertain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    root = package(tmp_path, {**LEAVES, "kernel.py": text, "compilation.py": ""})
+    monkeypatch.setattr("adaptinf.compilation.__file__", str(root / "compilation.py"))
+    monkeypatch.setattr("adaptinf.compilation.package_hash", lambda: "whole")
+    certain = text == "from tiny.a import f\n"
+    assert (source_hash(root / "kernel.py") != "whole") == certain
+    (tmp_path / "elsewhere.py").touch()
+    assert source_hash(tmp_path / "elsewhere.py") == "whole"
+
+
+def test_the_hash_changes_with_a_file_that_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = set()
+    for place, name, text in [("1", "a", ""), ("2", "b", ""), ("3", "a", "x = 1\n"), ("4", "a", "")]:
+        files = {**LEAVES, "kernel.py": "from tiny.middle import f\n", f"{name}.py": text}
+        root = package(tmp_path / place, {**files, "middle.py": f"from tiny.{name} import f\n"})
+        monkeypatch.setattr("adaptinf.compilation.__file__", str(root / "compilation.py"))
+        hashes.add(source_hash(root / "kernel.py"))
+    assert len(hashes) == 3
+
+
+def named(code: CodeType) -> Iterator[str]:
+    """Names that a function looks up, inner functions included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from named(constant)
+
+
+def reached(function: Any, seen: set[Any]) -> None:
+    """Collect the Python functions and classes that compiling a function can read by its globals."""
+    function = getattr(function, "py_func", getattr(function, "_defn", function))
+    module = str(getattr(function, "__module__", ""))
+    if function in seen or module.split(".")[0] != "adaptinf":
+        return
+    seen.add(function)
+    if hasattr(function, "__code__"):
+        for name in named(function.__code__):
+            if callable(value := function.__globals__.get(name)):
+                reached(value, seen)
+
+
+@pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_hold_all_that_a_compiled_function_reaches(path: Path) -> None:
+    module = import_module(".".join(["adaptinf", *path.relative_to(ROOT).with_suffix("").parts]))
+    seen: set[Any] = set()
+    for value in vars(module).values():
+        if hasattr(value, "py_func"):
+            reached(value, seen)
+    homes = {Path(str(sys.modules[function.__module__].__file__)) for function in seen}
+    files = source_files(path, ROOT)
+    assert seen
+    assert homes <= files
+    assert source_hash(path) != package_hash()
+
+
+@pytest.mark.parametrize("room", ["designs", "privacy", "simulation", "audit"])
+def test_an_edit_in_inference_compiles_no_design_anew(room: str) -> None:
+    for path in COMPILED:
+        if path.is_relative_to(ROOT / room):
+            assert not [file for file in source_files(path, ROOT) if file.is_relative_to(ROOT / "inference")]
+
+
+def test_overloads_stand_in_the_file_of_their_function() -> None:
+    found = 0
+    for path in ROOT.rglob("*.py"):
+        tree = ast.parse(path.read_bytes())
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for function in functions.values():
+            for decorator in function.decorator_list:
+                if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).startswith("overload"):
+                    assert ast.unparse(decorator.args[0]) in functions
+                    found += 1
+    assert found >= 5
