@@ -1,0 +1,34 @@
+"""The record of a method of inference: one a file, and a model is a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from adaptinf.inference.validity.verdicts import Verdict
+
+__all__ = ["MethodRecord", "verdicts"]
+
+Question = TypeVar("Question")
+"""What a model asks about: the log's profile, and the arms, groups or policies of interest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MethodRecord(Generic[Question]):
+    """One method of inference.
+
+    `assess` says what each variant of it (such as each kind of weights) is worth: the label, why, what it
+    assumes, what to be careful about; or "not valid", and why. `fit` computes it; its notes say the same of
+    one fit.
+    """
+
+    name: str
+    assess: Callable[[Question], Sequence[Verdict]]
+    fit: Callable[..., Any]
+
+
+def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> list[Verdict]:
+    """What every variant of some methods is worth, the valid ones first, each by its rank."""
+    found = [verdict for method in methods for verdict in method.assess(question)]
+    return sorted(found, key=lambda verdict: (not verdict.valid, verdict.rank))
