@@ -16,6 +16,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_e
 from adaptinf.inference.validity.policies import is_context_free
 from adaptinf.inference.validity.profile import varying_propensities
 from adaptinf.inference.validity.stable_designs import stability_of
+from adaptinf.typing import Validity
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -23,17 +24,22 @@ if TYPE_CHECKING:
 __all__ = ["fit_notes"]
 
 
-def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> tuple[str, ...]:
-    """Assumptions and reasons under a table."""
+def fit_notes(
+    log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None, *, exact: bool
+) -> tuple[Validity, tuple[str, ...]]:
+    """What the uncorrected numbers are worth, and the assumptions and reasons under a table."""
+    validity: Validity = "exact" if exact else "asymptotic"
     if fit.sample is not None:
-        notes = _sample_notes(log, fit, test, correction)
+        valid, why = _sample_validity(log, fit, test, correction)
+        validity = validity if valid else "not valid"
+        notes = [why, *_sample_notes(log, fit, test, correction)]
     elif fit.arm_error is not None:
         notes = _equation_notes(log, fit)
     else:
         notes = _score_notes(log, fit)
     if fit.choice.reason:
         notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
-    return (*notes, *_gaps(fit, test))
+    return validity, (*notes, *_gaps(fit, test))
 
 
 def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
@@ -58,20 +64,22 @@ def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
     return notes
 
 
+def _sample_validity(
+    log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None
+) -> tuple[bool, str]:
+    if not fit.naive:
+        return True, "Sample means: the design does not adapt to rewards, so no correction is due."
+    if correction is not None:
+        return False, "Sample means: not valid under adaptivity; the corrected columns account for it."
+    known = stability_of(log)
+    if known is not None and known.stable and test != "exact":
+        settled = f"valid in long runs of {known.design}, whose arm counts settle ({known.source})"
+        return True, f"Sample means: {settled}, given {known.condition}; {SHORT_RUNS}."
+    return False, "Sample means: not valid under adaptivity; a naive baseline."
+
+
 def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     notes = []
-    known = stability_of(log)
-    if not fit.naive:
-        notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
-    elif correction is not None:
-        notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
-    elif known is not None and known.stable and test != "exact":
-        notes.append(
-            f"Sample means: valid in long runs of {known.design}, whose arm counts settle ({known.source}), "
-            f"given {known.condition}; {SHORT_RUNS}."
-        )
-    else:
-        notes.append("Sample means: not valid under adaptivity; a naive baseline.")
     if log.context:
         notes.append(
             "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "

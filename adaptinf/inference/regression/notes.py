@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.corrections.information import Correction, why_not
-from adaptinf.inference.results.simultaneous import NAIVE_REGRESSION
 from adaptinf.inference.validity.policies import is_context_free
 from adaptinf.inference.validity.profile import (
     constant_propensities,
@@ -94,8 +93,9 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
         ]
     if correction is not None:
         notes = [
-            f"{NAIVE_REGRESSION} under adaptivity; the corrected columns account for it, and for a choice of "
-            "arm, formula and test by actions and contexts. They do not account for a choice by the rewards."
+            "Least squares: not valid under adaptivity; the corrected columns account for it, and for a "
+            "choice of arm, formula and test by actions and contexts. They do not account for a choice by "
+            "the rewards."
         ]
         notes.append(
             f"{_CONTEXTS}, and independent normal errors of one variance: t and F are then exact for any "
@@ -121,7 +121,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
             f"({stable.condition}; {stable.source}): normal over a long run.",
             f"{_CONTEXTS} and had no part in the choice of arms, and coefficients that stay the same.",
         ]
-    notes = [f"{NAIVE_REGRESSION} under adaptivity; a naive baseline."]
+    notes = ["Least squares: not valid under adaptivity; a naive baseline."]
     if data.selector is not None:
         notes.append(f"The arm was selected as {data.selector!r}, by what the rewards had moved.")
     if log.design is None:
