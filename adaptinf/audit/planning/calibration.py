@@ -15,9 +15,8 @@ from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, 
 from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
-from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import check_alpha
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import COUNT, check
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
@@ -197,9 +196,7 @@ class _TallyCell:
 
 def _root(replications: Any, rng: RandomSource | None, alpha: float) -> np.random.SeedSequence:
     check_alpha("coverage", alpha)
-    problems = count_problem("replications", replications)
-    if problems:
-        raise ParameterError("coverage", problems)
+    check("coverage", replications=(replications, COUNT))
     return seed_sequence(rng)
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.audit.privacy.checks import CONFIDENCE
 from adaptinf.audit.privacy.lower_bound import Found, bound_from_scores
-from adaptinf.errors import MissingDependencyError, ParameterError
-from adaptinf.parameters import count_problem, number_array, number_problem
+from adaptinf.errors import MissingDependencyError
+from adaptinf.parameters import COUNT, UNIT, Count, check, number_array
 from adaptinf.typing import FloatArray
 
 __all__ = ["SecondOpinion", "second_opinion"]
@@ -120,9 +121,14 @@ def second_opinion(
     the American Statistical Association 104.
     """
     sides = [number_array(side) for side in (first, second)]
-    problems = _problems(sides[0], sides[1], confidence, delta, splits, seed)
-    if problems:
-        raise ParameterError("second_opinion", problems)
+    check(
+        "second_opinion",
+        confidence=(confidence, CONFIDENCE),
+        delta=(delta, UNIT),
+        splits=(splits, COUNT),
+        seed=(seed, Count(0)),
+        also=_side_problems(sides[0], sides[1]),
+    )
     theirs, version = _auditing()
     low, high = (np.asarray(side, dtype=np.float64) for side in sides)
     found = bound_from_scores(low, high, delta=delta, confidence=confidence, decimals=None)
@@ -158,10 +164,8 @@ def _same_event(
     return float(auditor.epsilon_clopper_pearson(level, delta, threshold_strategy=event))
 
 
-def _problems(first: Any, second: Any, confidence: Any, delta: Any, splits: Any, seed: Any) -> list[str]:
-    problems = number_problem("confidence", confidence, 0.5, 1.0 - 1e-9)
-    problems += number_problem("delta", delta, 0.0, 1.0)
-    problems += count_problem("splits", splits) + count_problem("seed", seed, low=0)
+def _side_problems(first: Any, second: Any) -> list[str]:
+    problems = []
     for name, side in (("first", first), ("second", second)):
         if side is None or side.ndim != 1 or side.size < _FEWEST or not np.isfinite(side).all():
             problems.append(f"{name} must be at least {_FEWEST} finite scores, one a run")
