@@ -140,7 +140,7 @@ class Counter:
             dimension=(dimension, COUNT),
             horizon=(horizon, OrNone(COUNT)),
         )
-        if horizon is None and mechanism == "binary":
+        if horizon is None and not OneOf("binary")("mechanism", mechanism):
             problems.append("horizon is needed by the binary mechanism")
         problems += _range_problems(low, high, sensitivity) + _noise_problems(noise, delta, mechanism)
         refuse("Counter", problems + source_problems(rng, backend))
