@@ -77,13 +77,15 @@ def refuse(subject: str, problems: Iterable[str]) -> None:
         raise ParameterError(subject, listed)
 
 
-def check_fields(parameters: Any, also: Callable[[], list[str]] = list) -> None:
-    """Check a dataclass by the constraints that annotate its fields, and by `also`; make numbers plain.
+def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: str = "") -> None:
+    """Check a dataclass by the constraints of its fields, one of them first, and by `also`.
 
-    Python's own numbers print, and divide, as such.
+    Numbers become Python's own, which print, and divide, as such.
     """
     kind: Any = type(parameters)
     declared = {name: (getattr(parameters, name), each) for name, each in _field_constraints(kind).items()}
+    if first:
+        declared = {first: declared.pop(first), **declared}
     check(kind.__name__, also=problems_of(**declared) + also())
     for field in dataclasses.fields(parameters):
         value: Any = getattr(parameters, field.name)

@@ -14,7 +14,7 @@ from adaptinf.designs.stopping.kernel import Rule
 from adaptinf.designs.stopping.noise import ReleaseNoise
 from adaptinf.designs.stopping.results import StoppingResult
 from adaptinf.guarantee import PrivacyGuarantee, sequential
-from adaptinf.parameters import COUNT, Calibration, OneOf, OrNone, Positive, refuse
+from adaptinf.parameters import COUNT, Calibration, OneOf, OrNone, Positive, check_fields, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import RandomSource
 
@@ -163,6 +163,9 @@ class DPNAS(StoppingRule):
 
     epsilon: Positive
     calibration: Calibration = "corrected"
+
+    def __post_init__(self) -> None:
+        check_fields(self, first="epsilon")
 
     def _parts(self) -> tuple[PrivacyGuarantee, PrivacyGuarantee, PrivacyGuarantee]:
         """What the noise on the threshold, on the looks and on the final sum each give."""
