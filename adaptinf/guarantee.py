@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 from adaptinf.errors import GuaranteeError, ParameterError
+from adaptinf.parameters import refuse
 
 __all__ = ["MODELS", "NOTIONS", "UNITS", "PrivacyGuarantee", "parallel", "sequential"]
 
@@ -85,8 +86,7 @@ class PrivacyGuarantee:
             *_choice_problems(self),
             *_reason_problems(self.reasons),
         ]
-        if problems:
-            raise ParameterError("PrivacyGuarantee", problems)
+        refuse("PrivacyGuarantee", problems)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "reasons", tuple(self.reasons))
@@ -154,8 +154,7 @@ class PrivacyGuarantee:
         ]
         if "epsilon" not in values:
             problems.append("epsilon is missing")
-        if problems:
-            raise ParameterError("PrivacyGuarantee", problems)
+        refuse("PrivacyGuarantee", problems)
         fields = dict(values)
         if fields["epsilon"] == "inf":
             fields["epsilon"] = math.inf

@@ -1,12 +1,14 @@
-"""Checks of parameters that many rooms share."""
+"""Constraints of arguments: declared beside a field or in a call, checked together, told in one error."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import math
+from collections.abc import Callable, Iterable
+from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,48 +16,138 @@ from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
 __all__ = [
+    "BOOLEAN",
+    "CALIBRATION",
+    "COUNT",
+    "DELTA",
+    "FINITE",
+    "FLAG",
+    "JOBS",
     "LARGEST",
+    "NON_NEGATIVE",
+    "OPEN_SHARE",
+    "POSITIVE",
+    "SEED",
+    "SHARE",
     "SMALLEST",
+    "UNIT",
+    "Calibration",
+    "Callee",
+    "Constraint",
+    "Count",
+    "Each",
+    "Finite",
+    "Is",
+    "NonNegative",
+    "Number",
+    "OneOf",
+    "OrNone",
+    "Positive",
+    "Share",
+    "Unit",
+    "Whole",
     "alpha_problems",
-    "arity_problem",
+    "check",
     "check_alpha",
-    "choice_problem",
-    "count_problem",
-    "flag_problem",
-    "jobs_problem",
+    "check_fields",
     "number_array",
-    "number_problem",
-    "plain_fields",
-    "seed_problem",
+    "open_share",
+    "problems_of",
+    "refuse",
 ]
 
 SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
+Constraint: TypeAlias = Callable[[str, Any], list[str]]
+"""From an argument's name and value to what is wrong with it, one sentence a problem."""
 
-def number_problem(
-    name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
-) -> list[str]:
-    """Say what is wrong with a number that must lie in [low, high], or (low, high].
+
+def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:
+    """Raise one error with the problems of all arguments, given as name=(value, constraint), then others."""
+    refuse(subject, [*problems_of(**declared), *also])
+
+
+def problems_of(**declared: tuple[Any, Constraint]) -> list[str]:
+    """Problems of arguments given as name=(value, constraint), in their order."""
+    return [problem for name, (value, constraint) in declared.items() for problem in constraint(name, value)]
+
+
+def refuse(subject: str, problems: Iterable[str]) -> None:
+    """Raise one error with all problems, where there are any."""
+    if listed := list(problems):
+        raise ParameterError(subject, listed)
+
+
+def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: str = "") -> None:
+    """Check a dataclass by the constraints of its fields, one of them first, and by `also`.
+
+    Numbers become Python's own, which print, and divide, as such.
+    """
+    kind: Any = type(parameters)
+    declared = {name: (getattr(parameters, name), each) for name, each in _field_constraints(kind).items()}
+    if first:
+        declared = {first: declared.pop(first), **declared}
+    check(kind.__name__, also=problems_of(**declared) + also())
+    for field in dataclasses.fields(parameters):
+        value: Any = getattr(parameters, field.name)
+        if not isinstance(value, bool) and isinstance(value, Real):
+            plain = int(value) if isinstance(value, Integral) else float(value)
+            object.__setattr__(parameters, field.name, plain)
+
+
+@cache
+def _field_constraints(kind: type) -> dict[str, Constraint]:
+    """Constraints of a dataclass by field: `Annotated[type, constraint]`, or that or None."""
+    found: dict[str, Constraint] = {}
+    for base in reversed(kind.__mro__):
+        try:
+            hints = inspect.get_annotations(base, eval_str=True)
+        except NameError:  # of a user's own class, whose annotations name what is imported for typing alone
+            continue
+        found |= {name: constraint for name, hint in hints.items() if (constraint := _annotated(hint))}
+    return {field.name: found[field.name] for field in dataclasses.fields(kind) if field.name in found}
+
+
+def _annotated(hint: Any) -> Constraint | None:
+    if direct := getattr(hint, "__metadata__", ()):
+        own: Constraint = direct[0]
+        return own
+    return next(
+        (OrNone(part.__metadata__[0]) for part in get_args(hint) if hasattr(part, "__metadata__")), None
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A number in [low, high], or (low, high].
 
     Where there is no upper end, sizes whose squares or inverses leave the range of floats are refused too.
     """
-    if low == -math.inf and high == math.inf:
-        span = "that is finite"
-    else:
-        span = f"{'above' if open_low else 'at least'} {low:g}"
-        span += f" and at most {high:g}" if high < math.inf else ""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return [f"{name} must be a number {span}, got {value!r:.60}"]
-    size = _as_float(value)
-    span = span.removeprefix("that is ")
-    if not ((size > low if open_low else size >= low) and size <= high):
-        return [f"{name} must be {span}, got {size!r}"]
-    if high == math.inf and abs(size) > LARGEST:
-        return [f"{name} must be {span}, and at most {LARGEST:g} in size, got {size!r}"]
-    if open_low and low == 0.0 and high == math.inf and size < SMALLEST:
-        return [f"{name} must be {span}, and at least {SMALLEST:g} in size, got {size!r}"]
-    return []
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = dataclasses.field(default=False, kw_only=True)
+
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        low, high = self.low, self.high
+        if low == -math.inf and high == math.inf:
+            span = "that is finite"
+        else:
+            span = f"{'above' if self.open_low else 'at least'} {low:g}"
+            span += f" and at most {high:g}" if high < math.inf else ""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return [f"{name} must be a number {span}, got {value!r:.60}"]
+        size = _as_float(value)
+        span = span.removeprefix("that is ")
+        if not ((size > low if self.open_low else size >= low) and size <= high):
+            return [f"{name} must be {span}, got {size!r}"]
+        if high == math.inf and abs(size) > LARGEST:
+            return [f"{name} must be {span}, and at most {LARGEST:g} in size, got {size!r}"]
+        if self.open_low and low == 0.0 and high == math.inf and size < SMALLEST:
+            return [f"{name} must be {span}, and at least {SMALLEST:g} in size, got {size!r}"]
+        return []
 
 
 def check_alpha(subject: str, alpha: object) -> None:
@@ -72,51 +164,121 @@ def alpha_problems(alpha: object) -> list[str]:
     return []
 
 
-def count_problem(name: str, value: Any, low: int = 1) -> list[str]:
-    """Say what is wrong with a whole number that must be at least `low`, and small enough for a float."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        return [f"{name} must be a whole number of at least {low}, got {value!r:.60}"]
-    if int(value) > _MOST:
-        return [f"{name} must be a whole number of at most 2^53, got {value!r:.30}"]
-    return []
+@dataclasses.dataclass(frozen=True)
+class Count:
+    """A whole number of at least `low`, and small enough for a float."""
 
+    low: int = 1
 
-def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> list[str]:
-    """Say what is wrong with a name that must be one of `choices`."""
-    if isinstance(value, str) and value in choices:
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < self.low:
+            return [f"{name} must be a whole number of at least {self.low}, got {value!r:.60}"]
+        if int(value) > _MOST:
+            return [f"{name} must be a whole number of at most 2^53, got {value!r:.30}"]
         return []
-    return [f"{name} must be one of {', '.join(choices)}, got {value!r:.60}"]
 
 
-def arity_problem(name: str, function: Any, arguments: tuple[str, ...]) -> list[str]:
-    """Say what is wrong with a function that cannot be called with these arguments by position."""
-    try:
-        inspect.signature(function).bind(*arguments)
-    except TypeError as error:
-        return [f"{name} is called with {len(arguments)} arguments, ({', '.join(arguments)}): {error}"]
-    except ValueError:  # a built-in function without a signature
+class OneOf:
+    """One of some names."""
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        if isinstance(value, str) and value in self.choices:
+            return []
+        return [f"{name} must be one of {', '.join(self.choices)}, got {value!r:.60}"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Is:
+    """What a test accepts, or is of a type; `what` says it in words."""
+
+    test: type | Callable[[Any], bool]
+    what: str
+    shown: bool = True
+
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        kind = self.test
+        accepted = isinstance(value, kind) if isinstance(kind, type) else kind(value)
+        got = f", got {value!r:.60}" if self.shown else ""
+        return [] if accepted else [f"{name} must be {self.what}{got}"]
+
+
+@dataclasses.dataclass(frozen=True)
+class OrNone:
+    """None, or what a constraint accepts."""
+
+    constraint: Constraint
+
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        return [] if value is None else self.constraint(name, value)
+
+
+class Each:
+    """What one constraint accepts and then the next: the first that does not tells what is wrong."""
+
+    def __init__(self, *constraints: Constraint) -> None:
+        self.constraints = constraints
+
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        return next((found for each in self.constraints if (found := each(name, value))), [])
+
+
+class Callee:
+    """A function that can be called with these arguments by position."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.arguments = arguments
+
+    def __call__(self, name: str, value: Any) -> list[str]:
+        """What is wrong with the value."""
+        listed = self.arguments
+        try:
+            inspect.signature(value).bind(*listed)
+        except TypeError as error:
+            return [f"{name} is called with {len(listed)} arguments, ({', '.join(listed)}): {error}"]
+        except ValueError:  # a built-in function without a signature
+            return []
         return []
-    return []
 
 
-def flag_problem(name: str, value: Any) -> list[str]:
-    """Say what is wrong with an optional truth value."""
-    if value is None or isinstance(value, bool):
-        return []
-    return [f"{name} must be True, False or None, got {value!r:.60}"]
+def _jobs(name: str, value: Any) -> list[str]:
+    return [] if value == -1 else COUNT(f"{name}, where it is not -1,", value)
 
 
-def jobs_problem(n_jobs: Any) -> list[str]:
-    """Say what is wrong with a number of worker processes, or -1 for all cores."""
-    return [] if n_jobs == -1 else count_problem("n_jobs, where it is not -1,", n_jobs)
+def _is_seed(value: Any) -> bool:
+    known = value is None or isinstance(value, (np.random.SeedSequence, np.random.Generator))
+    return known or (not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 0)
 
 
-def seed_problem(rng: Any) -> list[str]:
-    """Say what is wrong with a source of randomness."""
-    known = rng is None or isinstance(rng, (np.random.SeedSequence, np.random.Generator))
-    if known or (not isinstance(rng, bool) and isinstance(rng, Integral) and int(rng) >= 0):
-        return []
-    return [f"rng must be a whole number of at least 0, a SeedSequence, a Generator or None, got {rng!r:.60}"]
+def open_share(because: str = "") -> Constraint:
+    """A number strictly between 0 and 1, and why it is not 1."""
+    return Each(SHARE, Is(lambda share: share < 1.0, f"below 1{because}", shown=False))
+
+
+FINITE, NON_NEGATIVE, POSITIVE = Number(), Number(0.0), Number(0.0, open_low=True)
+UNIT, SHARE = Number(0.0, 1.0), Number(0.0, 1.0, open_low=True)
+DELTA = Each(NON_NEGATIVE, Is(lambda delta: delta < 1.0, "below 1"))
+OPEN_SHARE = open_share()
+COUNT = Count()
+CALIBRATION = OneOf("corrected", "published")
+BOOLEAN, FLAG = Is(bool, "True or False"), OrNone(Is(bool, "True, False or None"))
+JOBS: Constraint = _jobs
+SEED = Is(_is_seed, "a whole number of at least 0, a SeedSequence, a Generator or None")
+
+Finite: TypeAlias = Annotated[float, FINITE]
+NonNegative: TypeAlias = Annotated[float, NON_NEGATIVE]
+Positive: TypeAlias = Annotated[float, POSITIVE]
+Unit: TypeAlias = Annotated[float, UNIT]
+Share: TypeAlias = Annotated[float, SHARE]
+Whole: TypeAlias = Annotated[int, COUNT]
+Calibration: TypeAlias = Annotated[str, CALIBRATION]
 
 
 def number_array(values: Any) -> FloatArray | None:
@@ -130,17 +292,35 @@ def number_array(values: Any) -> FloatArray | None:
         return None
 
 
-def plain_fields(parameters: Any) -> None:
-    """Make the numbers in a frozen dataclass Python's own, so that they print, and divide, as such."""
-    for field in dataclasses.fields(parameters):
-        value: Any = getattr(parameters, field.name)
-        if not isinstance(value, bool) and isinstance(value, Real):
-            plain = int(value) if isinstance(value, Integral) else float(value)
-            object.__setattr__(parameters, field.name, plain)
-
-
 def _as_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def number_problem(
+    name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
+) -> list[str]:
+    """What is wrong with a number that must lie in [low, high], or (low, high]."""
+    return Number(low, high, open_low=open_low)(name, value)
+
+
+def count_problem(name: str, value: Any, low: int = 1) -> list[str]:
+    """What is wrong with a whole number of at least `low`."""
+    return Count(low)(name, value)
+
+
+def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> list[str]:
+    """What is wrong with a name that must be one of `choices`."""
+    return OneOf(*choices)(name, value)
+
+
+def flag_problem(name: str, value: Any) -> list[str]:
+    """What is wrong with an optional truth value."""
+    return FLAG(name, value)
+
+
+def seed_problem(rng: Any) -> list[str]:
+    """What is wrong with a source of randomness."""
+    return SEED("rng", rng)

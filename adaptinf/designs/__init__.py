@@ -1,4 +1,7 @@
-"""Adaptive designs, one file a family."""
+"""Adaptive designs, one file a family.
+
+Parameters out of range raise one `ParameterError` that lists them all.
+"""
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner

@@ -15,12 +15,14 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.log.validation.columns import label_array
-from adaptinf.parameters import count_problem, flag_problem, jobs_problem, plain_fields, seed_problem
+from adaptinf.parameters import COUNT, FLAG, JOBS, SEED, Count, Is, check, check_fields, problems_of, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
 
 __all__ = ["Design"]
+
+_ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5])")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,16 +41,14 @@ class Design(ABC):
     min_horizon: ClassVar[int] = 1
     vectors: ClassVar[str] = "ignored"
     unit_rewards: ClassVar[bool] = False
+    outcomes: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        problems = self._problems()
-        if problems:
-            raise ParameterError(type(self).__name__, problems)
-        plain_fields(self)
+        check_fields(self, self._problems)
 
-    @abstractmethod
     def _problems(self) -> list[str]:
-        """What is wrong with the parameters."""
+        """What is wrong with the parameters beyond the constraints that annotate them."""
+        return []
 
     @abstractmethod
     def program(
@@ -125,13 +125,11 @@ class Design(ABC):
         )
 
     def _refuse_sizes(self, horizon: Any, n_arms: Any) -> None:
-        problems = count_problem("horizon", horizon) + count_problem("n_arms", n_arms)
-        if problems:
-            raise ParameterError(f"{type(self).__name__}.guarantee", problems)
+        check(f"{type(self).__name__}.guarantee", horizon=(horizon, COUNT), n_arms=(n_arms, COUNT))
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end, one a column of `Replications.outcomes`."""
-        return ()
+        return self.outcomes
 
     def round_statuses(self) -> tuple[Status, ...]:
         """What the status codes of a run mean; empty where all rounds are of one kind."""
@@ -306,19 +304,19 @@ class Design(ABC):
         n_jobs: int = 1,
         by_rounds: Any = None,
     ) -> None:
-        problems = count_problem("horizon", horizon, low=self.min_horizon)
-        problems += count_problem("replications", replications)
-        problems += count_problem("start", start, low=0)
-        problems += seed_problem(rng) + flag_problem("by_rounds", by_rounds)
+        problems = problems_of(
+            horizon=(horizon, Count(self.min_horizon)),
+            replications=(replications, COUNT),
+            start=(start, Count(0)),
+            rng=(rng, SEED),
+            by_rounds=(by_rounds, FLAG),
+        )
         if not problems and (start % BLOCK or start >= replications):
             problems.append(f"start must be a multiple of {BLOCK} below replications, got {start}")
-        problems += jobs_problem(n_jobs)
-        if not isinstance(env, Environment):
-            problems.append(f"env must be an environment, such as BernoulliArms([0.3, 0.5]), got {env!r:.60}")
-        elif not count_problem("horizon", horizon):
+        problems += problems_of(n_jobs=(n_jobs, JOBS), env=(env, _ENVIRONMENT))
+        if isinstance(env, Environment) and not COUNT("horizon", horizon):
             problems += self._environment_problems(env, horizon) + env.horizon_problems(horizon)
-        if problems:
-            raise ParameterError(type(self).__name__, problems)
+        refuse(type(self).__name__, problems)
 
     @property
     def traits(self) -> DesignTraits:

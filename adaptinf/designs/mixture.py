@@ -16,7 +16,7 @@ from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore, first_ep
 from adaptinf.designs.replications import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import NonNegative, Share
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray
@@ -38,11 +38,6 @@ class Mixture(Design):
         Probability of overriding the proposal, in (0, 1].
     decay : float
         It is exploration * t^-decay in round t.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
 
     Notes
     -----
@@ -81,8 +76,8 @@ class Mixture(Design):
     """
 
     design: Design
-    exploration: float = 0.1
-    decay: float = 0.0
+    exploration: Share = 0.1
+    decay: NonNegative = 0.0
 
     @property
     def traits(self) -> DesignTraits:
@@ -96,11 +91,9 @@ class Mixture(Design):
 
     def _problems(self) -> list[str]:
         design: Any = self.design
-        problems = []
-        if not isinstance(design, Design) or isinstance(design, Mixture):
-            problems.append(f"design must be a design, and not itself a Mixture, got {design!r}")
-        problems += number_problem("exploration", self.exploration, 0.0, 1.0, open_low=True)
-        return problems + number_problem("decay", self.decay, 0.0)
+        if isinstance(design, Design) and not isinstance(design, Mixture):
+            return []
+        return [f"design must be a design, and not itself a Mixture, got {design!r}"]
 
     @property
     def min_horizon(self) -> int:  # type: ignore[override]
@@ -123,24 +116,12 @@ class Mixture(Design):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """The design's own neighbouring trials; overridden rounds are part of them.
 
-        Parameters
-        ----------
-        unit : {"reward", "record"}, optional
-            What differs between them; that of `guarantee` by default.
-
-        Returns
-        -------
-        tuple of Neighbours
-            With the design's own scores, which stay exact where the design learns from the arm that was
-            pulled, PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many
-            more of them that nearly every run makes its releases, while budget and beta stay those of the
-            shorter trial, and the score leaves the overridden rounds out. Other scores take no notice of
-            overrides and say so: an audit's bound is as valid, but lower.
-
-        Raises
-        ------
-        ParameterError
-            As the design has it; and for a design in epochs if nearly all rounds are overridden.
+        With the design's own scores, which stay exact where the design learns from the arm that was pulled,
+        PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of
+        them that nearly every run makes its releases, while budget and beta stay those of the shorter trial,
+        and the score leaves the overridden rounds out. Other scores take no notice of overrides and say so:
+        an audit's bound is as valid, but lower. A design in epochs is refused if nearly all rounds are
+        overridden.
         """
         return tuple(self._with_overrides(pair) for pair in self.design.neighbours(unit))
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem
+from adaptinf.parameters import COUNT, OneOf, OrNone, problems_of, refuse
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
@@ -66,8 +65,7 @@ class Neighbours:
     design: Design | None = None
 
     def __post_init__(self) -> None:
-        problems = count_problem("horizon", self.horizon)
-        problems += choice_problem("unit", self.unit, ("reward", "record"))
+        problems = problems_of(horizon=(self.horizon, COUNT), unit=(self.unit, OneOf("reward", "record")))
         for name in ("first", "second"):
             if not isinstance(getattr(self, name), Environment):
                 problems.append(f"{name} must be an environment, such as Tableau(rewards)")
@@ -77,8 +75,7 @@ class Neighbours:
             problems.append(f"hidden must hold rounds from 0 to {self.horizon - 1}, got {self.hidden!r}")
         if not problems and isinstance(self.first, Tableau) and isinstance(self.second, Tableau):
             problems += _unit_problems(self.first, self.second, self.horizon, self.unit)
-        if problems:
-            raise ParameterError("Neighbours", problems)
+        refuse("Neighbours", problems)
 
 
 def _unit_problems(first: Tableau, second: Tableau, horizon: int, unit: str) -> list[str]:
@@ -112,9 +109,7 @@ def _rows_apart(pair: list[Any]) -> set[int]:
 
 def refuse_unit(design: str, unit: Any) -> None:
     """Refuse a unit other than the reward, which is all that the design protects."""
-    problems = [] if unit is None else choice_problem("unit, where it is given,", unit, ("reward",))
-    if problems:
-        raise ParameterError(f"{design}.neighbours", problems)
+    refuse(f"{design}.neighbours", OrNone(OneOf("reward"))("unit, where it is given,", unit))
 
 
 def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.formats.arguments import as_path, names_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
+from adaptinf.parameters import refuse
 
 __all__ = ["read_adam"]
 
@@ -126,9 +127,7 @@ def read_adam(
     2     Drug     1.0         0.7      1
     """
     problems = names_problems("order", order) + names_problems("covariates", covariates)
-    problems += _kind_problems(treatment, records, propensity)
-    if problems:
-        raise ParameterError("read_adam", problems)
+    refuse("read_adam", problems + _kind_problems(treatment, records, propensity))
     subjects, outcomes = _frame(adsl, "adsl"), _frame(analysis, "analysis")
     covariates = [covariates] if isinstance(covariates, str) else list(covariates)
     keys = [order] if isinstance(order, str) else list(order)
@@ -142,16 +141,14 @@ def read_adam(
     needed += [propensity] if isinstance(propensity, str) else []
     problems += _missing("ADSL", subjects, needed)
     problems += _missing("the analysis data set", outcomes, [_SUBJECT, "PARAMCD", value, *(records or {})])
-    problems += [] if keys else ["order must name at least one column of ADSL"]
-    if problems:
-        raise ParameterError("read_adam", problems)
+    refuse("read_adam", problems + ([] if keys else ["order must name at least one column of ADSL"]))
     if population is not None:
         subjects = subjects[subjects[population] == "Y"]
     outcomes = _selected(outcomes, {"PARAMCD": parameter, **(records or {})})
     problems = [f"ADSL has no subject with {population} = Y"] if subjects.empty else []
-    problems += ["the analysis data set has no such records"] if outcomes.empty else []
-    if problems:
-        raise ParameterError("read_adam", problems)
+    if outcomes.empty:
+        problems.append("the analysis data set has no such records")
+    refuse("read_adam", problems)
     subjects = subjects.sort_values(keys, kind="stable", ignore_index=True)
     _check_subjects(subjects, outcomes, keys)
     _tell_deviations(subjects, planned, actual)
@@ -296,8 +293,7 @@ def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> 
         problems.append(
             f"the table of propensities has several rows for the same {', '.join(map(str, keys))}"
         )
-    if problems:
-        raise ParameterError("read_adam", problems)
+    refuse("read_adam", problems)
     found = subjects[keys].merge(table, on=keys, how="left", indicator=True, validate="many_to_one")
     findings = Findings()
     findings.add_rows(

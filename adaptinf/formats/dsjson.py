@@ -15,6 +15,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.formats.arguments import as_path, names_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
+from adaptinf.parameters import refuse
 
 __all__ = ["read_dsjson"]
 
@@ -96,14 +97,10 @@ def read_dsjson(
     0  sport     1.0         0.8              0.2        30
     """
     context = list(context) if isinstance(context, Iterator) else context
-    problems = [] if context is None else names_problems("context", context)
-    if problems:
-        raise ParameterError("read_dsjson", problems)
+    refuse("read_dsjson", [] if context is None else names_problems("context", context))
     events = _events(as_path("read_dsjson", "path", path))
     shared = pd.DataFrame([dict(_shared(event["c"])) for event in events])
-    problems = _feature_problems(events, shared, action_id, context)
-    if problems:
-        raise ParameterError("read_dsjson", problems)
+    refuse("read_dsjson", _feature_problems(events, shared, action_id, context))
     names, places = _arms(events, action_id)
     columns = {name: f"propensity of {name}" for name in names}
     frame = pd.DataFrame(

@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.formats.arguments import as_path
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
+from adaptinf.parameters import refuse
 
 __all__ = ["read_open_bandit"]
 
@@ -125,8 +126,7 @@ def _read(place: Path) -> tuple[pd.DataFrame, Any]:
         problems.append(f"{place} must hold <campaign>.csv, has {[path.name for path in tables]}")
     if place.is_dir() and not (place / _ITEMS).is_file():
         problems.append(f"{place} must hold {_ITEMS}, the list of all items that could be shown")
-    if problems:
-        raise ParameterError("read_open_bandit", problems)
+    refuse("read_open_bandit", problems)
     impressions = pd.read_csv((named or tables)[0])
     items = pd.read_csv(place / _ITEMS)
     missing = [name for name in _NEEDED if name not in impressions]
@@ -140,6 +140,5 @@ def _read(place: Path) -> tuple[pd.DataFrame, Any]:
         impressions = impressions.assign(timestamp=times)
     if "item_id" not in items:
         problems.append(f"{_ITEMS} has no column item_id")
-    if problems:
-        raise ParameterError("read_open_bandit", problems)
+    refuse("read_open_bandit", problems)
     return impressions, items["item_id"].to_numpy()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.audit.privacy.results import EpsilonLowerBound
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import flag_problem
+from adaptinf.parameters import FLAG, refuse
 from adaptinf.plots.drawing.rows import row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, label_text, legend_of, look, small
 from adaptinf.plots.drawing.terms import by_name
@@ -72,9 +71,9 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
     'epsilon (nats)'
     """
     named, problems = _bounds_named(bounds)
-    problems += axes_problem("plots.privacy", ax, legend) + flag_problem("log_scale", log_scale)
-    if problems:
-        raise ParameterError("plots.privacy", problems)
+    refuse(
+        "plots.privacy", problems + axes_problem("plots.privacy", ax, legend) + FLAG("log_scale", log_scale)
+    )
     found = list(named.values())
     measured = np.array([one.epsilon for one in found])
     promised = np.array([math.nan if one.promised is None else one.promised.epsilon for one in found])

@@ -13,9 +13,8 @@ from adaptinf.audit.bias.arms import SimulatedBias, conditional_bias
 from adaptinf.audit.planning.calibration import Coverage
 from adaptinf.audit.studies.results import Study
 from adaptinf.designs.replications import Replications
-from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.parameters import alpha_problems, choice_problem, number_array
+from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
 from adaptinf.plots.drawing.terms import by_name
@@ -93,8 +92,7 @@ def bias(
     if any(table["term"].tolist() != rows for table in tables.values()):
         problems.append("runs that are drawn together must have the same rows")
     bounds = _bounds(bound, rows, tables, problems)
-    if problems:
-        raise ParameterError("plots.bias", problems)
+    refuse("plots.bias", problems)
     factor = normal_quantile(math.log(0.5 * alpha))
     series = [
         _bias_series(name, table, abs(factor), place) for place, (name, table) in enumerate(tables.items())
@@ -163,7 +161,7 @@ def coverage(
     >>> ax.get_xlabel(), len(ax.get_yticklabels())
     ('coverage', 2)
     """
-    problems = axes_problem("plots.coverage", ax, legend) + choice_problem("measure", measure, _MEASURES)
+    problems = axes_problem("plots.coverage", ax, legend) + OneOf(*_MEASURES)("measure", measure)
     problems += limits_problem(limits) + alpha_problems(alpha)
     given: Any = results
     if not isinstance(given, (Study, Coverage)):
@@ -172,8 +170,7 @@ def coverage(
         )
     elif results.frame.empty:
         problems.insert(0, "the table has no rows")
-    if problems:
-        raise ParameterError("plots.coverage", problems)
+    refuse("plots.coverage", problems)
     frame = results.frame
     size = results.alpha if isinstance(results, Coverage) else float(results.settings["alpha"])
     nominal = 1.0 - size if measure == "coverage" else size

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import count_problem, flag_problem, number_array, number_problem
+from adaptinf.parameters import COUNT, FLAG, SHARE, number_array, refuse
 from adaptinf.plots.drawing.style import (
     arm_label,
     axes_problem,
@@ -80,15 +80,14 @@ def allocation(
     """
     given = _listed(logs)
     problems = axes_problem("plots.allocation", ax, legend) + _log_problems(given)
-    problems += number_problem("band", band, 0.0, 1.0, open_low=True)
+    problems += SHARE("band", band)
     last = 1 if problems else given[0].n_rounds
     if window is not None:
-        found = count_problem("window", window)
+        found = COUNT("window", window)
         problems += found or (
             [] if window <= last else [f"window must be at most {last:,}, the rounds, got {window}"]
         )
-    if problems:
-        raise ParameterError("plots.allocation", problems)
+    refuse("plots.allocation", problems)
     shown = _arms("plots.allocation", arms, given[0])
     first = 1 if window is None else int(window)
     rounds = np.unique(np.round(np.linspace(first, last, min(last - first + 1, _POINTS))).astype(np.int64))
@@ -168,14 +167,13 @@ def propensities(
     >>> ax.get_yscale(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('log', ['arm 0', 'arm 1', 'floor'])
     """
-    problems = axes_problem("plots.propensities", ax, legend) + flag_problem("log_scale", log_scale)
+    problems = axes_problem("plots.propensities", ax, legend) + FLAG("log_scale", log_scale)
     given: Any = log
     if not isinstance(given, AdaptiveLog):
         problems.insert(0, f"log must be an AdaptiveLog, got {log!r:.60}")
         raise ParameterError("plots.propensities", problems)
     bound = _floor(floor, log.n_rounds, problems)
-    if problems:
-        raise ParameterError("plots.propensities", problems)
+    refuse("plots.propensities", problems)
     shown = _arms("plots.propensities", arms, log)
     if log.arrays.propensities is None and log.arrays.propensity is None:
         raise InvalidForLog("plots.propensities", "it has no propensities", ["plots.allocation"])

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import Results
-from adaptinf.parameters import alpha_problems
+from adaptinf.parameters import alpha_problems, refuse
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
 from adaptinf.plots.drawing.terms import ESTIMANDS, MEANS, by_name, chosen_terms, term_label, true_values
@@ -91,8 +90,7 @@ def forest(
     known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
     rows = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, rows, known, problems)
-    if problems:
-        raise ParameterError("plots.forest", problems)
+    refuse("plots.forest", problems)
     series = _all_series(named, rows, alpha, corrected, single=isinstance(results, Results))
     estimands = [estimand for one in named.values() for estimand in one.estimands]
     kinds = {estimand.kind for estimand in estimands}

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.designs.local.released_sums import bin_sums
-from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import UNIT, refuse
 from adaptinf.plots.drawing.style import arm_label, axes_problem, label_text, legend_of, look, prepared, small
 from adaptinf.typing import FloatArray
 
@@ -82,13 +81,12 @@ def partition(
     >>> ax.get_xlabel(), len(ax.patches) == len(final_bins(log).left)
     ('x1', True)
     """
-    problems = axes_problem("plots.partition", ax, legend) + number_problem("at", at, 0.0, 1.0)
+    problems = axes_problem("plots.partition", ax, legend) + UNIT("at", at)
     kinds = {estimand.kind for estimand in trial.estimands} if isinstance(trial, Results) else set()
     if not isinstance(trial, AdaptiveLog) and kinds != {"bin-mean"}:
         what = "a log of LDPBandit, or what BinMeans(log).fit() returned"
         problems.insert(0, f"trial must be {what}, got {type(trial).__name__}")
-    if problems:
-        raise ParameterError("plots.partition", problems)
+    refuse("plots.partition", problems)
     bins = _slice(final_bins(trial), float(at))
     own = prepared(ax, height=3.3 if len(bins.axes) > 1 else 1.3)
     handles = _draw(own, bins)

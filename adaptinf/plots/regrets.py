@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs.replications import Replications
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, flag_problem, number_array, number_problem
+from adaptinf.parameters import FLAG, POSITIVE, OneOf, number_array, refuse
 from adaptinf.plots.drawing.style import (
     GREY,
     axes_problem,
@@ -98,8 +97,8 @@ def regret(
     >>> ax.get_lines()[0].get_xdata().tolist()
     [100.0, 200.0, 400.0]
     """
-    problems = axes_problem("plots.regret", ax, legend) + choice_problem("band", band, _BANDS)
-    problems += flag_problem("log_scale", log_scale)
+    problems = axes_problem("plots.regret", ax, legend) + OneOf(*_BANDS)("band", band)
+    problems += FLAG("log_scale", log_scale)
     named = _curves(curves, band, problems)
     lines = _bound_lines(bounds, problems)
     if log_scale:
@@ -108,8 +107,7 @@ def regret(
             for name, curve in named.items()
             if (curve.mean <= 0.0).any() or (curve.rounds <= 0.0).any()
         ]
-    if problems:
-        raise ParameterError("plots.regret", problems)
+    refuse("plots.regret", problems)
     own = prepared(ax)
     handles: list[Any] = []
     for place, (name, curve) in enumerate(named.items()):
@@ -181,9 +179,8 @@ def frontier(
     problems = axes_problem("plots.frontier", ax, legend)
     named = _tables(points, problems)
     if product is not None:
-        problems += number_problem("product", product, 0.0, open_low=True)
-    if problems:
-        raise ParameterError("plots.frontier", problems)
+        problems += POSITIVE("product", product)
+    refuse("plots.frontier", problems)
     own = prepared(ax, grid="both")
     handles: list[Any] = []
     for place, (name, table) in enumerate(named.items()):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.sequences.results import SequenceResults
-from adaptinf.parameters import alpha_problems, flag_problem
+from adaptinf.parameters import FLAG, alpha_problems, refuse
 from adaptinf.plots.drawing.rows import limits_problem, room
 from adaptinf.plots.drawing.style import (
     axes_problem,
@@ -100,12 +100,11 @@ def confidence_sequence(
     if not isinstance(given, SequenceResults):
         problem = f"sequence must be what ConfidenceSequence(log).fit() returned, got {sequence!r:.60}"
         raise ParameterError("plots.confidence_sequence", [problem, *problems])
-    problems += limits_problem(limits) + alpha_problems(alpha) + flag_problem("log", log)
+    problems += limits_problem(limits) + alpha_problems(alpha) + FLAG("log", log)
     known = list(sequence.terms)
     shown = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, shown, known, problems)
-    if problems:
-        raise ParameterError("plots.confidence_sequence", problems)
+    refuse("plots.confidence_sequence", problems)
     table = sequence.table(alpha, rounds)
     parts = [table[table["term"] == term] for term in shown]
     own = prepared(ax)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import alpha_problems, count_problem, number_array
+from adaptinf.parameters import Count, alpha_problems, number_array, refuse
 from adaptinf.plots.drawing.style import GREY, axes_problem, label_text, legend_of, look, prepared, small
 from adaptinf.typing import FloatArray
 
@@ -67,10 +66,8 @@ def pvalues(
     too small: 10.0% ± 3.0% at most 0.05
     """
     named, problems = _named(values)
-    problems += axes_problem("plots.pvalues", ax, legend) + count_problem("bins", bins, 2)
-    problems += alpha_problems(alpha)
-    if problems:
-        raise ParameterError("plots.pvalues", problems)
+    problems += axes_problem("plots.pvalues", ax, legend) + Count(2)("bins", bins)
+    refuse("plots.pvalues", problems + alpha_problems(alpha))
     from matplotlib.lines import Line2D
 
     own = prepared(ax)

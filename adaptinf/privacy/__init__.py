@@ -1,5 +1,7 @@
 """Noise, counters and mechanisms of differential privacy.
 
+Arguments out of range raise one `ParameterError` that lists them all.
+
 Public names are imported when they are first used.
 """
 

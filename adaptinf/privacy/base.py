@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import (
-    LARGEST,
-    choice_problem,
-    number_array,
-    number_problem,
-    plain_fields,
-    seed_problem,
-)
+from adaptinf.parameters import LARGEST, SEED, OneOf, Positive, check_fields, number_array, refuse
 from adaptinf.privacy.release import GRID_UNITS, to_units
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
@@ -39,18 +32,16 @@ BACKENDS = ("simulation", "release")
 
 def source_problems(rng: RandomSource | None, backend: str) -> list[str]:
     """Say what is wrong with a backend, or with a source of randomness for it."""
-    problems = choice_problem("backend", backend, BACKENDS)
+    problems = OneOf(*BACKENDS)("backend", backend)
     if not problems and backend == "release":
         seeded = ["rng must be left out: noise of the release backend is never seeded"]
         return [] if rng is None else seeded
-    return problems + seed_problem(rng)
+    return problems + SEED("rng", rng)
 
 
 def draws_from(subject: str, rng: RandomSource | None, backend: str) -> np.random.Generator | None:
     """Generator of the simulation backend, or None for the release backend, which takes no seed."""
-    problems = source_problems(rng, backend)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, source_problems(rng, backend))
     return None if backend == "release" else np.random.default_rng(rng)
 
 
@@ -69,17 +60,14 @@ def whole_units(subject: str, values: FloatArray, sensitivity: float, on_grid: b
 class Mechanism(ABC):
     """What all mechanisms have: parameters that are checked, and a guarantee made from them."""
 
-    epsilon: float
+    epsilon: Positive
 
     def __post_init__(self) -> None:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True) + self._problems()
-        if problems:
-            raise ParameterError(type(self).__name__, problems)
-        plain_fields(self)
+        check_fields(self, self._problems)
 
-    @abstractmethod
     def _problems(self) -> list[str]:
-        """What is wrong with the other parameters."""
+        """What is wrong with the parameters beyond the constraints that annotate them."""
+        return []
 
     def guarantee(
         self, unit: str = "reward", model: str = "central", notion: str = "standard"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import MissingDependencyError, ParameterError
-from adaptinf.parameters import count_problem, number_array, number_problem
+from adaptinf.parameters import POSITIVE, Count, Number, check, number_array
 from adaptinf.typing import IntArray
 
 __all__ = [
@@ -34,7 +34,7 @@ GRID_UNITS = 1 << 20
 """Units of the grid in the width of an item's range, or in the sensitivity of a statistic."""
 
 # beyond it a draw could leave 64 bits: exp(-2^63 / 2^55) = 1e-111
-_WIDEST = 2.0**55
+_SCALE = Number(0.0, 2.0**55, open_low=True)
 _EXACT = 2.0**53
 
 
@@ -69,9 +69,7 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
     >>> to_grid([0.0, 0.25, 1.0])
     array([      0,  262144, 1048576])
     """
-    problems = number_problem("width", width, 0.0, open_low=True)
-    if problems:
-        raise ParameterError("to_grid", problems)
+    check("to_grid", width=(width, POSITIVE))
     array = number_array(values)
     if array is None:
         raise ParameterError("to_grid", [f"values must be numbers in rows of one length, got {values!r:.60}"])
@@ -141,7 +139,7 @@ def discrete_laplace(scale: float, size: int) -> IntArray:
     >>> discrete_laplace(GRID_UNITS / 0.5, size=3).dtype
     dtype('int64')
     """
-    _check("discrete_laplace", scale, size)
+    check("discrete_laplace", scale=(scale, _SCALE), size=(size, Count(0)))
     library = _opendp("discrete Laplace noise")
     space = library.vector_domain(library.atom_domain(T="i64")), library.l1_distance(T="i64")
     return _draw(library.m.make_laplace(*space, scale=float(scale)), size)
@@ -178,16 +176,10 @@ def discrete_gaussian(scale: float, size: int) -> IntArray:
     >>> discrete_gaussian(4.0 * GRID_UNITS, size=3).dtype
     dtype('int64')
     """
-    _check("discrete_gaussian", scale, size)
+    check("discrete_gaussian", scale=(scale, _SCALE), size=(size, Count(0)))
     library = _opendp("discrete Gaussian noise")
     space = library.vector_domain(library.atom_domain(T="i64")), library.l2_distance(T="f64")
     return _draw(library.m.make_gaussian(*space, scale=float(scale)), size)
-
-
-def _check(subject: str, scale: float, size: int) -> None:
-    problems = number_problem("scale", scale, 0.0, _WIDEST, open_low=True) + count_problem("size", size, 0)
-    if problems:
-        raise ParameterError(subject, problems)
 
 
 def _opendp(purpose: str) -> Any:

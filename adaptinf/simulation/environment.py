@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_array
+from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.run import EnvironmentTables
 from adaptinf.simulation.vectors import LINEAR
 from adaptinf.typing import FloatArray
 
-__all__ = ["Environment", "environment_tables", "numbers", "refuse", "vector"]
+__all__ = ["Environment", "environment_tables", "numbers", "rows_problems", "vector"]
 
 
 class Environment:
@@ -68,6 +67,7 @@ class Environment:
 
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
+        refuse(type(self).__name__, self.horizon_problems(horizon))
         return self._tables
 
     def arm_means(self) -> FloatArray:
@@ -164,7 +164,9 @@ def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
     return array
 
 
-def refuse(subject: str, problems: list[str]) -> None:
-    """Raise all problems at once, where there are any."""
-    if problems:
-        raise ParameterError(subject, problems)
+def rows_problems(horizon: int, rows: int | None, what: str) -> list[str]:
+    """Say that rows that are used once come to an end; None for as many as are needed."""
+    if rows is None or horizon <= rows:
+        return []
+    more = 'order="resampled" draws as many as are needed'
+    return [f"horizon must be at most the {rows} {what} there are, got {horizon}; {more}"]

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import seed_problem
+from adaptinf.parameters import SEED, check
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
@@ -26,6 +25,7 @@ __all__ = [
     "iterate_runs",
     "replicate_blocks",
     "seed_sequence",
+    "written_arrays",
 ]
 
 BLOCK = 64
@@ -47,6 +47,15 @@ class Program:
         """What a run of this program is exposed to."""
         nothing = np.zeros(0, dtype=np.int64)
         return World(environment.tables(horizon), horizon, self.share, self.n_statuses - 1, nothing)
+
+
+def written_arrays(n_arms: int, releases: int = 0) -> dict[str, Any]:
+    """Arrays that kernels write, of shapes (1,), (n_arms,) and (releases, 5)."""
+    return {
+        "status": np.zeros(1, dtype=np.int64),
+        "propensity": np.zeros(n_arms),
+        "released": np.zeros((releases, 5)),
+    }
 
 
 class Collector(Protocol):
@@ -85,9 +94,7 @@ def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
         return rng
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence(rng.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
-    problems = seed_problem(rng)
-    if problems:
-        raise ParameterError("rng", problems)
+    check("rng", rng=(rng, SEED))
     return np.random.SeedSequence(rng)
 
 

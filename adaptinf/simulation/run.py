@@ -34,6 +34,7 @@ __all__ = [
     "certain_arm",
     "draw_reward",
     "empty_record",
+    "no_outcome",
     "release",
     "simulate_block",
 ]
@@ -134,6 +135,11 @@ def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: 
         statuses=np.empty((0, horizon), dtype=np.int64),
         releases=np.empty((0, 0, 5)),
     )
+
+
+@kernel
+def no_outcome(tables: Any, state: FloatArray, outcome: FloatArray) -> None:
+    """The end of a run of a design that reports nothing."""
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 Every function takes numbers or arrays that broadcast. ``form="published"`` is a paper's expression, to the
 letter; where a paper gives an order only, its constant is taken to be 1. ``form="explicit"`` (or ``"exact"``)
-is a statement with all of its constants.
+is a statement with all of its constants. Arguments out of range raise one `ParameterError` that lists them
+all.
 """
 
 from __future__ import annotations

@@ -4,67 +4,103 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import LARGEST
+from adaptinf.parameters import LARGEST, OneOf, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["counts", "each", "means_within", "numbers", "refuse", "stopping_numbers", "together"]
+__all__ = [
+    "EACH_COUNT",
+    "EACH_LEVEL",
+    "EACH_POSITIVE",
+    "EACH_SHARE",
+    "FORM",
+    "Counts",
+    "Numbers",
+    "check_arrays",
+    "each",
+    "read_arrays",
+    "stopping_numbers",
+    "together",
+]
 
 _LEAST, _LEAST_ERROR = 1e-250, 1e-60
 
 
-def numbers(
-    name: str,
-    values: ArrayLike,
-    problems: list[str],
-    low: float = 0.0,
-    high: float = math.inf,
-    *,
-    open_low: bool = True,
-    open_high: bool = False,
-    infinite: bool = False,
-) -> FloatArray:
-    """Values as floats; whatever is not a number in the range joins the problems."""
-    span = f"{'above' if open_low else 'at least'} {low:g}" if low > -math.inf else "finite"
-    if high < math.inf:
-        span += f" and {'below' if open_high else 'at most'} {high:g}"
-    array = _plain(values)
-    if array is None:
-        problems.append(f"{name} must be {span}: a number or an array of them, got {_shown(values)}")
-        return np.full(1, np.nan)
-    inside = (array > low if open_low else array >= low) & (array < high if open_high else array <= high)
-    bad = array[~inside | (np.isinf(array) & (not infinite))]
-    if bad.size:
-        problems.append(f"{name} must be {span}, got {bad.flat[0]:g}")
-    least = 0.0 if not open_low or low != 0.0 else _LEAST
-    extreme = array[~np.isinf(array) & ((np.abs(array) > LARGEST) | (np.abs(array) < least))]
-    if extreme.size and not bad.size:
-        size = f"from {least:g} to {LARGEST:g}"
-        problems.append(
-            f"{name} must be of a size that can be computed with, {size}, got {extreme.flat[0]:g}"
-        )
-    return array
+@dataclass(frozen=True)
+class Numbers:
+    """A number in a range, or an array of them."""
+
+    low: float = 0.0
+    high: float = math.inf
+    _: KW_ONLY
+    open_low: bool = True
+    open_high: bool = False
+    infinite: bool = False
+
+    def read(self, name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
+        """Values as floats; whatever is not a number in the range joins the problems."""
+        low, high = self.low, self.high
+        span = f"{'above' if self.open_low else 'at least'} {low:g}" if low > -math.inf else "finite"
+        if high < math.inf:
+            span += f" and {'below' if self.open_high else 'at most'} {high:g}"
+        array = _plain(values)
+        if array is None:
+            problems.append(f"{name} must be {span}: a number or an array of them, got {values!r:.60}")
+            return np.full(1, np.nan)
+        inside = array > low if self.open_low else array >= low
+        inside &= array < high if self.open_high else array <= high
+        bad = array[~inside | (np.isinf(array) & (not self.infinite))]
+        if bad.size:
+            problems.append(f"{name} must be {span}, got {bad.flat[0]:g}")
+        least = 0.0 if not self.open_low or low != 0.0 else _LEAST
+        extreme = array[~np.isinf(array) & ((np.abs(array) > LARGEST) | (np.abs(array) < least))]
+        if extreme.size and not bad.size:
+            size = f"from {least:g} to {LARGEST:g}"
+            problems.append(
+                f"{name} must be of a size that can be computed with, {size}, got {extreme.flat[0]:g}"
+            )
+        return array
 
 
-def counts(name: str, values: ArrayLike, problems: list[str], low: int = 1) -> IntArray:
-    """Values as whole numbers of at least `low`; anything else joins the problems."""
-    array = _plain(values)
-    if array is None:
-        problems.append(f"{name} must be a whole number, or an array of them, got {_shown(values)}")
-        return np.full(1, low)
-    bad = array[~((array >= low) & (array == np.floor(array)) & (array < 2.0**62))]
-    if bad.size:
-        problems.append(f"{name} must be a whole number of at least {low}, got {bad.flat[0]:g}")
-        return np.full(array.shape, low)
-    return np.asarray(values, dtype=np.int64)
+@dataclass(frozen=True)
+class Counts:
+    """A whole number of at least `low`, or an array of them."""
+
+    low: int = 1
+
+    def read(self, name: str, values: ArrayLike, problems: list[str]) -> IntArray:
+        """Values as whole numbers; anything else joins the problems."""
+        array = _plain(values)
+        if array is None:
+            problems.append(f"{name} must be a whole number, or an array of them, got {values!r:.60}")
+            return np.full(1, self.low)
+        bad = array[~((array >= self.low) & (array == np.floor(array)) & (array < 2.0**62))]
+        if bad.size:
+            problems.append(f"{name} must be a whole number of at least {self.low}, got {bad.flat[0]:g}")
+            return np.full(array.shape, self.low)
+        return np.asarray(values, dtype=np.int64)
 
 
-def together(problems: list[str], **arrays: FloatArray | IntArray) -> None:
+EACH_COUNT, EACH_POSITIVE, EACH_LEVEL = Counts(), Numbers(), Numbers(infinite=True)
+EACH_SHARE = Numbers(0.0, 1.0, open_high=True)
+FORM = OneOf("explicit", "published")
+
+
+def read_arrays(
+    problems: list[str], /, **declared: tuple[ArrayLike, Numbers | Counts]
+) -> dict[str, FloatArray | IntArray]:
+    """Arrays of arguments given as name=(values, constraint); what is wrong joins the problems."""
+    arrays = {name: each.read(name, values, problems) for name, (values, each) in declared.items()}
+    together(problems, **arrays)
+    return arrays
+
+
+def together(problems: list[str], /, **arrays: FloatArray | IntArray) -> None:
     """Add a problem where the shapes do not broadcast."""
     try:
         np.broadcast_shapes(*(array.shape for array in arrays.values()))
@@ -73,7 +109,17 @@ def together(problems: list[str], **arrays: FloatArray | IntArray) -> None:
         problems.append(f"the shapes must broadcast, got {shapes}")
 
 
-def means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str]) -> None:
+def check_arrays(
+    subject: str, problems: list[str] | None = None, /, **declared: tuple[ArrayLike, Numbers | Counts]
+) -> tuple[FloatArray | IntArray, ...]:
+    """Arrays of arguments, or one error with the problems given and all of theirs."""
+    listed = list(problems or [])
+    arrays = read_arrays(listed, **declared)
+    refuse(subject, listed)
+    return tuple(arrays.values())
+
+
+def _means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str]) -> None:
     """Add a problem where a mean is beyond the bound, or an error so small that squares of it vanish."""
     if problems:
         return
@@ -85,12 +131,6 @@ def means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str]) 
         problems.append(f"alpha abs(mean) / bound must be 0 or at least {_LEAST_ERROR:g}")
 
 
-def refuse(subject: str, problems: list[str]) -> None:
-    """Raise all problems at once, where there are any."""
-    if problems:
-        raise ParameterError(subject, problems)
-
-
 def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> FloatArray:
     """Value of a function of numbers at every entry of arrays that broadcast; a number for numbers."""
     spread = np.broadcast_arrays(*arrays)
@@ -98,10 +138,6 @@ def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> Floa
     values = np.array([function(*row) for row in rows], dtype=np.float64)
     result: FloatArray = values.reshape(spread[0].shape)[()]
     return result
-
-
-def _shown(values: Any) -> str:
-    return f"{values!r:.60}"
 
 
 def _plain(values: Any) -> FloatArray | None:
@@ -116,23 +152,14 @@ def _plain(values: Any) -> FloatArray | None:
 
 
 def stopping_numbers(
-    mean: ArrayLike,
-    alpha: ArrayLike,
-    beta: ArrayLike,
-    epsilon: ArrayLike,
-    bound: ArrayLike,
-    problems: list[str],
-    largest_beta: float | None = None,
+    problems: list[str], *arguments: ArrayLike, largest_beta: float | None = None
 ) -> dict[str, FloatArray | IntArray]:
-    """Arguments of a sample size as arrays; beta is below 1, or at most `largest_beta` where given."""
-    highest = 1.0 if largest_beta is None else largest_beta
-    arrays: dict[str, FloatArray | IntArray] = {
-        "mean": numbers("mean", mean, problems, -math.inf),
-        "alpha": numbers("alpha", alpha, problems, 0.0, 1.0, open_high=True),
-        "beta": numbers("beta", beta, problems, 0.0, highest, open_high=largest_beta is None),
-        "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
-        "bound": numbers("bound", bound, problems),
-    }
-    together(problems, **arrays)
-    means_within(arrays, problems)
+    """Arrays of mean, alpha, beta, epsilon and bound; beta is below 1, or at most `largest_beta`."""
+    failure = EACH_SHARE if largest_beta is None else Numbers(0.0, largest_beta)
+    constraints = (Numbers(-math.inf), EACH_SHARE, failure, EACH_LEVEL, EACH_POSITIVE)
+    given = zip(arguments, constraints, strict=True)
+    arrays = read_arrays(
+        problems, **dict(zip(("mean", "alpha", "beta", "epsilon", "bound"), given, strict=True))
+    )
+    _means_within(arrays, problems)
     return arrays

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.designs.best_arm.schedule import max_det_schedule, printed_reserve, reserve
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import COUNT, POSITIVE, OneOf, refuse
 from adaptinf.typing import FloatArray
 
 __all__ = ["Hardness", "dp_bai_error", "dp_bai_gauss_error", "hardness"]
@@ -80,9 +79,7 @@ def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
     """
     problems: list[str] = []
     gaps, dimension = _gaps(features, theta, problems)
-    problems += _epsilon_problems(epsilon)
-    if problems:
-        raise ParameterError("hardness", problems)
+    refuse("hardness", problems + _epsilon_problems(epsilon))
     last = max(2, min(dimension**2, gaps.size))
     ranks = np.arange(2, last + 1)
     return Hardness(
@@ -141,7 +138,7 @@ def dp_bai_error(
     >>> round(dp_bai_error(features, [0.2, 0.9], horizon=1_000, epsilon=1.0), 6)
     0.023745
     """
-    problems = choice_problem("form", form, ("explicit", "published")) + _epsilon_problems(epsilon)
+    problems = OneOf("explicit", "published")("form", form) + _epsilon_problems(epsilon)
     if form == "published":
         return _published(features, theta, horizon, epsilon, problems)
 
@@ -199,7 +196,7 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
     >>> round(dp_bai_gauss_error(features, [0.2, 0.9], horizon=1_000, scale=4.0), 6)
     0.023745
     """
-    problems = number_problem("scale", scale, 0.0, open_low=True)
+    problems = POSITIVE("scale", scale)
 
     def noise(pulls: float, terms: int, gap: FloatArray) -> FloatArray:
         variance = (2.0 if terms == 0 else _COEFFICIENT**2 * terms) * (scale / pulls) ** 2
@@ -249,15 +246,14 @@ def _instance(
 ) -> tuple[FloatArray, int, int]:
     """Rising gaps, the dimension, and T'."""
     gaps, dimension = _gaps(features, theta, problems)
-    problems += count_problem("horizon", horizon)
+    problems += COUNT("horizon", horizon)
     budget = 0
     if not problems:
         spare = reserve(max_det_schedule(gaps.size, dimension), dimension)
         budget = horizon - spare
         if budget < 1:
             problems.append(f"horizon must be at least {spare + 1}, got {horizon}")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return gaps, dimension, budget
 
 
@@ -284,4 +280,4 @@ def _gaps(features: ArrayLike, theta: ArrayLike, problems: list[str]) -> tuple[F
 
 
 def _epsilon_problems(epsilon: float) -> list[str]:
-    return [] if epsilon == math.inf else number_problem("epsilon", epsilon, 0.0, open_low=True)
+    return [] if epsilon == math.inf else POSITIVE("epsilon", epsilon)

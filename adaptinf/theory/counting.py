@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem
+from adaptinf.parameters import OneOf
 from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile
 from adaptinf.privacy.counters.sums import counter_scales, noise_nodes
-from adaptinf.theory.arguments import counts, each, numbers, refuse, together
+from adaptinf.theory.arguments import EACH_COUNT, EACH_LEVEL, Numbers, check_arrays, each
 from adaptinf.typing import FloatArray
 
 __all__ = ["hybrid_error", "iterated_log"]
@@ -39,11 +39,6 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
     float or ndarray
         Of the shape that the arguments broadcast to.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     Exact: the noise at t is a sum of k + 1 Laplace(2 / epsilon) and b Laplace(2 k / epsilon)
@@ -71,12 +66,13 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
     >>> hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05, form="published").round(4)
     array([   nan, 3.268 , 0.2858])
     """
-    problems = choice_problem("form", form, ("exact", "published"))
-    items = counts("count", count, problems)
-    level = numbers("epsilon", epsilon, problems, infinite=True)
-    failure = numbers("delta", delta, problems, 0.0, 1.0)
-    together(problems, count=items, epsilon=level, delta=failure)
-    refuse("hybrid_error", problems)
+    items, level, failure = check_arrays(
+        "hybrid_error",
+        OneOf("exact", "published")("form", form),
+        count=(count, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+        delta=(delta, Numbers(0.0, 1.0)),
+    )
     if form == "published":
         return each(_published, items, level, failure)
     spread = np.broadcast_arrays(items, failure)
@@ -108,9 +104,7 @@ def iterated_log(values: ArrayLike) -> FloatArray:
     >>> iterated_log([1, 2, 4, 16, 17, 65_536])
     array([0., 1., 2., 3., 4., 4.])
     """
-    problems: list[str] = []
-    array = numbers("values", values, problems, -math.inf)
-    refuse("iterated_log", problems)
+    (array,) = check_arrays("iterated_log", values=(values, Numbers(-math.inf)))
     return each(lambda value: float(_steps(value)), array)
 
 

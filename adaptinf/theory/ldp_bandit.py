@@ -8,10 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.theory.arguments import counts, each, numbers, refuse, together
+from adaptinf.parameters import refuse
+from adaptinf.theory.arguments import EACH_COUNT, EACH_LEVEL, EACH_POSITIVE, Counts, Numbers, each, together
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["ldp_regret_exponent", "ldp_transfer_exponent", "ldp_transfer_rate"]
+
+_SOURCE: tuple[Numbers | Counts, ...] = (
+    Counts(0),
+    EACH_LEVEL,
+    Numbers(open_low=False),
+    Numbers(0.0, 1.0, open_low=False),
+)
+"""Constraints of a source's n, epsilon, gamma and kappa."""
 
 
 def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: bool = True) -> FloatArray:
@@ -31,11 +40,6 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
     -------
     float or ndarray
         1 - (1 + margin) / (2 + 2 d), or 1 - (1 + margin) / (2 + d) without privacy.
-
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
 
     Notes
     -----
@@ -84,11 +88,6 @@ def ldp_transfer_exponent(
     float or ndarray
         -(1 + margin) / (2 + 2 d + 2 gamma), or -(1 + margin) / (2 + d + gamma): below 0.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     It is the slope where this source tells more than all other data. An upper bound: it takes contexts to be
@@ -106,7 +105,7 @@ def ldp_transfer_exponent(
     """
     problems: list[str] = []
     axes, share = _smooth(dimension, margin, problems)
-    shift = numbers("gamma", gamma, problems, open_low=False)
+    shift = Numbers(open_low=False).read("gamma", gamma, problems)
     together(problems, dimension=axes, margin=share, gamma=shift)
     refuse("ldp_transfer_exponent", problems)
     factor = 2.0 if private else 1.0
@@ -146,11 +145,6 @@ def ldp_transfer_rate(
         1; without sources, of Theorem 2.6. No upper bound on any regret, and above `horizon` where too
         little is known for the theorem to say anything.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     horizon S^(-(1 + margin) / (2 + 2 d)), S the sum over the trial and the sources of min(x^a, y^b), with x =
@@ -172,15 +166,12 @@ def ldp_transfer_rate(
     """
     problems: list[str] = []
     axes, share = _smooth(dimension, margin, problems)
-    arms = counts("n_arms", n_arms, problems)
-    rounds = counts("horizon", horizon, problems, low=2)
-    budget = numbers("epsilon", epsilon, problems, infinite=True)
     arrays: dict[str, FloatArray | IntArray] = {
         "dimension": axes,
         "margin": share,
-        "n_arms": arms,
-        "horizon": rounds,
-        "epsilon": budget,
+        "n_arms": EACH_COUNT.read("n_arms", n_arms, problems),
+        "horizon": Counts(2).read("horizon", horizon, problems),
+        "epsilon": EACH_LEVEL.read("epsilon", epsilon, problems),
     }
     for number, source in enumerate(auxiliary, 1):
         try:
@@ -188,11 +179,10 @@ def ldp_transfer_rate(
         except (TypeError, ValueError):
             problems.append(f"auxiliary source {number} must be a tuple (n, epsilon, gamma, kappa)")
             continue
-        names = [f"{name} of auxiliary source {number}" for name in ("n", "epsilon", "gamma", "kappa")]
-        arrays[names[0]] = counts(names[0], n, problems, low=0)
-        arrays[names[1]] = numbers(names[1], level, problems, infinite=True)
-        arrays[names[2]] = numbers(names[2], shift, problems, open_low=False)
-        arrays[names[3]] = numbers(names[3], policy, problems, 0.0, 1.0, open_low=False)
+        parts = {"n": n, "epsilon": level, "gamma": shift, "kappa": policy}
+        for (part, values), constraint in zip(parts.items(), _SOURCE, strict=True):
+            name = f"{part} of auxiliary source {number}"
+            arrays[name] = constraint.read(name, values, problems)
     together(problems, **arrays)
     refuse("ldp_transfer_rate", problems)
     return each(_rate, *arrays.values())
@@ -215,8 +205,8 @@ def _rate(
 
 def _smooth(dimension: ArrayLike, margin: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
     """Dimension and margin exponent, which no continuous rewards have above the dimension."""
-    axes = counts("dimension", dimension, problems).astype(np.float64)
-    share = numbers("margin", margin, problems)
+    axes = EACH_COUNT.read("dimension", dimension, problems).astype(np.float64)
+    share = EACH_POSITIVE.read("margin", margin, problems)
     together(problems, dimension=axes, margin=share)
     if not problems and (share > axes).any():
         problems.append("margin must be at most the dimension, as otherwise one arm is best everywhere")

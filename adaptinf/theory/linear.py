@@ -7,11 +7,20 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import NON_NEGATIVE, OneOf, problems_of
 from adaptinf.privacy.counters.norms import laplace_norm_bound
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, noise_nodes
-from adaptinf.theory.arguments import counts, each, numbers, refuse, together
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.theory.arguments import (
+    EACH_COUNT,
+    EACH_LEVEL,
+    EACH_POSITIVE,
+    EACH_SHARE,
+    FORM,
+    Numbers,
+    check_arrays,
+    each,
+)
+from adaptinf.typing import FloatArray
 
 __all__ = ["counter_norm_bound", "linpriv_regret", "potential_bound"]
 
@@ -63,11 +72,6 @@ def linpriv_regret(
     float or ndarray
         Of the shape that the arguments broadcast to. It is not capped: from T on it says nothing.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     Explicit: the arm with the highest upper limit costs at most twice its width. At a context x that width is
@@ -102,26 +106,26 @@ def linpriv_regret(
     >>> (linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")], form="published") / 1000).round()
     array([365.,  51.,  16.])
     """
-    problems = choice_problem("form", form, ("explicit", "published"))
-    problems += choice_problem("counter", counter, COUNTERS)
-    problems += choice_problem("noise_width", noise_width, ("projected", "ridge"))
-    rounds = counts("horizon", horizon, problems)
-    chance: FloatArray = 1.0 / np.maximum(rounds, 2)
-    if failure is not None:
-        chance = numbers("failure", failure, problems, 0.0, 1.0, open_high=True)
-    arrays: dict[str, FloatArray | IntArray] = {
-        "horizon": rounds,
-        "n_arms": counts("n_arms", n_arms, problems),
-        "dimension": counts("dimension", dimension, problems),
-        "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
-        "failure": chance,
-        "regularisation": numbers("regularisation", regularisation, problems),
-    }
-    problems += number_problem("noise_scale", noise_scale, 0.0) + number_problem("bound", bound, 0.0)
-    if noise_norm is not None:
-        arrays["noise_norm"] = numbers("noise_norm", noise_norm, problems, open_low=False)
-    together(problems, **arrays)
-    refuse("linpriv_regret", problems)
+    problems = problems_of(
+        form=(form, FORM),
+        counter=(counter, OneOf(*COUNTERS)),
+        noise_width=(noise_width, OneOf("projected", "ridge")),
+        noise_scale=(noise_scale, NON_NEGATIVE),
+        bound=(bound, NON_NEGATIVE),
+    )
+    rounds = EACH_COUNT.read("horizon", horizon, [])
+    given = {"noise_norm": (noise_norm, Numbers(open_low=False))} if noise_norm is not None else {}
+    arrays = check_arrays(
+        "linpriv_regret",
+        problems,
+        horizon=(horizon, EACH_COUNT),
+        n_arms=(n_arms, EACH_COUNT),
+        dimension=(dimension, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+        failure=(1.0 / np.maximum(rounds, 2) if failure is None else failure, EACH_SHARE),
+        regularisation=(regularisation, EACH_POSITIVE),
+        **given,
+    )
     scale, size = float(noise_scale), float(bound)
 
     def explicit(
@@ -160,7 +164,7 @@ def linpriv_regret(
         private *= 2.0 * dimension * math.log1p(horizon / (n_arms * dimension * ridge))
         return free + private / (epsilon * math.sqrt(ridge))
 
-    return each(explicit if form == "explicit" else published, *arrays.values())
+    return each(explicit if form == "explicit" else published, *arrays)
 
 
 def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: ArrayLike = 1.0) -> FloatArray:
@@ -180,11 +184,6 @@ def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: Arra
     float or ndarray
         c d log(1 + n / (d lambda)) with c = (1 / lambda) / log(1 + 1 / lambda).
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) increases, so that u
@@ -201,12 +200,12 @@ def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: Arra
     >>> potential_bound([1, 10, 100], 1).round(3)
     array([1.   , 3.459, 6.658])
     """
-    problems: list[str] = []
-    number = counts("count", count, problems)
-    size = counts("dimension", dimension, problems)
-    ridge = numbers("regularisation", regularisation, problems)
-    together(problems, count=number, dimension=size, regularisation=ridge)
-    refuse("potential_bound", problems)
+    number, size, ridge = check_arrays(
+        "potential_bound",
+        count=(count, EACH_COUNT),
+        dimension=(dimension, EACH_COUNT),
+        regularisation=(regularisation, EACH_POSITIVE),
+    )
     return each(_potential, number, size, ridge)
 
 
@@ -238,11 +237,6 @@ def counter_norm_bound(
     float or ndarray
         Of the shape that the arguments broadcast to.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     A union bound: the arms share `failure` equally, the powers of two up to T an arm's part, and the counts
@@ -255,21 +249,20 @@ def counter_norm_bound(
     >>> counter_norm_bound(1000, 2, 3, [0.5, 1.0], 0.05).round(1)
     array([1539.7,  769.8])
     """
-    problems = choice_problem("counter", counter, COUNTERS)
-    arrays: dict[str, FloatArray | IntArray] = {
-        "horizon": counts("horizon", horizon, problems),
-        "n_arms": counts("n_arms", n_arms, problems),
-        "dimension": counts("dimension", dimension, problems),
-        "epsilon": numbers("epsilon", epsilon, problems, infinite=True),
-        "failure": numbers("failure", failure, problems, 0.0, 1.0, open_high=True),
-    }
-    together(problems, **arrays)
-    refuse("counter_norm_bound", problems)
+    arrays = check_arrays(
+        "counter_norm_bound",
+        OneOf(*COUNTERS)("counter", counter),
+        horizon=(horizon, EACH_COUNT),
+        n_arms=(n_arms, EACH_COUNT),
+        dimension=(dimension, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+        failure=(failure, EACH_SHARE),
+    )
 
     def bound(horizon: int, n_arms: int, dimension: int, epsilon: float, failure: float) -> float:
         return _norm_bound(horizon, n_arms, dimension, epsilon, failure, counter)
 
-    return each(bound, *arrays.values())
+    return each(bound, *arrays)
 
 
 def _potential(count: float, dimension: int, ridge: float) -> float:

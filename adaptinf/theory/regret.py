@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem
-from adaptinf.theory.arguments import counts, each, numbers, refuse, together
+from adaptinf.parameters import refuse
+from adaptinf.theory.arguments import (
+    EACH_COUNT,
+    EACH_LEVEL,
+    EACH_SHARE,
+    FORM,
+    Counts,
+    Numbers,
+    check_arrays,
+    each,
+    read_arrays,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -44,11 +55,6 @@ def private_ucb_regret(
     float or ndarray
         The bound, of the shape that horizon and epsilon broadcast to.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     As printed: the sum over arms with a gap D_k > 0 of min(max(B (ln B + 7), (32 / D_k) ln T) + D_k + 2 pi^2
@@ -76,10 +82,9 @@ def private_ucb_regret(
     """
     problems: list[str] = []
     mean = _means(means, problems)
-    rounds = counts("horizon", horizon, problems)
-    level = numbers("epsilon", epsilon, problems, infinite=True)
-    together(problems, horizon=rounds, epsilon=level)
-    number = None if pulls is None else numbers("pulls", pulls, problems, open_low=False)
+    given = read_arrays(problems, horizon=(horizon, EACH_COUNT), epsilon=(epsilon, EACH_LEVEL))
+    rounds, level = given.values()
+    number = None if pulls is None else Numbers(open_low=False).read("pulls", pulls, problems)
     if number is not None and number.shape != mean.shape:
         problems.append(f"pulls must have one entry an arm, {mean.size}, got shape {number.shape}")
     elif number is not None and not problems and number.sum() > rounds.min() * (1.0 + 1e-12):
@@ -119,11 +124,6 @@ def private_ucb_worst_case(
     float or ndarray
         Of the shape that the arguments broadcast to.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     Explicit: (K - 1) (max(B (ln B + 7), 0) + 1 + 2 pi^2 / 3) + sqrt(32 (K - 1) T ln T), since min(max(a, b) +
@@ -146,12 +146,13 @@ def private_ucb_worst_case(
     >>> print(private_ucb_worst_case(10_000_000, 50, 0.01, form="published").round(0))
     89772.0
     """
-    problems = choice_problem("form", form, ("explicit", "published"))
-    rounds = counts("horizon", horizon, problems, low=2)
-    arms = counts("n_arms", n_arms, problems)
-    level = numbers("epsilon", epsilon, problems, infinite=True)
-    together(problems, horizon=rounds, n_arms=arms, epsilon=level)
-    refuse("private_ucb_worst_case", problems)
+    arrays = check_arrays(
+        "private_ucb_worst_case",
+        FORM("form", form),
+        horizon=(horizon, Counts(2)),
+        n_arms=(n_arms, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+    )
 
     def explicit(horizon: int, n_arms: int, epsilon: float) -> float:
         others = n_arms - 1
@@ -166,7 +167,7 @@ def private_ucb_worst_case(
             private = log_rounds / epsilon * (math.log(log_rounds) - math.log(epsilon))
         return max(private, math.sqrt(n_arms * horizon * log_rounds))
 
-    return each(explicit if form == "explicit" else published, rounds, arms, level)
+    return each(explicit if form == "explicit" else published, *arrays)
 
 
 def private_elimination_pulls(
@@ -190,11 +191,6 @@ def private_elimination_pulls(
     ndarray of shape (..., arms)
         For a best arm the horizon; for an arm with a gap D > 0 the smaller of the horizon and the sum of
         ceil(R_e) over epochs e = 1, ..., max(1, ceil(log2(1 / D))).
-
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
 
     Notes
     -----
@@ -253,11 +249,6 @@ def private_elimination_regret(
     float or ndarray
         Of the shape that the arguments broadcast to.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     Explicit: the largest sum of D_a n_a over n_a within `private_elimination_pulls` that add up
@@ -274,7 +265,7 @@ def private_elimination_regret(
     >>> private_elimination_regret(means, 50_000_000, epsilon=[0.1, 1.0]).round(0)
     array([18629., 17912.])
     """
-    problems = choice_problem("form", form, ("explicit", "published"))
+    problems = FORM("form", form)
     if form == "published" and beta is not None:
         problems.append("beta must be left out of the published form, which has 1 / horizon")
     refuse("private_elimination_regret", problems)
@@ -310,11 +301,6 @@ def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilo
     float or ndarray
         sqrt(T K log T) + K log(T) / epsilon: an order, its constant is taken to be 1.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     References
     ----------
     Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
@@ -325,19 +311,19 @@ def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilo
     >>> private_elimination_worst_case(1_000_000, 5, [0.01, 1.0]).round(0)
     array([15219.,  8380.])
     """
-    problems: list[str] = []
-    rounds = counts("horizon", horizon, problems)
-    arms = counts("n_arms", n_arms, problems)
-    level = numbers("epsilon", epsilon, problems, infinite=True)
-    together(problems, horizon=rounds, n_arms=arms, epsilon=level)
-    refuse("private_elimination_worst_case", problems)
+    rounds, arms, level = check_arrays(
+        "private_elimination_worst_case",
+        horizon=(horizon, EACH_COUNT),
+        n_arms=(n_arms, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+    )
     log_rounds = np.log(rounds)
     order: FloatArray = (np.sqrt(rounds * arms * log_rounds) + arms * log_rounds / level)[()]
     return order
 
 
 def _means(means: ArrayLike, problems: list[str]) -> FloatArray:
-    array = numbers("means", means, problems, 0.0, 1.0, open_low=False)
+    array = Numbers(0.0, 1.0, open_low=False).read("means", means, problems)
     if array.ndim != 1:
         problems.append(f"means must be a list with one number an arm, got shape {array.shape}")
     return array
@@ -367,14 +353,14 @@ def _elimination_arguments(
 ) -> tuple[FloatArray, tuple[FloatArray | IntArray, ...]]:
     problems: list[str] = []
     mean = _means(means, problems)
-    rounds = counts("horizon", horizon, problems, low=2 if beta is None else 1)
-    level = numbers("epsilon", epsilon, problems, infinite=True)
-    failure = 1.0 / np.maximum(rounds, 1)
+    given: dict[str, Any] = {
+        "horizon": (horizon, Counts(2 if beta is None else 1)),
+        "epsilon": (epsilon, EACH_LEVEL),
+    }
     if beta is not None:
-        failure = numbers("beta", beta, problems, 0.0, 1.0, open_high=True)
-    together(problems, horizon=rounds, epsilon=level, beta=failure)
-    refuse(subject, problems)
-    return mean, (rounds, level, failure)
+        return mean, check_arrays(subject, problems, **given, beta=(beta, EACH_SHARE))
+    rounds, level = check_arrays(subject, problems, **given)
+    return mean, (rounds, level, 1.0 / rounds)
 
 
 def _elimination_pulls(gaps: FloatArray, horizon: int, epsilon: float, beta: float) -> FloatArray:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem
-from adaptinf.theory.arguments import each, refuse, stopping_numbers
+from adaptinf.parameters import OneOf, problems_of, refuse
+from adaptinf.theory.arguments import FORM, each, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["stopping_time_bound", "stopping_time_lower_bound", "stopping_time_order"]
@@ -50,11 +50,6 @@ def stopping_time_bound(
     float or ndarray
         Of the shape that the arguments broadcast to.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     Explicit: with probability at least 1 - beta every mean is within h_t of the truth and every
@@ -89,10 +84,10 @@ def stopping_time_bound(
     >>> stopping_time_bound([0.5, 0.1, 0.01], 0.1, 0.05, 1.0, form="published").astype(int)
     array([   3410537,   91147842, 9863731154])
     """
-    problems = choice_problem("form", form, ("explicit", "published"))
-    problems += choice_problem("steps", steps, ("exponential", "every"))
+    problems = problems_of(form=(form, FORM), steps=(steps, OneOf("exponential", "every")))
     published = form == "published"
-    arrays = stopping_numbers(mean, alpha, beta, math.inf if epsilon is None else epsilon, bound, problems)
+    level = math.inf if epsilon is None else epsilon
+    arrays = stopping_numbers(problems, mean, alpha, beta, level, bound)
     if published and steps == "every":
         problems.append("steps must be exponential for the published form")
     if published and epsilon is None:
@@ -143,11 +138,6 @@ def stopping_time_lower_bound(
     float or ndarray
         R log(1 / beta) / (12 alpha abs(mean) epsilon).
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     The stream takes the values -R and R only. The constant is that of the proof, whose lemma holds for
@@ -196,11 +186,6 @@ def stopping_time_order(
         R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)): an order, its
         constant is taken to be 1.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     References
     ----------
     Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
@@ -222,11 +207,9 @@ def stopping_time_order(
     return each(order, *arrays.values())
 
 
-def _lower_arguments(
-    subject: str, mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike
-) -> dict[str, FloatArray | IntArray]:
+def _lower_arguments(subject: str, *arguments: ArrayLike) -> dict[str, FloatArray | IntArray]:
     problems: list[str] = []
-    arrays = stopping_numbers(mean, alpha, beta, epsilon, bound, problems)
+    arrays = stopping_numbers(problems, *arguments)
     if (arrays["mean"] == 0.0).any():
         problems.append("mean must not be 0: no rule has a relative error then")
     if (arrays["beta"] >= 0.25).any():

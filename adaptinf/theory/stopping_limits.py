@@ -6,7 +6,8 @@ import math
 
 from numpy.typing import ArrayLike
 
-from adaptinf.theory.arguments import each, refuse, stopping_numbers
+from adaptinf.parameters import refuse
+from adaptinf.theory.arguments import each, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["private_stopping_limit", "stopping_limit", "stopping_time_closed_form"]
@@ -37,11 +38,6 @@ def stopping_time_closed_form(
         beta) / (epsilon alpha abs(mean)) and L = log(max(1, log(R / (alpha abs(mean))), log(R / (epsilon
         abs(mean)))) / beta).
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     The paper's Theorem 3.3 has L = log(log(R / (alpha abs(mean))) / beta), which is too small where epsilon
@@ -57,7 +53,7 @@ def stopping_time_closed_form(
     >>> stopping_time_closed_form([0.5, 0.1], alpha=0.1, beta=0.05, epsilon=1.0).round(-3)
     array([ 3411000., 91148000.])
     """
-    arrays = _arguments("stopping_time_closed_form", mean, alpha, beta, epsilon, bound, 0.2)
+    arrays = _arguments("stopping_time_closed_form", 0.2, mean, alpha, beta, epsilon, bound)
 
     def closed(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
         if mean == 0.0:
@@ -93,11 +89,6 @@ def private_stopping_limit(
     float or ndarray
         log(1 / beta) / (2 log(1 + d (e^epsilon - 1))), d = alpha abs(mean) / ((1 + alpha) R).
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     The stream takes the values -R and R only. For rules that are epsilon-private in one sample and whose
@@ -115,7 +106,7 @@ def private_stopping_limit(
     >>> private_stopping_limit([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=0.1).round(1)
     array([  314.1, 15667.2])
     """
-    arrays = _arguments("private_stopping_limit", mean, alpha, beta, epsilon, bound, 0.25)
+    arrays = _arguments("private_stopping_limit", 0.25, mean, alpha, beta, epsilon, bound)
 
     def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
         distance = alpha * abs(mean) / ((1.0 + alpha) * bound)
@@ -150,11 +141,6 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
         mean (1 - alpha) / (1 + alpha) times as large: about (1 + alpha)^2 R^2 log(1 / beta) / (2 alpha^2
         mean^2) for small means.
 
-    Raises
-    ------
-    ParameterError
-        Listing everything that is out of range.
-
     Notes
     -----
     The stream takes the values -R and R only. For rules that stop with probability 1 and whose estimate,
@@ -170,7 +156,7 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
     >>> stopping_limit([0.5, 0.1], alpha=0.1, beta=0.05).round()
     array([  517., 15908.])
     """
-    arrays = _arguments("stopping_limit", mean, alpha, beta, math.inf, bound, 0.5)
+    arrays = _arguments("stopping_limit", 0.5, mean, alpha, beta, math.inf, bound)
 
     def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
         size = abs(mean) / bound
@@ -185,16 +171,8 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
     return each(limit, *arrays.values())
 
 
-def _arguments(
-    subject: str,
-    mean: ArrayLike,
-    alpha: ArrayLike,
-    beta: ArrayLike,
-    epsilon: ArrayLike,
-    bound: ArrayLike,
-    largest_beta: float,
-) -> dict[str, FloatArray | IntArray]:
+def _arguments(subject: str, largest_beta: float, *arguments: ArrayLike) -> dict[str, FloatArray | IntArray]:
     problems: list[str] = []
-    arrays = stopping_numbers(mean, alpha, beta, epsilon, bound, problems, largest_beta)
+    arrays = stopping_numbers(problems, *arguments, largest_beta=largest_beta)
     refuse(subject, problems)
     return arrays

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_array
-from adaptinf.theory.arguments import refuse
+from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Frontier", "Simulations", "difference_in_means", "frontier"]

@@ -12,7 +12,7 @@ from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.local.base import LocallyPrivate
 from adaptinf.designs.local.linear_kernel import GREEDY, WARM_UP, report_radius
 from adaptinf.designs.replications import Status
-from adaptinf.parameters import count_problem, number_problem
+from adaptinf.parameters import COUNT, POSITIVE, Count, OrNone
 from adaptinf.privacy.noise import gaussian
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.replicate import Program
@@ -74,12 +74,10 @@ class LDPNetwork(LocallyPrivate):
     not_covered: ClassVar[str] = "everything but the participant's own arm: it is the best for their context"
 
     def _problems(self) -> list[str]:
-        problems = super()._problems()
-        if self.units is not None:
-            problems += count_problem("units, where it is given,", self.units)
-        problems += number_problem("step", self.step, 0.0, open_low=True)
-        problems += number_problem("radius", self.radius, 0.0, open_low=True)
-        return problems + count_problem("seed", self.seed, low=0)
+        problems = super()._problems() + OrNone(COUNT)("units, where it is given,", self.units)
+        problems += POSITIVE("step", self.step)
+        problems += POSITIVE("radius", self.radius)
+        return problems + Count(0)("seed", self.seed)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         return ("warm_up", "projected")

@@ -29,7 +29,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.arm_bias import bias_bound, trivial_bias_bound
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import Count
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def simulate_bias(
     if not isinstance(log, AdaptiveLog):
         raise ParameterError("simulate_bias", [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     given = design_of(log if design is None else design, problems)
-    problems += count_problem("replications", replications, low=2)
+    problems += Count(2)("replications", replications)
     if control is not None and control not in log.arms:
         problems.append(f"there is no arm {control!r}; the log has {', '.join(map(repr, log.arms))}")
     if problems or given is None:
@@ -371,10 +371,10 @@ def _bounds(
 
 def _given_notes(log: AdaptiveLog, design: Design) -> list[str]:
     """What speaks against the design's having gathered the log: its record, or else its propensities."""
-    found = contradictions(log, design)
-    if not found:
+    problems = contradictions(log, design)
+    if not problems:
         return []
-    told = "; ".join(found)
+    told = "; ".join(problems)
     return [f"{told[0].upper()}{told[1:]}. Simulated under {design!r:.80}, as given."]
 
 

@@ -18,7 +18,7 @@ from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import Count
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray, RandomSource
 
@@ -101,7 +101,7 @@ def stability(
     >>> found.variation < 0.05
     True
     """
-    problems = count_problem("replications", replications, low=2)
+    problems = Count(2)("replications", replications)
     given = design_of(design, problems)
     if isinstance(design, AdaptiveLog) and set(getattr(env, "arms", design.arms)) != set(design.arms):
         problems.append(

@@ -11,7 +11,7 @@ from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_array
+from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.environments import LinearArms
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, IntArray, RandomSource
@@ -75,8 +75,7 @@ def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
             "means=, the coefficients to suppose, of shape (arms, dimension)"
             for arm in np.flatnonzero(np.isnan(naive).any(axis=1))
         ]
-        if missing:
-            raise ParameterError("simulate_bias", missing)
+        refuse("simulate_bias", missing)
         coefficients, source = naive, "least squares (not valid under adaptivity)"
     else:
         given = number_array(theta)

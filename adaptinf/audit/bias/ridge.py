@@ -16,7 +16,7 @@ import numpy as np
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import count_problem, number_problem, seed_problem
+from adaptinf.parameters import COUNT, SEED, UNIT, Count, Is, OrNone, check
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray, RandomSource
 
@@ -113,15 +113,15 @@ def decorrelation_ridge(
     >>> 5.0 < found.ridge < 10.0
     True
     """
-    problems = [
-        *count_problem("horizon", horizon, low=2),
-        *count_problem("replications", replications),
-        *number_problem("quantile", quantile, 0.0, 1.0),
-        *seed_problem(rng),
-    ]
-    problems += _kind_problems(design, matrix)
-    if problems:
-        raise ParameterError("decorrelation_ridge", problems)
+    check(
+        "decorrelation_ridge",
+        horizon=(horizon, Count(2)),
+        replications=(replications, COUNT),
+        quantile=(quantile, UNIT),
+        rng=(rng, SEED),
+        design=(design, Is(Design, "a design")),
+        matrix=(matrix, OrNone(Is(callable, "a function of a log"))),
+    )
     if matrix is None:
         pulls = design.replicate(env, horizon, replications, rng).pulls
         values = (pulls if pulls.ndim == 2 else pulls.sum(axis=1)).min(axis=1).astype(np.float64)
@@ -140,13 +140,6 @@ def decorrelation_ridge(
     return DecorrelationRidge(
         eigenvalue / math.log(horizon), eigenvalue, values, float(quantile), int(horizon)
     )
-
-
-def _kind_problems(design: Any, matrix: Any) -> list[str]:
-    problems = [] if isinstance(design, Design) else [f"design must be a design, got {design!r:.60}"]
-    if matrix is not None and not callable(matrix):
-        problems.append(f"matrix must be a function of a log, got {matrix!r:.60}")
-    return problems
 
 
 def _smallest(rows: Any, horizon: int) -> float:

@@ -23,8 +23,7 @@ from adaptinf.audit.binary.statistics import (
     statistic_problems,
     tail_weights,
 )
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import check_alpha, choice_problem, count_problem
+from adaptinf.parameters import BOOLEAN, Count, OneOf, check_alpha, refuse
 from adaptinf.typing import BoolArray
 
 if TYPE_CHECKING:
@@ -37,13 +36,12 @@ def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any
     """Where an outcome stands among the states; errors are headed by `subject`."""
     problems = []
     for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
-        problems += count_problem(name, value, low=0)
+        problems += Count(0)(name, value)
     if not problems and n1 + n0 != horizon:
         problems.append(f"n1 + n0 must be the {horizon} rounds of the trial, got {n1} + {n0}")
     if not problems and (s1 > n1 or s0 > n0):
         problems.append(f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return int(block_starts(horizon)[n1] + s1 * (n0 + 1) + s0)
 
 
@@ -67,13 +65,11 @@ def conditional_pvalue(
     """See `ExactLaw.conditional_pvalue`; errors are headed by `subject`."""
     place = outcome_place(subject, law.horizon, *outcome)
     n1, s1, n0, s0 = outcome
-    problems = choice_problem("alternative", side, ALTERNATIVES) + statistic_problems(statistic)
-    if not isinstance(mid_p, bool):
-        problems.append(f"mid_p must be True or False, got {mid_p!r:.60}")
+    problems = OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic)
+    problems += BOOLEAN("mid_p", mid_p)
     if law.weights[place] == 0.0:
         problems.append(f"{law.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     ordering = read_statistic(subject, statistic)
     places, counts, weights = outcomes_given(law.weights, law.horizon, s1 + s0)
     found = tail_weights(evidence(subject, ordering, *counts), weights, side, mid_p)

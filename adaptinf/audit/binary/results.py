@@ -22,7 +22,7 @@ from adaptinf.audit.rerun.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import choice_problem
+from adaptinf.parameters import BOOLEAN, Is, OneOf, problems_of, refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,12 +189,11 @@ def rule_of(log: AdaptiveLog, design: Rule | None) -> Any:
 
 def option_problems(log: Any, statistic: Any, alternative: Any, mid_p: Any) -> list[str]:
     """What is wrong with the arguments of a test."""
-    problems = choice_problem("alternative", alternative, ALTERNATIVES)
-    if not isinstance(mid_p, bool):
-        problems.append(f"mid_p must be True or False, got {mid_p!r}")
-    if not isinstance(log, AdaptiveLog):
-        problems.append(f"log must be an AdaptiveLog, got {log!r:.60}")
-    return statistic_problems(statistic) + problems
+    return statistic_problems(statistic) + problems_of(
+        alternative=(alternative, OneOf(*ALTERNATIVES)),
+        mid_p=(mid_p, BOOLEAN),
+        log=(log, Is(AdaptiveLog, "an AdaptiveLog")),
+    )
 
 
 def exact_result(
@@ -206,9 +205,7 @@ def exact_result(
     subject: str = "ExactLaw.test",
 ) -> ExactTest:
     """Test a log under a law; see `ExactLaw.test`, and `exact_test`, which is another subject of errors."""
-    problems = option_problems(log, statistic, alternative, mid_p)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, option_problems(log, statistic, alternative, mid_p))
     ordering = read_statistic(subject, statistic)
     reasons = _unfit(log)
     if log.n_rounds != law.horizon:

@@ -22,7 +22,7 @@ from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
 from adaptinf.designs.base import Design
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import arity_problem
+from adaptinf.parameters import Callee, refuse
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -92,9 +92,7 @@ def allocation(rule: Any, horizon: int) -> Allocation:
         raise ParameterError("exact", [problem])
     if callable(rule):
         name = getattr(rule, "__name__", type(rule).__name__)
-        problems = arity_problem(str(name), rule, PROBABILITY_ARGUMENTS)
-        if problems:
-            raise ParameterError("exact", problems)
+        refuse("exact", Callee(*PROBABILITY_ARGUMENTS)(str(name), rule))
         return Allocation(str(name), _tables(horizon, codes.CUSTOM), every, rule)
     raise ParameterError("exact", [f"design must be {FOLLOWED}, got {rule!r:.60}"])
 

@@ -12,7 +12,7 @@ from scipy import special
 from adaptinf.audit.binary.bernstein import certified_maximum
 from adaptinf.audit.binary.statistics import STATISTICS, TIE, fisher_pvalue, normal_pvalue, tail_weights
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_array
+from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -165,8 +165,7 @@ def checked_thetas(subject: str, *thetas: Any) -> list[FloatArray]:
             np.broadcast_shapes(*(np.shape(theta) for theta in thetas))
         except ValueError:
             problems.append(f"the thetas must have one shape, got {[np.shape(theta) for theta in thetas]}")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special, stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import arity_problem
+from adaptinf.parameters import Callee, refuse
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -109,9 +109,7 @@ def normal_pvalue(statistic: FloatArray) -> FloatArray:
 
 def read_statistic(subject: str, statistic: Any) -> Statistic:
     """A statistic by name, or a function of the user's."""
-    problems = statistic_problems(statistic)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, statistic_problems(statistic))
     found: Statistic = STATISTICS[statistic] if isinstance(statistic, str) else statistic
     return found
 
@@ -122,7 +120,7 @@ def statistic_problems(statistic: Any) -> list[str]:
         return []
     if callable(statistic):
         name = getattr(statistic, "__name__", type(statistic).__name__)
-        return arity_problem(name, statistic, COUNTS)
+        return Callee(*COUNTS)(name, statistic)
     return [
         f"statistic must be one of {', '.join(STATISTICS)}, or a function of counts, got {statistic!r:.60}"
     ]
@@ -152,9 +150,7 @@ def values_of(
 ) -> FloatArray:
     """What a user's function gives for arrays of states."""
     name = getattr(function, "__name__", type(function).__name__)
-    problems = arity_problem(name, function, names)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, Callee(*names)(name, function))
     try:
         return np.asarray(function(*arguments), dtype=np.float64)
     except Exception as error:

@@ -27,7 +27,7 @@ from adaptinf.audit.binary.rules import (
 from adaptinf.audit.binary.statistics import values_of
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import COUNT, check, refuse
 from adaptinf.typing import FloatArray
 
 __all__ = ["exact", "exact_test"]
@@ -85,13 +85,10 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     >>> law.power("conditional", 0.8, 0.3).round(4).tolist()
     0.3058
     """
-    problems = count_problem("horizon", horizon)
-    if not problems and horizon > LONGEST:
-        problems.append(
-            f"horizon must be at most {LONGEST:,}, got {horizon:,}: randomization_test has no limit"
-        )
-    if problems:
-        raise ParameterError("exact", problems)
+    check("exact", horizon=(horizon, COUNT))
+    if horizon > LONGEST:
+        told = f"horizon must be at most {LONGEST:,}, got {horizon:,}: randomization_test has no limit"
+        raise ParameterError("exact", [told])
     plan = allocation(design, int(horizon))
     weights = _final_weights(plan, int(horizon))
     weights.flags.writeable = False
@@ -144,9 +141,7 @@ def exact_test(
     >>> round(exact_test(log).pvalue, 4)
     0.0005
     """
-    problems = option_problems(log, statistic, alternative, mid_p)
-    if problems:
-        raise ParameterError("exact_test", problems)
+    refuse("exact_test", option_problems(log, statistic, alternative, mid_p))
     law = exact(rule_of(log, design), log.n_rounds)
     return exact_result(law, log, statistic, alternative, mid_p, subject="exact_test")
 

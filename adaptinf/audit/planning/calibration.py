@@ -15,8 +15,7 @@ from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, 
 from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import check_alpha, count_problem
+from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
@@ -196,9 +195,7 @@ class _TallyCell:
 
 def _root(replications: Any, rng: RandomSource | None, alpha: float) -> np.random.SeedSequence:
     check_alpha("coverage", alpha)
-    problems = count_problem("replications", replications)
-    if problems:
-        raise ParameterError("coverage", problems)
+    check("coverage", replications=(replications, COUNT))
     return seed_sequence(rng)
 
 

@@ -16,9 +16,8 @@ from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums
 from adaptinf.audit.simulation.selection import SELECTIONS, Select, Selection
 from adaptinf.audit.simulation.trials import TrialCell, Trials
 from adaptinf.designs.base import Design
-from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import UNIT, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
@@ -201,9 +200,7 @@ def operating_characteristics(
     (0.102, 0.019)
     """
     scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
-    problems += _own_problems(fit, selection, wrong_way, null)
-    if problems:
-        raise ParameterError("operating_characteristics", problems)
+    refuse("operating_characteristics", problems + _own_problems(fit, selection, wrong_way, null))
     root = seed_sequence(rng)
     cells: list[TrialCell] = []
     for name, scenario in scenarios.items():
@@ -251,15 +248,14 @@ def _limit_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[str]:
-    problems = number_problem("wrong_way", wrong_way, 0.0, 1.0) + null_problems(null)
-    if fit is not None and not callable(fit):
-        problems.append(f"fit must be a function of a log that returns a result, or None, got {fit!r:.60}")
+    problems = UNIT("wrong_way", wrong_way) + null_problems(null)
+    problems += OrNone(Is(callable, "a function of a log that returns a result, or None"))("fit", fit)
     if fit is None and null is not None:
         problems.append("null belongs to an analysis: give fit=, or leave null out")
     if selection is None:
         return problems
     if not callable(selection):
-        problems += choice_problem("selection, where it is no function,", selection, SELECTIONS)
+        problems += OneOf(*SELECTIONS)("selection, where it is no function,", selection)
     if fit is None and (callable(selection) or selection == "analysis"):
         problems.append("selection by an analysis, or by a function of a log, needs fit=")
     return problems

@@ -21,6 +21,7 @@ from adaptinf.audit.simulation.measures import (
 from adaptinf.audit.studies.results import check_columns
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import Is, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
@@ -181,12 +182,8 @@ def power(
     {'scenario': ['equal', 'better'], 'kind': ['type-I error', 'power'], 'rejection': [0.06, 0.87]}
     """
     scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
-    analysis: Any = fit
-    if not callable(analysis):
-        problems.append(f"fit must be a function of a log that returns a result, got {fit!r:.60}")
-    problems += null_problems(null)
-    if problems:
-        raise ParameterError("power", problems)
+    problems += Is(callable, "a function of a log that returns a result")("fit", fit)
+    refuse("power", problems + null_problems(null))
     root = seed_sequence(rng)
     places = [(name, int(size)) for name in scenarios for size in horizons]
     cells = [

@@ -12,7 +12,7 @@ import pandas as pd
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
 from adaptinf.audit.studies.results import markdown
 from adaptinf.designs.base import Design
-from adaptinf.parameters import alpha_problems, count_problem, jobs_problem, number_problem, seed_problem
+from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of
 from adaptinf.simulation.environments import Environment
 
 __all__ = ["PlanTable", "named_scenarios", "null_problems", "plan_problems", "scenario_list"]
@@ -90,14 +90,14 @@ def plan_problems(
     scenarios, problems = named_scenarios(env)
     many = isinstance(horizon, Sequence) and not isinstance(horizon, (str, bytes))
     horizons = tuple(horizon) if many else (horizon,)
-    if many:
-        problems += list(horizon_problems(list(horizons)))
-    else:
-        problems += count_problem("horizon", horizon)
-    if not isinstance(design, Design):
-        problems.append(f"design must be a design, such as Uniform(), got {design!r:.60}")
-    problems += count_problem("replications", replications) + seed_problem(rng)
-    problems += jobs_problem(n_jobs) + alpha_problems(alpha)
+    problems += list(horizon_problems(list(horizons))) if many else COUNT("horizon", horizon)
+    problems += problems_of(
+        design=(design, Is(Design, "a design, such as Uniform()")),
+        replications=(replications, COUNT),
+        rng=(rng, SEED),
+        n_jobs=(n_jobs, JOBS),
+    )
+    problems += alpha_problems(alpha)
     if not problems:
         given = {"designs": {type(design).__name__: design}, "environments": scenarios}
         problems += list(cell_problems({**given, "horizons": horizons, "replications": replications}))
@@ -109,11 +109,7 @@ def null_problems(null: Any) -> list[str]:
     if null is None:
         return []
     if not isinstance(null, Mapping):
-        return number_problem("null", null, -float("inf"))
+        return FINITE("null", null)
     if not null:
         return ["null must have at least one term, or be left out"]
-    return [
-        problem
-        for term, value in null.items()
-        for problem in number_problem(f"null[{term!r}]", value, -float("inf"))
-    ]
+    return [problem for term, value in null.items() for problem in FINITE(f"null[{term!r}]", value)]

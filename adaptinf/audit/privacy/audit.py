@@ -28,6 +28,7 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import refuse
 from adaptinf.privacy.base import Mechanism
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.simulation.replicate import seed_sequence
@@ -133,9 +134,10 @@ def epsilon_lower_bound(
     (True, 'the release is ..., with lowest set bit 2^..., or one of ... other such kinds')
     """
     settings = Settings(view, backend, runs, decimals, rng, n_jobs)
-    problems = settings.problems(target, neighbours) + level_problems(confidence, delta, promised)
-    if problems:
-        raise ParameterError("epsilon_lower_bound", problems)
+    refuse(
+        "epsilon_lower_bound",
+        settings.problems(target, neighbours) + level_problems(confidence, delta, promised),
+    )
     source, own_promise = _source(target, neighbours, settings)
     problems = claim_problems(own_promise, promised)
     promised = own_promise if promised is None else promised
@@ -143,8 +145,7 @@ def epsilon_lower_bound(
         problems.append(
             f"delta must be at least that of the promise, {promised.delta:g}: below it nothing is promised"
         )
-    if problems:
-        raise ParameterError("epsilon_lower_bound", problems)
+    refuse("epsilon_lower_bound", problems)
     given_away = (0.0 if promised is None else promised.delta) if delta is None else float(delta)
     scored = _scored(source, runs, n_jobs)
     found = bound_from_scores(
@@ -204,9 +205,7 @@ def privacy_scores(
     (-1.0, 1.0)
     """
     settings = Settings(view, backend, runs, decimals, rng, n_jobs)
-    problems = settings.problems(target, neighbours)
-    if problems:
-        raise ParameterError("privacy_scores", problems)
+    refuse("privacy_scores", settings.problems(target, neighbours))
     first, second = _scored(_source(target, neighbours, settings)[0], runs, n_jobs).sides
     return (first, second) if decimals is None else (np.round(first, decimals), np.round(second, decimals))
 
@@ -244,9 +243,7 @@ def neighbouring_inputs(
     >>> len(first), np.flatnonzero(first != second)
     (16, array([8]))
     """
-    problems = inputs_problems(target, rounds)
-    if problems:
-        raise ParameterError("neighbouring_inputs", problems)
+    refuse("neighbouring_inputs", inputs_problems(target, rounds))
     return worst_streams(target, rounds) if isinstance(target, Counter) else worst_inputs(target)
 
 

@@ -15,19 +15,25 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import (
-    choice_problem,
-    count_problem,
-    jobs_problem,
+    COUNT,
+    JOBS,
+    SEED,
+    UNIT,
+    Count,
+    Is,
+    Number,
+    OneOf,
+    OrNone,
     number_array,
-    number_problem,
-    seed_problem,
+    problems_of,
 )
 from adaptinf.privacy.base import BACKENDS, Mechanism
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.typing import FloatArray
 
-__all__ = ["Settings", "claim_problems", "inputs_problems", "level_problems", "stream_array"]
+__all__ = ["CONFIDENCE", "Settings", "claim_problems", "inputs_problems", "level_problems", "stream_array"]
 
+CONFIDENCE = Number(0.5, 1.0 - 1e-9)
 _VIEWS = ("releases", "actions", "digits")
 _FEWEST_RUNS = 1_000
 
@@ -45,16 +51,14 @@ class Settings:
 
     def problems(self, target: Any, neighbours: Any) -> list[str]:
         """Everything that is wrong with them, the target and its neighbours."""
-        problems = count_problem("runs", self.runs, low=_FEWEST_RUNS)
-        problems += choice_problem("view", self.view, _VIEWS)
-        if self.decimals is not None:
-            problems += count_problem("decimals, where it is not None,", self.decimals, low=0)
-        problems += jobs_problem(self.n_jobs)
+        problems = Count(_FEWEST_RUNS)("runs", self.runs) + OneOf(*_VIEWS)("view", self.view)
+        problems += OrNone(Count(0))("decimals, where it is not None,", self.decimals)
+        problems += JOBS("n_jobs", self.n_jobs)
         return problems + self._backend_problems(target) + _target_problems(target, neighbours, self.view)
 
     def _backend_problems(self, target: Any) -> list[str]:
         if self.backend is not None:
-            problems = choice_problem("backend", self.backend, BACKENDS)
+            problems = OneOf(*BACKENDS)("backend", self.backend)
             if not problems and isinstance(target, Counter) and target.backend != self.backend:
                 return [
                     f"the counter's noise is of the {target.backend} backend: make it with backend= instead"
@@ -65,7 +69,7 @@ class Settings:
                 return problems
         if self.drawn_by(target) == "release" and self.rng is not None:
             return ["rng must be left out: noise of the release backend is never seeded"]
-        return seed_problem(self.rng)
+        return SEED("rng", self.rng)
 
     def drawn_by(self, target: Any) -> str:
         """The backend of the noise."""
@@ -80,7 +84,7 @@ def inputs_problems(target: Any, rounds: Any) -> list[str]:
     if not isinstance(target, Counter) and not (isinstance(target, Mechanism) and _audited(target)):
         problems.append(f"target must be a mechanism or a counter of adaptinf.privacy, got {target!r:.60}")
     if rounds is not None:
-        problems += count_problem("rounds, where it is not None,", rounds)
+        problems += COUNT("rounds, where it is not None,", rounds)
         if not isinstance(target, Counter):
             problems.append("rounds must be left out where target is no counter")
     return problems
@@ -88,12 +92,11 @@ def inputs_problems(target: Any, rounds: Any) -> list[str]:
 
 def level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
     """Say what is wrong with the confidence, with delta or with a claim."""
-    problems = number_problem("confidence", confidence, 0.5, 1.0 - 1e-9)
-    if delta is not None:
-        problems += number_problem("delta", delta, 0.0, 1.0)
-    if promised is not None and not isinstance(promised, PrivacyGuarantee):
-        problems.append(f"promised must be a PrivacyGuarantee, got {promised!r:.60}")
-    return problems
+    return problems_of(
+        confidence=(confidence, CONFIDENCE),
+        delta=(delta, OrNone(UNIT)),
+        promised=(promised, OrNone(Is(PrivacyGuarantee, "a PrivacyGuarantee"))),
+    )
 
 
 def claim_problems(own: PrivacyGuarantee | None, claim: PrivacyGuarantee | None) -> list[str]:
@@ -107,9 +110,7 @@ def claim_problems(own: PrivacyGuarantee | None, claim: PrivacyGuarantee | None)
 
 def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
     if isinstance(target, (Design, DPNAS)):
-        problems = []
-        if neighbours is not None and not isinstance(neighbours, Neighbours):
-            problems.append(f"neighbours must be Neighbours, got {neighbours!r:.60}")
+        problems = OrNone(Is(Neighbours, "Neighbours"))("neighbours", neighbours)
         if view == "digits" and isinstance(target, DPNAS):
             problems.append("view must be releases or actions where target is a stopping rule")
         return problems

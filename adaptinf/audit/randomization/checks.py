@@ -20,7 +20,7 @@ from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import arity_problem, choice_problem, seed_problem
+from adaptinf.parameters import BOOLEAN, SEED, Callee, OneOf, OrNone, refuse
 from adaptinf.simulation.replicate import BLOCK, block_stream
 from adaptinf.typing import RandomSource
 
@@ -47,31 +47,29 @@ def make_plan(
     problems: Sequence[str] = (),
 ) -> Plan:
     """Everything that a test needs, after all checks; raises one error with all that is wrong."""
-    found = list(problems) + seed_problem(rng)
+    listed = list(problems) + SEED("rng", rng)
     if not isinstance(log, AdaptiveLog):
-        raise ParameterError(subject, [*found, f"log must be an AdaptiveLog, got {log!r:.60}"])
+        raise ParameterError(subject, [*listed, f"log must be an AdaptiveLog, got {log!r:.60}"])
     if log.n_arms < 2:
-        found.append("the log has one arm: there is nothing to compare")
-    given = design_of(log if design is None else design, found)
+        listed.append("the log has one arm: there is nothing to compare")
+    given = design_of(log if design is None else design, listed)
     if given is not None:
-        found += [f"{text}: {_LEAVE_OUT}" for text in record_problems(log, given)]
-    if resample is not None:
-        found += choice_problem("resample", resample, ("assignment", "order"))
-    chosen = _statistic(log, statistic, treatment, control, alternative, vectorised, found)
-    rows = None if given is None else logged_rows(log, given, context, features, found)
+        listed += [f"{text}: {_LEAVE_OUT}" for text in record_problems(log, given)]
+    listed += OrNone(OneOf("assignment", "order"))("resample", resample)
+    chosen = _statistic(log, statistic, treatment, control, alternative, vectorised, listed)
+    rows = None if given is None else logged_rows(log, given, context, features, listed)
     if rows is not None and given is not None:
         if log.n_rounds < given.min_horizon:
-            found.append(f"{type(given).__name__} needs {given.min_horizon} rounds, got {log.n_rounds}")
-        found += given._environment_problems(rows, log.n_rounds)
-    if found or given is None or chosen is None or rows is None:
-        raise ParameterError(subject, found)
+            listed.append(f"{type(given).__name__} needs {given.min_horizon} rounds, got {log.n_rounds}")
+        listed += given._environment_problems(rows, log.n_rounds)
+    if listed or given is None or chosen is None or rows is None:
+        raise ParameterError(subject, listed)
     by_order = (given.traits.replays_by if resample is None else resample) == "order"
     plan = Plan(given, log, rows, by_order, chosen, plan_root(rng))
-    found += _coin_problems(plan)
-    if not found:
-        found += contradiction(log, fixed_propensities(given, log, rows), f"{given!r:.80}")
-    if found:
-        raise ParameterError(subject, found)
+    listed += _coin_problems(plan)
+    if not listed:
+        listed += contradiction(log, fixed_propensities(given, log, rows), f"{given!r:.80}")
+    refuse(subject, listed)
     return plan
 
 
@@ -95,11 +93,10 @@ def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
 
 def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
     """What says that another design gathered the log: its record, or the propensities on its path."""
-    found = record_problems(log, design)
-    if found or log.arrays.propensity is None or log.propensity_status != "exact":
-        return found
-    problems: list[str] = []
-    rows = logged_rows(log, design, None, None, problems)
+    problems = record_problems(log, design)
+    if problems or log.arrays.propensity is None or log.propensity_status != "exact":
+        return problems
+    rows = logged_rows(log, design, None, None, [])
     if rows is None or design._environment_problems(rows, log.n_rounds):
         return []
     return contradiction(log, fixed_propensities(design, log, rows), f"{design!r:.80}")
@@ -126,9 +123,7 @@ def _statistic(
     problems: list[str],
 ) -> TallyStatistic | PathStatistic | None:
     known = len(problems)
-    problems += choice_problem("alternative", alternative, ALTERNATIVES)
-    if not isinstance(vectorised, bool):
-        problems.append(f"vectorised must be True or False, got {vectorised!r:.60}")
+    problems += OneOf(*ALTERNATIVES)("alternative", alternative) + BOOLEAN("vectorised", vectorised)
     positions = _positions(log, treatment, control, problems)
     if callable(statistic):
         if treatment is not None or control is not None or alternative != "two-sided":
@@ -136,10 +131,10 @@ def _statistic(
                 "treatment, control and alternative must be left out with a statistic of your own: its large "
                 "values speak against the hypothesis"
             )
-        problems += arity_problem("statistic", statistic, ("action", "reward", "context"))
+        problems += Callee("action", "reward", "context")("statistic", statistic)
         return PathStatistic(statistic, vectorised) if len(problems) == known else None
     if statistic is not None:
-        problems += choice_problem("statistic, where it is not a function,", statistic, STATISTICS)
+        problems += OneOf(*STATISTICS)("statistic, where it is not a function,", statistic)
     named = treatment is not None or control is not None
     name = statistic or ("studentised" if log.n_arms == 2 or named else "largest-studentised")
     if name in ("largest-studentised", "f"):

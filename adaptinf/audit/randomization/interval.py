@@ -16,12 +16,13 @@ from adaptinf.audit.randomization.runs import Draws, Plan, Runner
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import Each, Is, Number, OneOf
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import RandomSource
 
 __all__ = ["fewest_replications", "possible_effects", "randomization_interval"]
 
+_ALPHA = Each(Number(0.0, 0.5, open_low=True), Is(lambda alpha: alpha < 0.5, "below 0.5"))
 _STATISTICS = ("studentised", "difference")
 _PATIENCE = 2
 _STEADY, _GROWTH, _MOST_STEPS = 8, 1.6, 40
@@ -134,15 +135,13 @@ def randomization_interval(
     True
     """
     problems = replication_problems(replications, 1)
-    wrong_alpha = number_problem("alpha", alpha, 0.0, 0.5, open_low=True)
-    if not wrong_alpha and alpha >= 0.5:
-        wrong_alpha = [f"alpha must be below 0.5, got {alpha!r}"]
+    wrong_alpha = _ALPHA("alpha", alpha)
     if not problems and not wrong_alpha and replications < fewest_replications(alpha):
         problems.append(
             f"replications must be at least {fewest_replications(alpha):,} at alpha = {alpha:g}, got "
             f"{replications:,}: no p-value is below 1 / (replications + 1), and no effect could be rejected"
         )
-    problems += wrong_alpha + choice_problem("statistic", statistic, _STATISTICS)
+    problems += wrong_alpha + OneOf(*_STATISTICS)("statistic", statistic)
     if getattr(log, "n_arms", 2) > 2:
         problems.append(
             f"needs two arms, the log has {log.n_arms}: one effect does not tell the others' rewards"

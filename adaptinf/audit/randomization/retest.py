@@ -23,7 +23,7 @@ from adaptinf.audit.randomization.statistics import PathStatistic
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import count_problem, jobs_problem
+from adaptinf.parameters import COUNT, JOBS
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 __all__ = ["RandomizationTest", "Ranking", "randomization_test", "rank", "replication_problems"]
@@ -145,7 +145,7 @@ def randomization_test(
     """
     problems = replication_problems(replications, n_jobs)
     if stop_after is not None:
-        wrong = count_problem("stop_after", stop_after)
+        wrong = COUNT("stop_after", stop_after)
         if not wrong and not problems and stop_after > replications:
             wrong = [f"stop_after must be at most replications ({replications:,}), got {stop_after:,}"]
         problems += wrong
@@ -194,7 +194,7 @@ def randomization_test(
 
 def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
     """What is wrong with the number of re-runs and of processes."""
-    return count_problem("replications", replications) + jobs_problem(n_jobs)
+    return COUNT("replications", replications) + JOBS("n_jobs", n_jobs)
 
 
 def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int | None = None) -> Ranking:

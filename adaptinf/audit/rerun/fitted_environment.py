@@ -1,4 +1,4 @@
-"""The world that a log suggests: reward laws with the log's fitted means, to run its design in again."""
+"""Parametric bootstrap: reward laws with the log's fitted means, to run its design in again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from adaptinf.inference.arms.fit import fit_arms
 from adaptinf.inference.scores.means import sample_means
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import refuse
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import BERNOULLI, NORMAL, POOL
 from adaptinf.typing import FloatArray, IntArray
@@ -139,8 +140,7 @@ def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> Fitte
         raise ParameterError("simulate_bias", problems)
     else:
         estimate, source = _estimates(log, cells, group, naive)
-    if problems:
-        raise ParameterError("simulate_bias", problems)
+    refuse("simulate_bias", problems)
     notes: list[str] = []
     env = _environment(log, law, estimate, sample.std_error.reshape(shape), group, cells, notes)
     return FittedWorld(env, law, source, estimate, naive, cells, tuple(notes))

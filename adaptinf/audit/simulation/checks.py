@@ -10,7 +10,7 @@ from typing import Any
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import alpha_problems, count_problem, seed_problem
+from adaptinf.parameters import BOOLEAN, COUNT, SEED, alpha_problems
 from adaptinf.simulation.environments import Environment
 
 __all__ = ["cell_problems", "grid_problems", "horizon_problems"]
@@ -27,7 +27,7 @@ def grid_problems(given: Mapping[str, Any]) -> list[str]:
     """Say what is wrong with the arguments of `study`, by name."""
     problems = [problem for name, *what in _NAMED for problem in _named_problems(name, given[name], *what)]
     problems += list(horizon_problems(given["horizons"]))
-    problems += count_problem("replications", given["replications"]) + seed_problem(given["rng"])
+    problems += COUNT("replications", given["replications"]) + SEED("rng", given["rng"])
     problems += _settings_problems(given)
     return problems or list(cell_problems(given))
 
@@ -50,9 +50,9 @@ def horizon_problems(horizons: Any) -> Iterator[str]:
     if isinstance(horizons, (str, bytes)) or not isinstance(horizons, Sequence) or not horizons:
         yield f"horizons must be a list of whole numbers, got {horizons!r:.60}"
         return
-    found = [problem for value in horizons for problem in count_problem("horizons", value)]
-    yield from found
-    if not found and len(set(horizons)) < len(horizons):
+    wrong = [problem for value in horizons for problem in COUNT("horizons", value)]
+    yield from wrong
+    if not wrong and len(set(horizons)) < len(horizons):
         yield f"horizons must differ, got {list(horizons)}"
 
 
@@ -71,11 +71,7 @@ def _settings_problems(given: Mapping[str, Any]) -> list[str]:
         problems.append(f"keep must be 'estimates' or None, got {keep!r:.60}")
     elif keep is not None and path is None:
         problems.append("keep='estimates' needs path=, a folder to keep them in")
-    problems += [
-        f"{name} must be True or False, got {given[name]!r:.60}"
-        for name in ("progress", "same_sources")
-        if not isinstance(given[name], bool)
-    ]
+    problems += BOOLEAN("progress", given["progress"]) + BOOLEAN("same_sources", given["same_sources"])
     if isinstance(given["truth"], Mapping) and isinstance(given["analyses"], Mapping):
         strangers = [name for name in given["truth"] if name not in given["analyses"]]
         problems += [f"truth[{name!r}] belongs to no analysis" for name in strangers]

@@ -18,6 +18,7 @@ from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.results.base import Results
+from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import FloatArray
@@ -257,8 +258,7 @@ class _Terms:
             problems.append(f"its truth must be {len(result.terms)} finite numbers, got {values.tolist()}")
         if len(set(result.terms)) < len(result.terms):
             problems.append(f"its terms must have names of their own, got {', '.join(result.terms)}")
-        if problems:
-            raise ParameterError(label, problems)
+        refuse(label, problems)
         return tuple(
             Key(label, term, value, self._null(term, result))
             for term, value in zip(result.terms, values.tolist(), strict=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import Estimand
+from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 
 __all__ = ["true_value"]
@@ -50,8 +51,7 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
     if estimand.kind == "bin-mean" and averages is None:
         unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
-    if unknown:
-        raise ParameterError("true_value", unknown)
+    refuse("true_value", unknown)
     codes = [env.arms.index(label) for label in labels]
     if estimand.kind == "cate":
         return float(env.effects(codes[0], codes[1])[env.features.index(estimand.group)])

@@ -21,6 +21,7 @@ from adaptinf.audit.studies.folder import Folder
 from adaptinf.audit.studies.manifest import identity, read_manifest
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 
 __all__ = ["Study", "cell_table", "check_columns", "markdown", "open_folder"]
 
@@ -158,8 +159,7 @@ class Study:
             if value not in known:
                 problems.append(f"there is no {column} {value!r}; there are: {', '.join(map(str, known))}")
             rows = rows[rows[column] == value]
-        if problems:
-            raise ParameterError("cell", problems)
+        refuse("cell", problems)
         return rows.reset_index(drop=True)
 
     def estimates(self, design: str, environment: str, horizon: int) -> pd.DataFrame:

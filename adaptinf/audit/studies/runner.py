@@ -28,6 +28,7 @@ from adaptinf.audit.studies.manifest import described, root_of, seed_of, settle,
 from adaptinf.audit.studies.results import Study, cell_table, open_folder
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
@@ -138,9 +139,7 @@ def study(
     }
     given |= {"horizons": horizons, "replications": replications, "rng": rng, "path": path, "n_jobs": n_jobs}
     given |= {"alpha": alpha, "keep": keep, "progress": progress, "same_sources": same_sources}
-    problems = grid_problems(given)
-    if problems:
-        raise ParameterError("study", problems)
+    refuse("study", grid_problems(given))
     manifest: dict[str, Any] = {
         "designs": described(designs),
         "environments": described(environments),

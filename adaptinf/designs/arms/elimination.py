@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,22 +15,17 @@ from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import Calibration, OneOf, Positive, Share
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI, NORMAL
 
 __all__ = ["PrivateSuccessiveElimination", "SuccessiveElimination"]
 
-_CHECKS = ("every-round", "epochs")
 _SHOWN = 2
 """Rounds after an epoch of two arms that tell which of them are left."""
 _REACH = 2.0
 """Scales of the noise by which the difference of two means stays below the threshold."""
-
-
-def _beta_problems(beta: float | None) -> list[str]:
-    return [] if beta is None else number_problem("beta", beta, 0.0, 1.0, open_low=True)
 
 
 def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
@@ -96,8 +91,8 @@ class SuccessiveElimination(Design):
     True
     """
 
-    beta: float | None = None
-    check: str = "every-round"
+    beta: Share | None = None
+    check: Annotated[str, OneOf("every-round", "epochs")] = "every-round"
 
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
@@ -106,9 +101,6 @@ class SuccessiveElimination(Design):
     def traits(self) -> DesignTraits:
         """No coins."""
         return DesignTraits(uses_context="no", own_coins=False)
-
-    def _problems(self) -> list[str]:
-        return _beta_problems(self.beta) + choice_problem("check", self.check, _CHECKS)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
@@ -195,24 +187,20 @@ class PrivateSuccessiveElimination(Design):
     [[4761, 'noisy_mean', 0], [4761, 'noisy_mean', 1], [4761, 'noisy_mean', 2]]
     """
 
-    epsilon: float
-    beta: float | None = None
-    calibration: str = "corrected"
+    epsilon: Positive
+    beta: Share | None = None
+    calibration: Calibration = "corrected"
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
     releases_by_arm: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
+    outcomes: ClassVar[tuple[str, ...]] = ("epochs", "decided_at", "last_arm")
 
     @property
     def traits(self) -> DesignTraits:
         """No coins but the noise that makes it private."""
         return DesignTraits(uses_context="no", own_coins=False)
-
-    def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
-        problems += _beta_problems(self.beta)
-        return problems + choice_problem("calibration", self.calibration, ("corrected", "published"))
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
@@ -227,22 +215,9 @@ class PrivateSuccessiveElimination(Design):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.
 
-        Parameters
-        ----------
-        unit : {"reward"}, optional
-            What differs between them.
-
-        Returns
-        -------
-        tuple of Neighbours
-            One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of
-            its scales whatever the length of the epoch; the first arm's mean lies so far below the second's
-            that naming the arms that are left tells nearly as much.
-
-        Raises
-        ------
-        ParameterError
-            If the unit is another one.
+        One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of
+        its scales whatever the length of the epoch; the first arm's mean lies so far below the second's
+        that naming the arms that are left tells nearly as much.
         """
         refuse_unit(type(self).__name__, unit)
         horizon, passes, threshold = self._shortest_trial()
@@ -271,10 +246,6 @@ class PrivateSuccessiveElimination(Design):
             if 2 * passes + _SHOWN <= horizon:
                 return horizon, passes, float(thresholds[2, 0])
             horizon = 2 * passes + _SHOWN
-
-    def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
-        return ("epochs", "decided_at", "last_arm")
 
     def _has_shortcut(self, environment: Environment) -> bool:
         return _reward_law(environment, (BERNOULLI,))

@@ -6,10 +6,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.noise import laplace
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
@@ -127,15 +128,13 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @compiled
 def _run_stretches(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+    tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
     for run in range(results.tallies.shape[0]):
         state[:] = 0.0
@@ -219,9 +218,9 @@ def elimination_program(
         epsilon=float(epsilon) if private else 0.0,
         lengths=lengths,
         thresholds=thresholds,
-        status=np.zeros(1, dtype=np.int64),
-        propensity=np.zeros(n_arms if recording else 0),
-        released=np.zeros((n_arms * lengths.shape[1] if recording and private else 0, 5)),
+        **written_arrays(
+            n_arms if recording else 0, n_arms * lengths.shape[1] if recording and private else 0
+        ),
     )
     return Program(
         _run_block if by_rounds else _run_stretches,

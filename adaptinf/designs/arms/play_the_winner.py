@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.log import DesignTraits
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Positive
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["PlayTheWinner"]
@@ -63,16 +63,9 @@ def _update(
             state[_ADDED, other] += tables.added * (1.0 - success) / (tables.n_arms - 1)
 
 
-@kernel
-def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
-    pass
-
-
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
-    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
+    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +104,8 @@ class PlayTheWinner(Design):
     [0.5, 0.5]
     """
 
-    initial: float = 1.0
-    added: float = 1.0
+    initial: Positive = 1.0
+    added: Positive = 1.0
 
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
@@ -121,10 +114,6 @@ class PlayTheWinner(Design):
     def traits(self) -> DesignTraits:
         """An urn that ignores contexts."""
         return DesignTraits(uses_context="no")
-
-    def _problems(self) -> list[str]:
-        problems = number_problem("initial", self.initial, 0.0, open_low=True)
-        return problems + number_problem("added", self.added, 0.0, open_low=True)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -135,8 +124,6 @@ class PlayTheWinner(Design):
             n_arms=n_arms,
             initial=float(self.initial),
             added=float(self.added),
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((0, 5)),
+            **written_arrays(n_arms if recording else 0),
         )
         return Program(_run_block, tables, (_ROWS, max(n_arms, _SCALAR_COLUMNS)))

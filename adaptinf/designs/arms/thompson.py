@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import DesignTraits, Floor, Stability
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import FINITE, NON_NEGATIVE, POSITIVE, UNIT, Count, OneOf, Positive, Whole
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["Thompson"]
@@ -150,16 +151,9 @@ def _update(
     state[_COUNT, arm] += 1.0
 
 
-@kernel
-def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
-    pass
-
-
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
-    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
+    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
 _UNSTABLE = Stability(
@@ -191,11 +185,6 @@ class Thompson(Design):
     draws : int
         Posterior draws behind the frequencies.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     Notes
     -----
     The probability of being best has a closed form for two normal arms; otherwise the frequency among
@@ -217,13 +206,13 @@ class Thompson(Design):
     True
     """
 
-    prior: str = "beta"
+    prior: Annotated[str, OneOf("beta", "normal")] = "beta"
     prior_parameters: tuple[float, float] | None = None
-    noise_scale: float | None = 1.0
+    noise_scale: Positive | None = 1.0
     floor: float | tuple[float, float] | None = None
-    initial_pulls: int = 0
-    batch_size: int = 1
-    draws: int = 100
+    initial_pulls: Annotated[int, Count(0)] = 0
+    batch_size: Whole = 1
+    draws: Whole = 100
 
     @property
     def traits(self) -> DesignTraits:
@@ -233,14 +222,7 @@ class Thompson(Design):
         return DesignTraits(uses_context="no", floor=floor, stability=_UNSTABLE)
 
     def _problems(self) -> list[str]:
-        problems = choice_problem("prior", self.prior, ("beta", "normal"))
-        if self.noise_scale is not None:
-            problems += number_problem("noise_scale", self.noise_scale, 0.0, open_low=True)
-        problems += count_problem("batch_size", self.batch_size)
-        problems += count_problem("draws", self.draws)
-        problems += count_problem("initial_pulls", self.initial_pulls, low=0)
-        problems += self._prior_problems()
-        return problems + self._floor_problems()
+        return self._prior_problems() + self._floor_problems()
 
     def _prior_problems(self) -> list[str]:
         if self.prior_parameters is None:
@@ -250,27 +232,18 @@ class Thompson(Design):
             return [f"prior_parameters must be a pair of numbers, got {pair!r}"]
         first, second = pair
         if self.prior == "normal":
-            return [
-                *number_problem("prior mean", first, -math.inf),
-                *number_problem("prior variance", second, 0.0, open_low=True),
-            ]
-        return [
-            *number_problem("prior successes", first, 0.0, open_low=True),
-            *number_problem("prior failures", second, 0.0, open_low=True),
-        ]
+            return FINITE("prior mean", first) + POSITIVE("prior variance", second)
+        return POSITIVE("prior successes", first) + POSITIVE("prior failures", second)
 
     def _floor_problems(self) -> list[str]:
         floor: Any = self.floor
         if floor is None:
             return []
         if not isinstance(floor, tuple):
-            return number_problem("floor", floor, 0.0, 1.0)
+            return UNIT("floor", floor)
         if len(floor) != 2:
             return [f"floor must be a number or a pair (scale, decay), got {floor!r}"]
-        return [
-            *number_problem("floor scale", floor[0], 0.0, 1.0),
-            *number_problem("floor decay", floor[1], 0.0),
-        ]
+        return UNIT("floor scale", floor[0]) + NON_NEGATIVE("floor decay", floor[1])
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
         if self.batch_size == 1:
@@ -303,8 +276,6 @@ class Thompson(Design):
             floor_scale=float(scale),
             floor_decay=float(decay),
             batch_size=int(self.batch_size),
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((0, 5)),
+            **written_arrays(n_arms if recording else 0),
         )
         return Program(_run_block, tables, (_ROWS, max(n_arms, _SCALAR_COLUMNS)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
@@ -15,7 +16,7 @@ from adaptinf.designs.ratios.counters import sum_neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Stability
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
 from adaptinf.privacy.counters.laplace_sums import counter_quantiles
 from adaptinf.privacy.counters.sums import (
     COUNTERS,
@@ -27,8 +28,17 @@ from adaptinf.privacy.counters.sums import (
 )
 from adaptinf.privacy.counters.tail_bounds import counter_tail_bounds
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
+from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    World,
+    certain_arm,
+    no_outcome,
+    release,
+    simulate_block,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["UCB", "PrivateUCB"]
@@ -36,7 +46,6 @@ __all__ = ["UCB", "PrivateUCB"]
 _COUNT, _SUM, _NOISE, _INVERSE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 9)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
-_NOISE_WIDTHS = ("quantile", "tail-bound")
 
 
 class _Tables(NamedTuple):
@@ -134,16 +143,9 @@ def _update(
     _refresh(tables, state, arm)
 
 
-@kernel
-def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
-    pass
-
-
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
-    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
+    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
 _STABLE_WIDTH = 2.0
@@ -164,11 +166,6 @@ class UCB(Design):
     width : float
         Constant of the confidence width; 2 is UCB1's for rewards in [0, 1].
 
-    Raises
-    ------
-    ParameterError
-        If the width is not positive.
-
     Notes
     -----
     Each arm is pulled once first, in order, and ties go to the first arm. Propensities are 0 or 1, so inverse
@@ -187,16 +184,13 @@ class UCB(Design):
     True
     """
 
-    width: float = 2.0
+    width: Positive = 2.0
 
     @property
     def traits(self) -> DesignTraits:
         """No coins; counts settle from the width of UCB1 on: with a small one it is nearly greedy."""
         settles = _STABLE if self.width >= _STABLE_WIDTH else None
         return DesignTraits(uses_context="no", own_coins=False, stability=settles)
-
-    def _problems(self) -> list[str]:
-        return number_problem("width", self.width, 0.0, open_low=True)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -216,9 +210,7 @@ class UCB(Design):
             grid=np.array([1.0, np.inf]),
             intercept=np.zeros((1, 1)),
             slope=np.zeros((1, 1)),
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((0, 5)),
+            **written_arrays(n_arms if recording else 0),
         )
         return Program(_run_block, tables, (_TRUNK, max(n_arms, _SCALAR_COLUMNS)))
 
@@ -245,11 +237,6 @@ class PrivateUCB(Design):
         Failure probability in the published index; by default 1 / horizon, as the paper gives no value.
     relaxation : bool
         Whether the published index has its gamma.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
 
     Notes
     -----
@@ -286,13 +273,13 @@ class PrivateUCB(Design):
     500
     """
 
-    epsilon: float
-    calibration: str = "corrected"
-    counter: str = "hybrid"
-    width: float = 2.0
-    noise_width: str = "quantile"
-    delta: float | None = None
-    relaxation: bool = True
+    epsilon: Positive
+    calibration: Calibration = "corrected"
+    counter: Annotated[str, OneOf(*COUNTERS)] = "hybrid"
+    width: Positive = 2.0
+    noise_width: Annotated[str, OneOf("quantile", "tail-bound")] = "quantile"
+    delta: Share | None = None
+    relaxation: Annotated[bool, BOOLEAN] = True
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
@@ -304,20 +291,11 @@ class PrivateUCB(Design):
         return DesignTraits(uses_context="no", own_coins=False)
 
     def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
-        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
-        problems += choice_problem("counter", self.counter, COUNTERS)
-        problems += number_problem("width", self.width, 0.0, open_low=True)
-        problems += choice_problem("noise_width", self.noise_width, _NOISE_WIDTHS)
+        problems = []
         if self.calibration == "published" and self.noise_width != "quantile":
             problems.append("noise_width must be left out: it belongs to the corrected index")
-        if self.delta is not None:
-            problems += number_problem("delta", self.delta, 0.0, 1.0, open_low=True)
-            if self.calibration == "corrected":
-                problems.append("delta must be left out: it belongs to the published index")
-        relaxation: Any = self.relaxation
-        if not isinstance(relaxation, bool):
-            problems.append(f"relaxation must be True or False, got {relaxation!r}")
+        if self.calibration == "corrected" and self.delta is not None:
+            problems.append("delta must be left out: it belongs to the published index")
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
@@ -334,21 +312,8 @@ class PrivateUCB(Design):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
 
-        Parameters
-        ----------
-        unit : {"reward"}, optional
-            What differs between them.
-
-        Returns
-        -------
-        tuple of Neighbours
-            First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later
-            (binary) in the trial. The scores are exact for any sequence of arms.
-
-        Raises
-        ------
-        ParameterError
-            If the unit is another one.
+        First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later
+        (binary) in the trial. The scores are exact for any sequence of arms.
         """
         refuse_unit(type(self).__name__, unit)
         return sum_neighbours(self.counter)
@@ -385,9 +350,7 @@ class PrivateUCB(Design):
             grid=grid,
             intercept=np.ascontiguousarray(quantiles[:-1] - slope * np.log(grid[:-1])[:, None]),
             slope=np.ascontiguousarray(slope),
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(0),
-            released=np.zeros((horizon if recording else 0, 5)),
+            **written_arrays(0, horizon if recording else 0),
         )
         return Program(_run_block, tables, (_TRUNK + 1 + slots, max(n_arms, _SCALAR_COLUMNS)))
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Floor
-from adaptinf.parameters import count_problem, number_problem
+from adaptinf.parameters import NonNegative, Unit, Whole
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program, Run
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.replicate import Program, Run, written_arrays
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["EpsilonGreedy", "Uniform"]
@@ -79,16 +80,9 @@ def _update(
     state[_SUM, arm] += reward
 
 
-@kernel
-def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
-    pass
-
-
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
-    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
+    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
 def _program(
@@ -99,9 +93,7 @@ def _program(
         exploration=float(exploration),
         decay=float(decay),
         batch_size=int(batch_size),
-        status=np.zeros(1, dtype=np.int64),
-        propensity=np.zeros(environment.n_arms if recording else 0),
-        released=np.zeros((0, 5)),
+        **written_arrays(environment.n_arms if recording else 0),
     )
     return Program(_run_block, tables, (_ROWS, max(environment.n_arms, _SCALAR_COLUMNS)))
 
@@ -127,9 +119,6 @@ class Uniform(Design):
     def traits(self) -> DesignTraits:
         """Nothing moves the choice."""
         return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))
-
-    def _problems(self) -> list[str]:
-        return []
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Nothing of the data enters the actions: epsilon is 0 for whole records."""
@@ -159,11 +148,6 @@ class EpsilonGreedy(Design):
     batch_size : int
         Rounds after which the greedy arm is renewed.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     Notes
     -----
     An arm that was never pulled counts as the best one. Propensities are known: exploration / K, plus
@@ -181,21 +165,14 @@ class EpsilonGreedy(Design):
     [0.1, 0.9]
     """
 
-    exploration: float = 0.1
-    decay: float = 0.0
-    batch_size: int = 1
+    exploration: Unit = 0.1
+    decay: NonNegative = 0.0
+    batch_size: Whole = 1
 
     @property
     def traits(self) -> DesignTraits:
         """Exploration keeps every propensity above a floor that falls as it does."""
         return DesignTraits(uses_context="no", floor=Floor(self.exploration, self.decay, shared=True))
-
-    def _problems(self) -> list[str]:
-        return [
-            *number_problem("exploration", self.exploration, 0.0, 1.0),
-            *number_problem("decay", self.decay, 0.0),
-            *count_problem("batch_size", self.batch_size),
-        ]
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
         return None if self.batch_size == 1 else np.arange(horizon) // self.batch_size

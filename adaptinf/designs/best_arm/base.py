@@ -26,6 +26,7 @@ class BestArmDesign(Design):
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
     vectors: ClassVar[str] = "refused"
     min_arms: ClassVar[int] = 2
+    outcomes: ClassVar[tuple[str, ...]] = ("recommended", "decided_at")
 
     @property
     def traits(self) -> DesignTraits:
@@ -35,10 +36,6 @@ class BestArmDesign(Design):
     @abstractmethod
     def _least_budget(self, n_arms: int) -> int:
         """The fewest rounds with one pull at least of every arm that a phase needs."""
-
-    def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
-        return ("recommended", "decided_at")
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)

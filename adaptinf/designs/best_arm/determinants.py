@@ -10,7 +10,7 @@ from scipy import linalg
 
 from adaptinf.designs.best_arm.determinants_kernel import exchange_rows
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Number, refuse
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["feature_problems", "feature_rows", "max_det", "max_det_basis"]
@@ -102,9 +102,7 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
     >>> max_det([[0.0, 1.0], [0.0, 0.9], [10.0, 0.0], [1.0, 0.5]])
     array([0, 2])
     """
-    problems = feature_problems(features) + number_problem("tol", tol, 1e-9)
-    if problems:
-        raise ParameterError("max_det", problems)
+    refuse("max_det", feature_problems(features) + Number(1e-9)("tol", tol))
     basis, _ = max_det_basis(feature_rows(features), float(tol))
     return np.sort(basis)
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive
 from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
@@ -35,7 +35,7 @@ class _NoisyMeans(FeatureDesign):
     """Phases of noisy means, of a MAX-DET collection or of all arms that are left."""
 
     max_det: bool = True
-    calibration: str = "corrected"
+    calibration: Calibration = "corrected"
 
     releases_by_arm: ClassVar[bool] = True
     unit_rewards: ClassVar[bool] = True
@@ -45,7 +45,7 @@ class _NoisyMeans(FeatureDesign):
         problems = super()._problems()
         if self.max_det not in (True, False):
             problems.append(f"max_det must be True or False, got {self.max_det!r}")
-        return problems + choice_problem("calibration", self.calibration, ("corrected", "published"))
+        return problems
 
     @abstractmethod
     def _noise(self) -> float:
@@ -64,21 +64,8 @@ class _NoisyMeans(FeatureDesign):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """The reward of the first round, 0 and 1, which moves the first mean.
 
-        Parameters
-        ----------
-        unit : {"reward"}, optional
-            What differs between them.
-
-        Returns
-        -------
-        tuple of Neighbours
-            One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can
-            move any. The last round pulls the arm that is named, and its action is the only one shown.
-
-        Raises
-        ------
-        ParameterError
-            If the unit is another one.
+        One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can
+        move any. The last round pulls the arm that is named, and its action is the only one shown.
         """
         refuse_unit(type(self).__name__, unit)
         normal = self.law == GAUSSIAN_NOISE
@@ -201,12 +188,9 @@ class DPBAI(_NoisyMeans):
     [[198, 'noisy_mean', 0], [198, 'noisy_mean', 2]]
     """
 
-    epsilon: float
+    epsilon: Positive
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
-
-    def _problems(self) -> list[str]:
-        return number_problem("epsilon", self.epsilon, 0.0, open_low=True) + super()._problems()
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)
@@ -235,11 +219,6 @@ class DPBAIGauss(_NoisyMeans):
         delta)-private (Balle and Wang). ``"published"``: sqrt(2 log(1.25 / delta)) / (epsilon N), proved for
         epsilon below 1.
 
-    Raises
-    ------
-    ParameterError
-        As for `DPBAI`.
-
     Notes
     -----
     All else is as in `DPBAI`. Where the published standard deviation is proved it is never below the
@@ -259,18 +238,11 @@ class DPBAIGauss(_NoisyMeans):
     1e-05
     """
 
-    epsilon: float
-    delta: float
+    epsilon: Positive
+    delta: Annotated[float, Each(POSITIVE, DELTA)]
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "gaussian"),)
     law: ClassVar[int] = GAUSSIAN_NOISE
-
-    def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
-        wrong = number_problem("delta", self.delta, 0.0, open_low=True)
-        if not wrong and self.delta >= 1.0:
-            wrong = [f"delta must be below 1, got {self.delta!r}"]
-        return problems + wrong + super()._problems()
 
     def _noise(self) -> float:
         if self.calibration == "corrected":
@@ -280,17 +252,7 @@ class DPBAIGauss(_NoisyMeans):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
 
-        Parameters
-        ----------
-        horizon : int
-            Rounds of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            With the delta that the noise really gives where it is more than was asked for.
+        With the delta that the noise really gives where it is more than was asked for.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon, delta = float(self.epsilon), float(self.delta)

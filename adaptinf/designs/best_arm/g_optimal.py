@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from adaptinf.designs.best_arm.determinants import feature_problems, feature_rows, max_det_basis
 from adaptinf.designs.best_arm.g_optimal_kernel import balance_rows
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Number, refuse
 from adaptinf.typing import FloatArray
 
 __all__ = ["OptimalDesign", "optimal_design"]
@@ -75,9 +75,7 @@ def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
     >>> found.weights, found.gap
     (array([0.5, 0.5, 0. ]), 0.0)
     """
-    problems = feature_problems(features) + number_problem("tol", tol, 1e-9)
-    if problems:
-        raise ParameterError("optimal_design", problems)
+    refuse("optimal_design", feature_problems(features) + Number(1e-9)("tol", tol))
     basis, coefficients = max_det_basis(feature_rows(features), max(1e-9, 0.1 * float(tol)))
     n, dimension = coefficients.shape
     weights, work = np.zeros(n), (np.zeros(n), np.zeros((dimension, dimension)), np.zeros(dimension))

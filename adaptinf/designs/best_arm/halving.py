@@ -41,9 +41,6 @@ class SequentialHalving(BestArmDesign):
     True
     """
 
-    def _problems(self) -> list[str]:
-        return []
-
     def _least_budget(self, n_arms: int) -> int:
         return n_arms * (halving_sizes(n_arms).size - 1)
 

@@ -6,13 +6,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.best_arm.determinants_kernel import basis_coefficients, exchange, orthogonal_coordinates
 from adaptinf.designs.best_arm.estimates import EVERY_ARM, G_OPTIMAL, MAX_DET, NO_NOISE, estimate
 from adaptinf.designs.best_arm.g_optimal_kernel import balance
 from adaptinf.privacy.noise import uniform
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
@@ -271,7 +272,7 @@ def _finish(tables: BestArmTables, state: FloatArray, outcome: FloatArray) -> No
 
 @compiled
 def _run_block(
-    tables: BestArmTables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+    tables: BestArmTables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
@@ -329,9 +330,7 @@ def best_arm_tables(
         matrix=np.zeros((dimension, dimension)),
         image=np.zeros(dimension),
         moment=np.zeros(dimension),
-        status=np.zeros(1, dtype=np.int64),
-        propensity=np.zeros(n if recording else 0),
-        released=np.zeros((releases if recording and law != NO_NOISE else 0, 5)),
+        **written_arrays(n if recording else 0, releases if recording and law != NO_NOISE else 0),
     )
 
 

@@ -17,7 +17,7 @@ from adaptinf.designs.best_arm.schedule import optimal_sizes
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.epochs import MomentScore
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray, IntArray
@@ -151,13 +151,10 @@ class DPOD(_OptimalRounds):
     [['noisy_moment_1', 1.0], ['noisy_moment_2', 1.0]]
     """
 
-    epsilon: float
+    epsilon: Positive
 
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
-
-    def _problems(self) -> list[str]:
-        return number_problem("epsilon", self.epsilon, 0.0, open_low=True) + super()._problems()
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)
@@ -171,23 +168,10 @@ class DPOD(_OptimalRounds):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most.
 
-        Parameters
-        ----------
-        unit : {"reward"}, optional
-            What differs between them.
-
-        Returns
-        -------
-        tuple of Neighbours
-            One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates
-            moves the moments by all that the noise allows for; where the first phase does not pull such an
-            arm the pair spends less than epsilon. The last round pulls the arm that is named, and its action
-            is the only one shown.
-
-        Raises
-        ------
-        ParameterError
-            If the unit is another one.
+        One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates
+        moves the moments by all that the noise allows for; where the first phase does not pull such an
+        arm the pair spends less than epsilon. The last round pulls the arm that is named, and its action
+        is the only one shown.
         """
         refuse_unit(type(self).__name__, unit)
         sums = np.abs(self.rows).sum(axis=1)

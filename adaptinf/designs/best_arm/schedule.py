@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import COUNT, Count, check
 from adaptinf.typing import IntArray
 
 __all__ = ["Schedule", "halving_sizes", "max_det_schedule", "optimal_sizes", "printed_reserve", "reserve"]
@@ -54,9 +53,7 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
     >>> round(found.ratio, 2), found.fast_phases, found.phases, found.sizes.tolist()
     (27.65, 3, 8, [10000, 423, 77, 32, 16, 8, 4, 2, 1])
     """
-    problems = count_problem("n_arms", n_arms, 2) + count_problem("dimension", dimension)
-    if problems:
-        raise ParameterError("max_det_schedule", problems)
+    check("max_det_schedule", n_arms=(n_arms, Count(2)), dimension=(dimension, COUNT))
     quarter = -(-dimension * dimension // 4)
     slow = min(n_arms, quarter)
     extra = max(n_arms - quarter, 0)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Status
 from adaptinf.log import DesignTraits
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Unit
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import (
     BERNOULLI,
     ROUND,
@@ -56,6 +57,7 @@ _COUNT, _SUM, _POOLED_COUNT, _POOLED_SUM = 6, 8, 10, 12
 _ROWS = 14
 _SCALAR_COLUMNS = 8
 _EPOCHS = 40
+"""More than any horizon has: epoch 40 takes over 32 * 4^40 rounds."""
 
 
 class _Tables(NamedTuple):
@@ -168,16 +170,12 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @compiled
-def _run_epochs(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_epochs(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     environment, tallies = world.environment, results.tallies
     half = world.horizon // 2
     for run in range(tallies.shape[0]):
@@ -213,7 +211,7 @@ def _randomise(
     environment: EnvironmentTables,
     feature: int,
     arrivals: int,
-    rng: np.random.Generator,
+    rng: Generator,
     state: FloatArray,
     tally: FloatArray,
 ) -> None:
@@ -269,7 +267,7 @@ class ConSE(Design):
     ('learning', 'estimation')
     """
 
-    alpha: float = 0.0
+    alpha: Unit = 0.0
 
     statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
     min_arms: ClassVar[int] = 2
@@ -282,9 +280,6 @@ class ConSE(Design):
     def traits(self) -> DesignTraits:
         """Arms follow the group."""
         return DesignTraits(uses_context="groups", arm_means="by-group")
-
-    def _problems(self) -> list[str]:
-        return number_problem("alpha", self.alpha, 0.0, 1.0)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""
@@ -304,9 +299,7 @@ class ConSE(Design):
             alpha=float(self.alpha),
             lengths=lengths,
             thresholds=2.0 * widths,
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(2 if recording else 0),
-            released=np.zeros((0, 5)),
+            **written_arrays(2 if recording else 0),
         )
         return Program(
             _run_block if by_rounds else _run_epochs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse.epochs import CONSE_STATUSES, LEARNING_RANDOMISED
@@ -14,10 +14,9 @@ from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, publis
 from adaptinf.designs.conse.published_neighbours import published_neighbours, shared_center_neighbours
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
-from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import Calibration, OneOf, Positive, Unit, Whole, open_share, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI
@@ -83,11 +82,11 @@ class DPConSE(Design):
     1.0 record anticipating 0.6
     """
 
-    epsilon: float
-    alpha: float = 0.0
-    calibration: str = "corrected"
-    contrast_share: float = 0.6
-    first_window: int | None = None
+    epsilon: Positive
+    alpha: Unit = 0.0
+    calibration: Calibration = "corrected"
+    contrast_share: Annotated[float, open_share(": the counts of arrivals need a budget too")] = 0.6
+    first_window: Whole | None = None
 
     statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
     min_arms: ClassVar[int] = 2
@@ -105,17 +104,6 @@ class DPConSE(Design):
     def traits(self) -> DesignTraits:
         """Arms follow the group."""
         return DesignTraits(uses_context="groups", arm_means="by-group")
-
-    def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
-        problems += number_problem("alpha", self.alpha, 0.0, 1.0)
-        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
-        problems += number_problem("contrast_share", self.contrast_share, 0.0, 1.0, open_low=True)
-        if not problems and self.contrast_share == 1.0:
-            problems.append("contrast_share must be below 1: the counts of arrivals need a budget too")
-        if self.first_window is not None:
-            problems += count_problem("first_window", self.first_window)
-        return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What actions and releases promise for a record: windows and halves are disjoint."""
@@ -138,31 +126,18 @@ class DPConSE(Design):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Neighbouring trials for an audit.
 
-        Parameters
-        ----------
-        unit : {"record", "reward"}, optional
-            What differs between them; ``"record"`` by default.
-
-        Returns
-        -------
-        tuple of Neighbours
-            Corrected: a participant of the first half, alone in the window; one of the second half; one of a
-            window with others; and one whose sum decides later actions, for ``view="actions"``. In all of
-            them the participant spends all of epsilon, or for rewards of epsilon_D. Published: whose batch
-            closes with the participant; whether there is an estimate; other participants' actions alone; and,
-            except at an alpha for which no participant can, who moves the T_min of twenty contexts.
-
-        Raises
-        ------
-        ParameterError
-            If `unit` is another one, or is ``"reward"`` under the published calibration.
+        Corrected: a participant of the first half, alone in the window; one of the second half; one of a
+        window with others; and one whose sum decides later actions, for ``view="actions"``. In all of them
+        the participant spends all of epsilon, or for rewards of epsilon_D. Published: whose batch closes with
+        the participant; whether there is an estimate; other participants' actions alone; and, except at an
+        alpha for which no participant can, who moves the T_min of twenty contexts. The published calibration
+        refuses ``"reward"``.
         """
         unit = "record" if unit is None else unit
-        problems = choice_problem("unit", unit, ("record", "reward"))
+        problems = OneOf("record", "reward")("unit", unit)
         if unit == "reward" and self.calibration == "published":
             problems.append("the published calibration promises nothing for rewards alone")
-        if problems:
-            raise ParameterError("DPConSE.neighbours", problems)
+        refuse("DPConSE.neighbours", problems)
         if self.calibration == "corrected":
             contrasts = self.contrast_share * self.epsilon
             return corrected_neighbours(

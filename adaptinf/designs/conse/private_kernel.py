@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.conse.epochs import (
@@ -22,7 +23,7 @@ from adaptinf.designs.conse.epochs import (
     write_propensity,
 )
 from adaptinf.privacy.noise import laplace, uniform
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, World, release, simulate_block
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
@@ -154,16 +155,12 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @compiled
-def _run_windows(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_windows(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     environment, tallies = world.environment, results.tallies
     for run in range(tallies.shape[0]):
         state[:] = 0.0
@@ -198,7 +195,7 @@ def _randomise(
     environment: EnvironmentTables,
     feature: int,
     arrivals: int,
-    rng: np.random.Generator,
+    rng: Generator,
     state: FloatArray,
     tally: FloatArray,
 ) -> None:
@@ -263,9 +260,7 @@ def corrected_program(
         arrival_scale=2.0 / arrival_budget,
         log_four=math.log(2.0) + log_two,
         log_two=log_two,
-        status=np.zeros(1, dtype=np.int64),
-        propensity=np.zeros(2 if recording else 0),
-        released=np.zeros((capacity, 5)),
+        **written_arrays(2 if recording else 0, capacity),
     )
     return Program(
         _run_block if by_rounds else _run_windows,

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.conse.epochs import (
@@ -21,7 +22,7 @@ from adaptinf.designs.conse.epochs import (
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.privacy.mechanisms.integer import truncated_laplace
 from adaptinf.privacy.noise import laplace, uniform
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
@@ -172,9 +173,7 @@ def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
 
 
 @compiled
-def _run_block(
-    tables: _Tables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
@@ -194,9 +193,7 @@ def published_program(
         lengths=lengths,
         thresholds=2.0 * widths + 2.0 * np.concatenate([[0.0], slack]),
         scales=2.0 / (epsilon * lengths),
-        status=np.zeros(1, dtype=np.int64),
-        propensity=np.zeros(2 if recording else 0),
-        released=np.zeros((capacity, 5)),
+        **written_arrays(2 if recording else 0, capacity),
     )
     return Program(
         _run_block,

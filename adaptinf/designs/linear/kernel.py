@@ -6,13 +6,23 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.counters.sums import fresh_scale, next_noise
 from adaptinf.privacy.noise import gaussian
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    World,
+    certain_arm,
+    no_outcome,
+    release,
+    simulate_block,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["NOISELESS", "PROJECTED", "PUBLISHED", "RIDGE", "LinearTables", "linear_program"]
@@ -187,16 +197,11 @@ def _update(
     _refresh(tables, state, arm)
 
 
-@kernel
-def _finish(tables: LinearTables, state: FloatArray, outcome: FloatArray) -> None:
-    pass
-
-
 @compiled
 def _run_block(
-    tables: LinearTables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+    tables: LinearTables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
-    simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
 def linear_program(tables: LinearTables) -> Program:

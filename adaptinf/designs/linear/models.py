@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -25,11 +25,11 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits
 from adaptinf.log.validation.columns import label_array
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import DELTA, Calibration, NonNegative, Number, OneOf, Positive, Whole
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.linear import LinearArms
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 
 __all__ = ["LinPriv", "LinUCB"]
@@ -39,8 +39,8 @@ _UNIT_REWARDS = 0.5
 _AUDITED_DIMENSION = 2
 
 
-def _failure_problems(failure: float | None) -> list[str]:
-    return [] if failure is None else number_problem("failure", failure, 1e-200, 1.0)
+Failure: TypeAlias = Annotated[float, Number(1e-200, 1.0)]
+"""A probability whose logarithm can be computed with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +58,6 @@ class LinUCB(Design):
         is known, and 1/2 otherwise, which serves for rewards in [0, 1].
     bound : float
         Upper bound S of the length of every arm's coefficient vector.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
 
     Notes
     -----
@@ -90,10 +85,10 @@ class LinUCB(Design):
     ('x1_0', 'x2_0', 'x1_1', 'x2_1')
     """
 
-    regularisation: float = 1.0
-    failure: float | None = None
-    noise_scale: float | None = None
-    bound: float = 1.0
+    regularisation: Positive = 1.0
+    failure: Failure | None = None
+    noise_scale: NonNegative | None = None
+    bound: NonNegative = 1.0
 
     vectors: ClassVar[str] = "needed"
 
@@ -101,12 +96,6 @@ class LinUCB(Design):
     def traits(self) -> DesignTraits:
         """Arms follow their own context vectors, without coins."""
         return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
-
-    def _problems(self) -> list[str]:
-        problems = number_problem("regularisation", self.regularisation, 0.0, open_low=True)
-        problems += _failure_problems(self.failure)
-        problems += [] if self.noise_scale is None else number_problem("noise_scale", self.noise_scale, 0.0)
-        return problems + number_problem("bound", self.bound, 0.0)
 
     def _placed(self, env: Environment) -> LinUCB:
         if self.noise_scale is not None or not isinstance(env, LinearArms):
@@ -139,9 +128,7 @@ class LinUCB(Design):
             node=0.0,
             slots=0,
             bounds=np.zeros((1, 1)),
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((0, 5)),
+            **written_arrays(n_arms if recording else 0),
         )
 
 
@@ -177,11 +164,6 @@ class LinPriv(Design):
     dimension : int or None
         Coordinates of a context vector, where the guarantee depends on it: with the published calibration,
         and with the smallest of two kinds of noise. A run knows it from its environment.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
 
     Notes
     -----
@@ -226,16 +208,16 @@ class LinPriv(Design):
     2.0
     """
 
-    epsilon: float
-    delta: float = 0.0
-    calibration: str = "corrected"
-    noise: str = "smallest"
-    counter: str = "hybrid"
-    noise_width: str = "projected"
-    failure: float | None = None
-    regularisation: float = 1.0
-    bound: float = 1.0
-    dimension: int | None = None
+    epsilon: Positive
+    delta: Annotated[float, DELTA] = 0.0
+    calibration: Calibration = "corrected"
+    noise: Annotated[str, OneOf("smallest", "laplace", "gaussian")] = "smallest"
+    counter: Annotated[str, OneOf(*COUNTERS)] = "hybrid"
+    noise_width: Annotated[str, OneOf("projected", "ridge")] = "projected"
+    failure: Failure | None = None
+    regularisation: Positive = 1.0
+    bound: NonNegative = 1.0
+    dimension: Whole | None = None
 
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
@@ -246,23 +228,9 @@ class LinPriv(Design):
         return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
 
     def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
-        wrong_delta = number_problem("delta", self.delta, 0.0)
-        if not wrong_delta and self.delta >= 1.0:
-            wrong_delta = [f"delta must be below 1, got {self.delta!r}"]
-        problems += wrong_delta
-        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
-        problems += choice_problem("noise", self.noise, ("smallest", "laplace", "gaussian"))
-        problems += choice_problem("counter", self.counter, COUNTERS)
-        problems += choice_problem("noise_width", self.noise_width, ("projected", "ridge"))
-        problems += _failure_problems(self.failure)
-        problems += number_problem("regularisation", self.regularisation, 0.0, open_low=True)
-        problems += number_problem("bound", self.bound, 0.0)
-        problems += [] if self.dimension is None else count_problem("dimension", self.dimension)
-        return problems + ([] if wrong_delta else self._noise_problems())
-
-    def _noise_problems(self) -> list[str]:
         """What does not go together in the choice of the noise."""
+        if DELTA("delta", self.delta):
+            return []
         if self.calibration == "published":
             kept = (self.delta, self.noise, self.counter, self.noise_width)
             if kept != (0.0, "smallest", "hybrid", "projected"):
@@ -295,24 +263,8 @@ class LinPriv(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions and the noisy sums promise, parallel over the arms' counters.
 
-        Parameters
-        ----------
-        horizon : int
-            Rounds of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            Unit reward. Where `dimension` is not given and the noise is the smallest of two kinds, what both
-            of them promise.
-
-        Raises
-        ------
-        ParameterError
-            With the published calibration, where `dimension` is not given; if `horizon` or `n_arms` is not a
-            whole number of at least 1.
+        Unit reward. Where `dimension` is not given and the noise is the smallest of two kinds, what both of
+        them promise. The published calibration needs `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)
@@ -334,22 +286,9 @@ class LinPriv(Design):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1.
 
-        Parameters
-        ----------
-        unit : {"reward"}, optional
-            What differs between them.
-
-        Returns
-        -------
-        tuple of Neighbours
-            In `dimension` coordinates, or two where it is not given: the fewer they are, the likelier is a
-            loss near the largest. Such contexts are the longest in L1. In the first pair the second arm has
-            null contexts, so that it is hardly ever pulled; in the second pair both arms have the same.
-
-        Raises
-        ------
-        ParameterError
-            If the unit is another one.
+        In `dimension` coordinates, or two where it is not given: the fewer they are, the likelier is a
+        loss near the largest. Such contexts are the longest in L1. In the first pair the second arm has
+        null contexts, so that it is hardly ever pulled; in the second pair both arms have the same.
         """
         refuse_unit(type(self).__name__, unit)
         dimension = _AUDITED_DIMENSION if self.dimension is None else int(self.dimension)
@@ -388,9 +327,7 @@ class LinPriv(Design):
             node=law.node,
             slots=counter_slots(horizon),
             bounds=bounds,
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(0),
-            released=np.zeros((horizon * dimension if recording else 0, 5)),
+            **written_arrays(0, horizon * dimension if recording else 0),
         )
 
     def _placed(self, env: Environment) -> LinPriv:

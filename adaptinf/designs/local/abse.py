@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from adaptinf.designs.base import Design
 from adaptinf.designs.local.abse_kernel import ABSETables, abse_program
 from adaptinf.designs.local.base import cube_problems
 from adaptinf.log import DesignTraits
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 
 __all__ = ["ABSE"]
 
@@ -61,26 +59,20 @@ class ABSE(Design):
     True
     """
 
-    lipschitz: float = 1.0
+    lipschitz: Positive = 1.0
 
     min_arms: ClassVar[int] = 2
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
+    outcomes: ClassVar[tuple[str, ...]] = ("bins", "depth", "dropped", "decided")
 
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the bin of the cube."""
         return DesignTraits(uses_context="position", arm_means="by-bin")
 
-    def _problems(self) -> list[str]:
-        return number_problem("lipschitz", self.lipschitz, 0.0, open_low=True)
-
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         return super()._environment_problems(env, horizon) + cube_problems(env)
-
-    def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
-        return ("bins", "depth", "dropped", "decided")
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -95,8 +87,6 @@ class ABSE(Design):
             resolution=4.0 * float(self.lipschitz) * math.sqrt(dimension),
             levels=max(0, math.ceil(-math.log2(smallest))),
             first_axis=True,
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((0, 5)),
+            **written_arrays(n_arms if recording else 0),
         )
         return abse_program(tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.local.tree import (
@@ -128,9 +128,7 @@ def _finish(tables: ABSETables, state: FloatArray, outcome: FloatArray) -> None:
 
 
 @compiled
-def _run_block(
-    tables: ABSETables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
-) -> None:
+def _run_block(tables: ABSETables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
@@ -42,7 +42,7 @@ def cube_problems(env: Environment) -> list[str]:
 class LocallyPrivate(Design):
     """A design whose participants make their reports private by themselves."""
 
-    epsilon: float
+    epsilon: Positive
     auxiliary: tuple[AuxiliaryLog, ...]
 
     report_sensitivity: ClassVar[float]
@@ -52,11 +52,10 @@ class LocallyPrivate(Design):
     unit_rewards: ClassVar[bool] = True
 
     def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
         given: Any = self.auxiliary
         if not isinstance(given, tuple) or not all(isinstance(part, AuxiliaryLog) for part in given):
-            problems.append("auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each")
-        return problems
+            return ["auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each"]
+        return []
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon) + cube_problems(env)
@@ -73,17 +72,7 @@ class LocallyPrivate(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the reports promise.
 
-        Parameters
-        ----------
-        horizon : int
-            Participants of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            Unit record, model local, notion anticipating: everything but the participant's own arm.
+        Unit record, model local, notion anticipating: everything but the participant's own arm.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(
@@ -97,17 +86,7 @@ class LocallyPrivate(Design):
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What arms and reports promise for one participant's rewards, contexts being public.
 
-        Parameters
-        ----------
-        horizon : int
-            Participants of the trial.
-        n_arms : int
-            Number of arms.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            Epsilon over the sensitivity of a report, as a reward moves it by at most 1.
+        Epsilon over the sensitivity of a report, as a reward moves it by at most 1.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=float(self.epsilon) / self.report_sensitivity, model="local")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -20,13 +20,12 @@ from adaptinf.designs.local.neighbours import (
     public_log,
 )
 from adaptinf.designs.neighbours import Neighbours
-from adaptinf.errors import ParameterError
 from adaptinf.log import DesignTraits
 from adaptinf.log.validation.columns import label_array
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 
 __all__ = ["LDPBandit"]
@@ -127,17 +126,18 @@ class LDPBandit(LocallyPrivate):
     epsilon = 2, pure, per reward, local, standard
     """
 
-    epsilon: float
-    calibration: str = "corrected"
-    width: float = _WIDTH
-    refinement: float = _REFINEMENT
-    check_every: int = 1
-    axis: str = "random"
-    max_bins: int = 1024
+    epsilon: Positive
+    calibration: Calibration = "corrected"
+    width: Positive = _WIDTH
+    refinement: NonNegative = _REFINEMENT
+    check_every: Whole = 1
+    axis: Annotated[str, OneOf("random", "first")] = "random"
+    max_bins: Whole = 1024
     auxiliary: tuple[AuxiliaryLog, ...] = ()
 
     report_sensitivity: ClassVar[float] = _REPORT_SENSITIVITY
     not_covered: ClassVar[str] = _NOT_COVERED
+    outcomes: ClassVar[tuple[str, ...]] = ("bins", "depth", "dropped", "decided", "full")
 
     @property
     def traits(self) -> DesignTraits:
@@ -146,12 +146,6 @@ class LDPBandit(LocallyPrivate):
 
     def _problems(self) -> list[str]:
         problems = super()._problems()
-        problems += choice_problem("calibration", self.calibration, ("corrected", "published"))
-        problems += number_problem("width", self.width, 0.0, open_low=True)
-        problems += number_problem("refinement", self.refinement, 0.0)
-        problems += count_problem("check_every", self.check_every)
-        problems += choice_problem("axis", self.axis, ("random", "first"))
-        problems += count_problem("max_bins", self.max_bins)
         if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
             problems.append("width and refinement must be left out: the published radius has its own")
         return problems
@@ -159,32 +153,18 @@ class LDPBandit(LocallyPrivate):
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Neighbouring trials of a single participant, whose report is released as it is.
 
-        Parameters
-        ----------
-        unit : {"record", "reward"}, optional
-            What differs between them; ``"record"`` by default.
-
-        Returns
-        -------
-        tuple of Neighbours
-            The participant comes after public auxiliary data that leave one arm in each of two bins. They
-            are in one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or
-            0. Where the parameters keep bins from being halved within 100,000 participants, one bin is left,
-            and records differ in the reward.
-
-        Raises
-        ------
-        ParameterError
-            If `unit` is another one, or no arm is dropped within 100,000 participants.
+        The participant comes after public auxiliary data that leave one arm in each of two bins. They are in
+        one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. Where
+        the parameters keep bins from being halved within 100,000 participants, one bin is left, and records
+        differ in the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
         """
         unit = "record" if unit is None else unit
-        problems = choice_problem("unit", unit, ("record", "reward"))
+        problems = OneOf("record", "reward")("unit", unit)
         published = self.calibration == "published"
         fewest = arrivals_to_drop(self.width, published)
         if fewest > MOST_ARRIVALS:
             problems.append("width must be smaller: with this one no arm is dropped in any short trial")
-        if problems:
-            raise ParameterError("LDPBandit.neighbours", problems)
+        refuse("LDPBandit.neighbours", problems)
         arrivals = arrivals_to_halve(self.width, self.refinement, published)
         halved = self.max_bins > 1 and arrivals <= MOST_ARRIVALS
         size = int(arrivals) if halved else fewest
@@ -211,10 +191,6 @@ class LDPBandit(LocallyPrivate):
             design=design,
         )
         return (pair,)
-
-    def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
-        return ("bins", "depth", "dropped", "decided", "full")
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -251,9 +227,7 @@ class LDPBandit(LocallyPrivate):
             refinement=2.0 * math.sqrt(dimension) * (1.0 if published else float(self.refinement)),
             check_every=int(self.check_every),
             first_axis=self.axis == "first",
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((rows, 5)),
+            **written_arrays(n_arms if recording else 0, rows),
         )
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -13,13 +13,12 @@ from adaptinf.designs.local.linear_kernel import LDPLinearTables, ldp_linear_pro
 from adaptinf.designs.local.neighbours import gradient_ratio, lessons, one_participant
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import Status
-from adaptinf.errors import ParameterError
 from adaptinf.log import DesignTraits
 from adaptinf.log.validation.columns import label_array
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive, check
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
-from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 
 __all__ = ["LDPLinear"]
@@ -124,17 +123,18 @@ class LDPLinear(LocallyPrivate):
     ['coefficient_x1', 'coefficient_x2', 'intercept']
     """
 
-    epsilon: float
-    link: str = "logistic"
-    intercept: bool = True
-    step: float = 1.0
+    epsilon: Positive
+    link: Annotated[str, OneOf(*_RADII)] = "logistic"
+    intercept: Annotated[bool, BOOLEAN] = True
+    step: Annotated[float, Number(0.0, _LONGEST_STEP, open_low=True)] = 1.0
     warm_up: int | None = None
-    radius: float | None = None
+    radius: Annotated[float, Number(0.0, _LARGEST_RADIUS, open_low=True)] | None = None
     auxiliary: tuple[AuxiliaryLog, ...] = ()
 
     statuses: ClassVar[tuple[Status, ...]] = (Status("warm-up", False), Status("greedy", False))
     report_sensitivity: ClassVar[float] = _SENSITIVITY
     not_covered: ClassVar[str] = _NOT_COVERED
+    outcomes: ClassVar[tuple[str, ...]] = ("warm_up", "projected")
 
     @property
     def traits(self) -> DesignTraits:
@@ -142,43 +142,18 @@ class LDPLinear(LocallyPrivate):
         return DesignTraits(uses_context="yes", arm_means="by-context")
 
     def _problems(self) -> list[str]:
-        problems = super()._problems()
-        problems += choice_problem("link", self.link, tuple(_RADII))
-        constant: Any = self.intercept
-        if not isinstance(constant, bool):
-            problems.append(f"intercept must be True or False, got {constant!r:.60}")
-        problems += number_problem("step", self.step, 0.0, _LONGEST_STEP, open_low=True)
-        if self.warm_up is not None:
-            problems += count_problem("warm_up, where it is given,", self.warm_up, low=0)
-        if self.radius is not None:
-            problems += number_problem("radius", self.radius, 0.0, _LARGEST_RADIUS, open_low=True)
-        return problems
+        return super()._problems() + OrNone(Count(0))("warm_up, where it is given,", self.warm_up)
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Neighbouring trials of a single participant, whose report can be read off what is released.
 
-        Parameters
-        ----------
-        unit : {"record", "reward"}, optional
-            What differs between them; ``"record"`` by default.
-
-        Returns
-        -------
-        tuple of Neighbours
-            In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with
-            which the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or
-            has the first context, and the reward is 0 or 1. Steps and radius are such that the parameters
-            stay within the ball: then they are a one-to-one function of the report.
-
-        Raises
-        ------
-        ParameterError
-            If `unit` is another one.
+        In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with
+        which the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or
+        has the first context, and the reward is 0 or 1. Steps and radius are such that the parameters
+        stay within the ball: then they are a one-to-one function of the report.
         """
         unit = "record" if unit is None else unit
-        problems = choice_problem("unit", unit, ("record", "reward"))
-        if problems:
-            raise ParameterError("LDPLinear.neighbours", problems)
+        check("LDPLinear.neighbours", unit=(unit, OneOf("record", "reward")))
         return self._one_report(unit, 0), self._one_report(unit, 1)
 
     def _one_report(self, unit: str, warm_up: int) -> Neighbours:
@@ -201,10 +176,6 @@ class LDPLinear(LocallyPrivate):
             hidden=(0,) if unit == "record" else (),
             design=design,
         )
-
-    def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end."""
-        return ("warm_up", "projected")
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -242,9 +213,7 @@ class LDPLinear(LocallyPrivate):
             contexts=np.concatenate([np.zeros((0, dimension)), *(part.contexts for part in self.auxiliary)]),
             arms=np.concatenate([np.zeros(0, np.int64), *(part.action for part in logs)]),
             rewards=np.concatenate([np.zeros(0), *(part.reward for part in logs)]),
-            status=np.zeros(1, dtype=np.int64),
-            propensity=np.zeros(n_arms if recording else 0),
-            released=np.zeros((n_arms * parameters if recording else 0, 5)),
+            **written_arrays(n_arms if recording else 0, n_arms * parameters if recording else 0),
         )
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:

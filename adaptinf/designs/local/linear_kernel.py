@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.noise import generator, laplace, uniform
@@ -227,13 +228,13 @@ def _finish(tables: LDPLinearTables, state: FloatArray, outcome: FloatArray) -> 
 
 @compiled
 def _run_block(
-    tables: LDPLinearTables, world: World, rng: np.random.Generator, state: FloatArray, results: Results
+    tables: LDPLinearTables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
 @compiled
-def _begin(tables: LDPLinearTables, rng: np.random.Generator, state: FloatArray) -> None:
+def _begin(tables: LDPLinearTables, rng: Generator, state: FloatArray) -> None:
     _jump_start(tables, state, rng)
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem
+from adaptinf.parameters import OneOf, refuse
 from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
@@ -167,7 +168,7 @@ class StoppingOutputs:
     view: str = "releases"
 
     def __post_init__(self) -> None:
-        problems = choice_problem("view", self.view, ("releases", "actions"))
+        problems = OneOf("releases", "actions")("view", self.view)
         given: Any = self.neighbours
         if not isinstance(given, Neighbours):
             problems.append(f"neighbours must be Neighbours, got {given!r:.60}")
@@ -175,8 +176,7 @@ class StoppingOutputs:
             problems.append("neighbours must be tables of one arm: Tableau(samples[:, None])")
         elif self.neighbours.score is None and self.view == "releases":
             problems.append("neighbours must have a score where view is 'releases'")
-        if problems:
-            raise ParameterError("StoppingOutputs", problems)
+        refuse("StoppingOutputs", problems)
 
     def _fixed(self) -> bool:
         return all(isinstance(env, Tableau) for env in (self.neighbours.first, self.neighbours.second))
@@ -187,7 +187,7 @@ class StoppingOutputs:
         seen = "stopping time and estimate" if self.view == "releases" else "stopping time"
         return f"{seen} of {self.rule!r}, {self.neighbours.horizon} samples: {self.neighbours.differs}"
 
-    def transcripts(self, side: int, runs: int, rng: np.random.Generator) -> Transcripts:
+    def transcripts(self, side: int, runs: int, rng: Generator) -> Transcripts:
         """Outcomes of runs on one of the streams."""
         env = (self.neighbours.first, self.neighbours.second)[side]
         sums = sums_at_looks(self.rule, env, self.neighbours.horizon)
@@ -196,7 +196,7 @@ class StoppingOutputs:
         kernel.run_on_sums(rule, sums, rng, np.zeros(kernel.STATE), outcomes)
         return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
 
-    def __call__(self, side: int, runs: int, rng: np.random.Generator) -> FloatArray:
+    def __call__(self, side: int, runs: int, rng: Generator) -> FloatArray:
         """Scores of shape (runs,), or stopping times of shape (runs, 1): 0 for a run that did not stop."""
         seen = self.transcripts(side, runs, rng)
         if self.view == "actions":

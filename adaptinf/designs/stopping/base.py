@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import truediv
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -17,17 +17,22 @@ from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.noise import Noise, SimulatedNoise
 from adaptinf.designs.stopping.results import StoppingReplications, StoppingResult
 from adaptinf.designs.stopping.streams import open_stream
-from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
 from adaptinf.parameters import (
-    choice_problem,
-    count_problem,
-    flag_problem,
-    jobs_problem,
-    number_problem,
-    plain_fields,
-    seed_problem,
+    COUNT,
+    FLAG,
+    JOBS,
+    SEED,
+    SHARE,
+    Is,
+    OneOf,
+    OrNone,
+    Positive,
+    check,
+    check_fields,
+    problems_of,
+    refuse,
 )
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
@@ -39,27 +44,20 @@ __all__ = ["Scale", "StoppingRule"]
 Scale: TypeAlias = Callable[[float, float], float]
 """From a sensitivity and an epsilon to the scale of Laplace noise."""
 
+_OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number strictly between 0 and 1")
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingRule(ABC):
     """Base of the stopping rules: `NAS` and `DPNAS`."""
 
-    alpha: float
-    beta: float
-    bound: float = 1.0
-    steps: str = "every"
+    alpha: Annotated[float, _OPEN_SHARE]
+    beta: Annotated[float, _OPEN_SHARE]
+    bound: Positive = 1.0
+    steps: Annotated[str, OneOf("every", "exponential")] = "every"
 
     def __post_init__(self) -> None:
-        problems = self._problems()
-        if problems:
-            raise ParameterError(type(self).__name__, problems)
-        plain_fields(self)
-
-    def _problems(self) -> list[str]:
-        """What is wrong with the parameters."""
-        problems = _open_share_problem("alpha", self.alpha) + _open_share_problem("beta", self.beta)
-        problems += number_problem("bound", self.bound, 0.0, open_low=True)
-        return problems + choice_problem("steps", self.steps, ("every", "exponential"))
+        check_fields(self)
 
     @abstractmethod
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> kernel.Rule:
@@ -126,14 +124,17 @@ class StoppingRule(ABC):
         ParameterError
             Listing everything that does not fit, before anything is drawn.
         """
-        problems = count_problem("replications", replications)
-        problems += jobs_problem(n_jobs)
-        problems += seed_problem(rng) + flag_problem("by_rounds", by_rounds)
-        self._refuse(problems + self._environment_problems(env, max_rounds))
+        problems = problems_of(
+            replications=(replications, COUNT),
+            n_jobs=(n_jobs, JOBS),
+            rng=(rng, SEED),
+            by_rounds=(by_rounds, FLAG),
+        )
+        refuse(self._name, problems + self._environment_problems(env, max_rounds))
         values = _two_values(env) if self.steps == "exponential" else None
         looped = values is None if by_rounds is None else by_rounds
         if not looped and values is None:
-            self._refuse([f"by_rounds=False: there is no shortcut for steps={self.steps!r} in {env!r}"])
+            refuse(self._name, [f"by_rounds=False: there is no shortcut for steps={self.steps!r} in {env!r}"])
         law = env if looped or values is None else values
         outcomes = self._outcomes(law, replications, seed_sequence(rng), int(max_rounds or 0), n_jobs)
         stopped = outcomes[:, kernel.STOPPED] > 0.0
@@ -180,7 +181,7 @@ class StoppingRule(ABC):
         if max_rounds is None:
             problems = ["max_rounds is needed: with a mean of 0 the rule goes on for ever"]
         else:
-            problems = count_problem("max_rounds", max_rounds)
+            problems = COUNT("max_rounds", max_rounds)
         if env.n_arms != 1 or env.features or env.dimension:
             problems.append(f"the environment must have one arm and no contexts, got {env!r}")
         low, high = env.reward_range
@@ -200,10 +201,10 @@ class StoppingRule(ABC):
     ) -> StoppingResult:
         """One run, on data or in an environment."""
         if isinstance(stream, Environment):
-            self._refuse(seed_problem(rng) + self._environment_problems(stream, max_rounds))
+            check(self._name, rng=(rng, SEED), also=self._environment_problems(stream, max_rounds))
             outcome = self._outcomes(stream, 1, seed_sequence(rng), int(max_rounds or 0), 1)[0]
             return self._result(outcome, "simulation", max_rounds)
-        self._refuse(seed_problem(rng) + _end_problem(max_rounds))
+        check(self._name, rng=(rng, SEED), max_rounds=(max_rounds, OrNone(COUNT)))
         bound = float(self.bound)
         samples = open_stream(stream, bound, self.guarantee() is not None, type(self).__name__)
         source = noise or SimulatedNoise(block_stream(seed_sequence(rng), 0))
@@ -249,20 +250,9 @@ class StoppingRule(ABC):
             design=self.record(),
         )
 
-    def _refuse(self, problems: list[str]) -> None:
-        if problems:
-            raise ParameterError(type(self).__name__, problems)
-
-
-def _end_problem(max_rounds: Any) -> list[str]:
-    return [] if max_rounds is None else count_problem("max_rounds", max_rounds)
-
-
-def _open_share_problem(name: str, value: Any) -> list[str]:
-    """Say what is wrong with a number that must lie strictly between 0 and 1."""
-    if not number_problem(name, value, 0.0, 1.0, open_low=True) and value < 1.0:
-        return []
-    return [f"{name} must be a number strictly between 0 and 1, got {value!r}"]
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
 
 
 def _two_values(env: Environment) -> tuple[float, float, float] | None:

@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.noise import laplace
@@ -129,9 +130,7 @@ def finish_run(rule: Rule, state: FloatArray, source: Any) -> float:
 
 
 @kernel
-def _report(
-    rule: Rule, state: FloatArray, halted: bool, rng: np.random.Generator, outcome: FloatArray
-) -> None:
+def _report(rule: Rule, state: FloatArray, halted: bool, rng: Generator, outcome: FloatArray) -> None:
     outcome[ESTIMATE] = _estimate(rule, state, rng) if halted else np.nan
     outcome[STOPPED] = 1.0 if halted else 0.0
     outcome[READ] = state[SAMPLES]
@@ -142,7 +141,7 @@ def run_by_rounds(
     rule: Rule,
     environment: EnvironmentTables,
     last: int,
-    rng: np.random.Generator,
+    rng: Generator,
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
@@ -167,7 +166,7 @@ def run_by_looks(
     high: float,
     share: float,
     last: int,
-    rng: np.random.Generator,
+    rng: Generator,
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
@@ -186,7 +185,7 @@ def run_by_looks(
 
 @compiled
 def run_on_sums(
-    rule: Rule, sums: FloatArray, rng: np.random.Generator, state: FloatArray, outcomes: FloatArray
+    rule: Rule, sums: FloatArray, rng: Generator, state: FloatArray, outcomes: FloatArray
 ) -> None:
     """Run the rule on a fixed stream, look by look, with the numbers of `run_by_rounds`; sums (looks,)."""
     for run in range(outcomes.shape[0]):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
-from adaptinf.parameters import number_problem
-from adaptinf.simulation.environment import refuse
+from adaptinf.parameters import FINITE, check
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -168,6 +167,6 @@ class StoppingReplications:
         ParameterError
             If the mean is not a finite number.
         """
-        refuse("wrong", number_problem("mean", mean, -math.inf))
+        check("wrong", mean=(mean, FINITE))
         off = np.abs(np.where(self.stopped, self.estimate, mean) - mean)
         return np.asarray(self.stopped & (off >= self.alpha * abs(mean)))

@@ -14,7 +14,7 @@ from adaptinf.designs.stopping.kernel import Rule
 from adaptinf.designs.stopping.noise import ReleaseNoise
 from adaptinf.designs.stopping.results import StoppingResult
 from adaptinf.guarantee import PrivacyGuarantee, sequential
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import COUNT, Calibration, OneOf, OrNone, Positive, check_fields, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import RandomSource
 
@@ -37,11 +37,6 @@ class NAS(StoppingRule):
         Samples lie in [-bound, bound].
     steps : {"every", "exponential"}
         Look at every sample, or at 2, 4, 8, ... samples.
-
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
 
     Notes
     -----
@@ -136,11 +131,6 @@ class DPNAS(StoppingRule):
     calibration : {"corrected", "published"}
         The same: the published noise is right.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     Notes
     -----
     Sparse vector technique: one Laplace variable of scale 12 bound / epsilon on the threshold and one on each
@@ -171,12 +161,11 @@ class DPNAS(StoppingRule):
     epsilon = 1, pure, per reward, central, standard
     """
 
-    epsilon: float
-    calibration: str = "corrected"
+    epsilon: Positive
+    calibration: Calibration = "corrected"
 
-    def _problems(self) -> list[str]:
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True) + super()._problems()
-        return problems + choice_problem("calibration", self.calibration, ("corrected", "published"))
+    def __post_init__(self) -> None:
+        check_fields(self, first="epsilon")
 
     def _parts(self) -> tuple[PrivacyGuarantee, PrivacyGuarantee, PrivacyGuarantee]:
         """What the noise on the threshold, on the looks and on the final sum each give."""
@@ -298,7 +287,7 @@ class DPNAS(StoppingRule):
         all is taken to be public. The check of an array is the curator's, before the mechanism: its message
         names samples and is not covered by the guarantee.
         """
-        problems = choice_problem("backend", backend, ("simulation", "release"))
+        problems = OneOf("simulation", "release")("backend", backend)
         if not problems and backend == "release":
             if rng is not None:
                 problems.append("rng must be None with backend='release': noise that is released has no seed")
@@ -309,6 +298,5 @@ class DPNAS(StoppingRule):
                     f"epsilon must be at least {_LEAST_RELEASE_EPSILON:g} with backend='release', where "
                     f"noise has to be exact in 53 bits, got {self.epsilon!r}"
                 )
-        problems += [] if max_rounds is None else count_problem("max_rounds", max_rounds)
-        self._refuse(problems)
+        refuse(self._name, problems + OrNone(COUNT)("max_rounds", max_rounds))
         return self._run(stream, rng, max_rounds, ReleaseNoise() if backend == "release" else None)

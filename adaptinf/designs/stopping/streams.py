@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray
 
 __all__ = ["ArraySamples", "IteratedSamples", "open_stream"]
@@ -103,8 +104,7 @@ def _checked(stream: Any, bound: float, subject: str) -> FloatArray:
         *_listed("is infinite", array, np.isinf(values)),
         *_listed(f"is outside {_interval(bound)}", array, np.isfinite(values) & (np.abs(values) > bound)),
     ]
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return values
 
 

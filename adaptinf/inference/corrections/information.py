@@ -19,14 +19,17 @@ from numpy.typing import ArrayLike
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.domain import (
+    BETA,
+    EPSILON,
+    LEVEL,
+    ROUNDS,
+    SOME_ROUNDS,
     bound_problems,
-    check,
-    interval_problems,
-    level_problems,
     log_of_level,
     pvalue_problems,
 )
 from adaptinf.inference.corrections.information_bounds import Bound, information, log_corrected, log_level
+from adaptinf.parameters import check
 from adaptinf.typing import FloatArray
 
 __all__ = [
@@ -90,7 +93,7 @@ def max_information(epsilon: float, n: int, beta: float) -> float:
     >>> round(max_information(0.1, 100, beta=0.0), 3)
     14.427
     """
-    check("max_information", epsilon, n, interval_problems("beta", beta, closed=True))
+    check("max_information", epsilon=(epsilon, EPSILON), n=(n, ROUNDS), beta=(beta, BETA))
     return information(epsilon, n, beta) / _LN2
 
 
@@ -156,7 +159,7 @@ def correct_pvalues(
     """
     values = np.asarray(p, dtype=np.float64)
     problems = bound_problems(bound, beta) + pvalue_problems("p", values, 0.0, 1.0)
-    check("correct_pvalues", epsilon, n, problems, least=1)
+    check("correct_pvalues", problems, epsilon=(epsilon, EPSILON), n=(n, SOME_ROUNDS))
     if _usual_level(epsilon, n, beta, bound) < _LOG_SMALLEST_DOUBLE:
         warnings.warn(
             f"no correction possible at epsilon = {epsilon:g} and n = {int(n)}: every corrected p-value is 1",
@@ -189,8 +192,8 @@ def log_correct_pvalues(
 ) -> FloatArray:
     """Natural logarithms of corrected p-values, for p-values that a double may not hold."""
     values = np.asarray(log_p, dtype=np.float64)
-    problems = bound_problems(bound, "optimal") + pvalue_problems("log_p", values, -math.inf, 0.0)
-    check("log_correct_pvalues", epsilon, n, problems)
+    problems = bound_problems(bound) + pvalue_problems("log_p", values, -math.inf, 0.0)
+    check("log_correct_pvalues", problems, epsilon=(epsilon, EPSILON), n=(n, ROUNDS))
     return _labelled(log_p, log_corrected(values, epsilon, n, bound))
 
 
@@ -222,8 +225,8 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     >>> round(corrected_level(0.05, epsilon=0.1, n=1000), 8)
     1.69e-06
     """
-    problems = bound_problems(bound, "optimal") + level_problems(alpha)
-    check("corrected_level", epsilon, n, problems, least=1)
+    problems = bound_problems(bound) + LEVEL("alpha", alpha)
+    check("corrected_level", problems, epsilon=(epsilon, EPSILON), n=(n, SOME_ROUNDS))
     if alpha == 0.0 or epsilon * n == 0.0:
         return float(alpha)
     return min(alpha, math.exp(log_level(math.log(alpha), epsilon, n, bound)[0]))
@@ -234,7 +237,7 @@ def log_corrected_level(
 ) -> float:
     """Natural logarithm of `corrected_level`, from that of alpha."""
     problems = [] if log_alpha < 0.0 else [f"log_alpha must be below 0, got {log_alpha!r}"]
-    check("log_corrected_level", epsilon, n, bound_problems(bound, "optimal") + problems)
+    check("log_corrected_level", bound_problems(bound) + problems, epsilon=(epsilon, EPSILON), n=(n, ROUNDS))
     return log_level(log_alpha, epsilon, n, bound)[0]
 
 
@@ -272,7 +275,7 @@ class Correction:
     bound: Bound = "max-information"
 
     def __post_init__(self) -> None:
-        check("Correction", self.epsilon, self.n, bound_problems(self.bound, "optimal"))
+        check("Correction", bound_problems(self.bound), epsilon=(self.epsilon, EPSILON), n=(self.n, ROUNDS))
         reason = _refusal(self.guarantee)
         if not reason and self.epsilon < self.guarantee.epsilon:
             reason = f"epsilon = {self.epsilon:g} is below the guarantee's {self.guarantee.epsilon:g}"

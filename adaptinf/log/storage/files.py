@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from adaptinf.errors import ParameterError
 from adaptinf.log.storage.plain import decode, encode
 from adaptinf.log.storage.stored import StoredLog
+from adaptinf.parameters import refuse
 
 __all__ = ["read_file", "write_csv", "write_parquet"]
 
@@ -156,8 +157,7 @@ def _checked_header(stored: dict[str, Any], n_rounds: int, names: list[str], pat
         problems.append(f"{path} has {n_rounds} rows, its metadata says {stored['n_rounds']}")
     if list(stored["dtypes"]) != names:
         problems.append(f"{path} has the columns {names}, its metadata says {list(stored['dtypes'])}")
-    if problems:
-        raise ParameterError("read_log", problems)
+    refuse("read_log", problems)
     return {"dtypes": stored["dtypes"], "log": decode(stored["log"])}
 
 
@@ -174,8 +174,7 @@ def _check_objects(log: StoredLog) -> None:
         for name, values in log.columns.items()
         if values.dtype.kind == "O" and set(map(type, values)) - {str}
     ]
-    if wrong:
-        raise ParameterError("AdaptiveLog", wrong)
+    refuse("AdaptiveLog", wrong)
 
 
 def _as_text(values: NDArray[Any]) -> NDArray[Any]:

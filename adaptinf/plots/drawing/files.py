@@ -11,7 +11,7 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.results.tables import escape_markdown
-from adaptinf.parameters import count_problem, number_problem
+from adaptinf.parameters import COUNT, Number
 from adaptinf.plots.drawing.style import pyplot
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
     plots = pyplot("plots.save")
     owner, problems = _figure_of(picture)
     stem, found = _stem(path, _PICTURES)
-    problems += found + number_problem("dpi", dpi, 10.0, 2400.0)
+    problems += found + Number(10.0, 2400.0)("dpi", dpi)
     if problems or owner is None:
         raise ParameterError("plots.save", problems)
     files = (stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg"))
@@ -115,7 +115,7 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
     """
     frame, problems = _frame_of(table)
     stem, found = _stem(path, _TABLES)
-    problems += found + count_problem("digits", digits)
+    problems += found + COUNT("digits", digits)
     if problems or frame is None:
         raise ParameterError("plots.save_table", problems)
     files = (stem.with_name(f"{stem.name}.csv"), stem.with_name(f"{stem.name}.md"))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.errors import MissingDependencyError, ParameterError
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.errors import MissingDependencyError
+from adaptinf.parameters import COUNT, Number, OneOf, OrNone, check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,12 +131,13 @@ def figure(
     >>> panels.shape, page.get_size_inches().tolist()
     ((2,), [7.0, 2.2])
     """
-    problems = count_problem("rows", rows) + count_problem("columns", columns)
-    problems += number_problem("width", width, 0.5, 100.0)
-    if height is not None:
-        problems += number_problem("height", height, 0.5, 100.0)
-    if problems:
-        raise ParameterError("plots.figure", problems)
+    check(
+        "plots.figure",
+        rows=(rows, COUNT),
+        columns=(columns, COUNT),
+        width=(width, Number(0.5, 100.0)),
+        height=(height, OrNone(Number(0.5, 100.0))),
+    )
     plots = pyplot("plots.figure")
     size = (float(width), 2.2 * rows if height is None else float(height))
     with plots.rc_context(_STYLE):
@@ -149,7 +150,7 @@ def axes_problem(subject: str, ax: Any, legend: str = "none") -> list[str]:
     pyplot(subject)
     from matplotlib.axes import Axes
 
-    problems = choice_problem("legend", legend, LEGENDS)
+    problems = OneOf(*LEGENDS)("legend", legend)
     if ax is not None and not isinstance(ax, Axes):
         problems.insert(0, f"ax must be the Axes of matplotlib to draw on, or None, got {ax!r:.60}")
     return problems

@@ -12,9 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    OPEN_SHARE,
+    POSITIVE,
+    Number,
+    OneOf,
+    OrNone,
+    problems_of,
+    refuse,
+)
 from adaptinf.privacy.base import draws_from, finite, number, probabilities, source_problems
 from adaptinf.privacy.counters.laplace_sums import noise_quantile
 from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
@@ -72,11 +81,6 @@ class Counter:
     count : int
         Items added so far.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     Notes
     -----
     A node of the binary tree holds a dyadic interval of items and gets noise of its own when its last item
@@ -130,18 +134,16 @@ class Counter:
         rng: RandomSource | None = None,
         backend: str = "simulation",
     ) -> None:
-        problems = number_problem("epsilon", epsilon, 0.0, open_low=True)
-        unknown = choice_problem("mechanism", mechanism, CONTINUAL_SUMS)
-        problems += unknown
-        problems += count_problem("dimension", dimension)
-        if horizon is not None:
-            problems += count_problem("horizon", horizon)
-        elif not unknown and mechanism == "binary":
+        problems = problems_of(
+            epsilon=(epsilon, POSITIVE),
+            mechanism=(mechanism, OneOf(*CONTINUAL_SUMS)),
+            dimension=(dimension, COUNT),
+            horizon=(horizon, OrNone(COUNT)),
+        )
+        if horizon is None and not OneOf("binary")("mechanism", mechanism):
             problems.append("horizon is needed by the binary mechanism")
         problems += _range_problems(low, high, sensitivity) + _noise_problems(noise, delta, mechanism)
-        problems += source_problems(rng, backend)
-        if problems:
-            raise ParameterError("Counter", problems)
+        refuse("Counter", problems + source_problems(rng, backend))
         self.epsilon, self.delta, self.noise = float(epsilon), float(delta), noise
         self.mechanism, self.horizon, self.dimension = mechanism, horizon, int(dimension)
         self.low, self.high = float(low), float(high)
@@ -213,8 +215,7 @@ class Counter:
             problems.append(f"every coordinate must lie in [{self.low:g}, {self.high:g}]: clip items first")
         if self.mechanism == "binary" and self.count == self.horizon:
             problems.append(f"the horizon of {self.horizon} items is reached")
-        if problems:
-            raise ParameterError("Counter.add", problems)
+        refuse("Counter.add", problems)
         self.count += 1
         self._sum = self._sum + self._measured(vector.ravel())
         if self.mechanism != "logarithmic" or self.count & (self.count - 1) == 0:
@@ -345,11 +346,10 @@ class Counter:
 
     def _law(self, count: int | None) -> tuple[int, int, int]:
         at = self.count if count is None else count
-        problems = count_problem("count", at)
+        problems = COUNT("count", at)
         if not problems and self.mechanism == "binary" and at > (self.horizon or 0):
             problems = [f"count must be at most the horizon, {self.horizon}, got {at}"]
-        if problems:
-            raise ParameterError("Counter", problems)
+        refuse("Counter", problems)
         return noise_nodes(self.mechanism, int(at))
 
     def _next_noise(self) -> _Totals:
@@ -388,23 +388,18 @@ def _trailing_zeros(value: int) -> int:
 
 
 def _range_problems(low: float, high: float, sensitivity: float | None) -> list[str]:
-    problems = number_problem("low", low, -math.inf) + number_problem("high", high, -math.inf)
+    problems = FINITE("low", low) + FINITE("high", high)
     if not problems and not low < high:
         problems.append(f"low must be below high, got {low} and {high}")
-    if sensitivity is not None:
-        problems += number_problem("sensitivity", sensitivity, 0.0, open_low=True)
-    return problems
+    return problems + OrNone(POSITIVE)("sensitivity", sensitivity)
 
 
 def _noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
-    problems = choice_problem("noise", noise, ("laplace", "gaussian"))
+    problems = OneOf("laplace", "gaussian")("noise", noise)
     if not problems and noise == "gaussian":
-        share = number_problem("delta", delta, 0.0, 1.0, open_low=True)
-        if not share and delta == 1.0:
-            share = ["delta must be below 1"]
-        problems += share
+        problems += OPEN_SHARE("delta", delta)
         if mechanism != "binary":
             problems.append("normal noise needs the binary mechanism and its horizon")
-    elif number_problem("delta", delta, 0.0, 0.0):
+    elif Number(0.0, 0.0)("delta", delta):
         problems.append(f"delta must be 0 with Laplace noise, got {delta!r:.60}")
     return problems

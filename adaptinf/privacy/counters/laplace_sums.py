@@ -7,8 +7,7 @@ import functools
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem
+from adaptinf.parameters import OneOf, check
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots, noise_nodes
 from adaptinf.typing import FloatArray
 
@@ -118,9 +117,7 @@ def log_tail_and_slope(x: FloatArray, scales: FloatArray, terms: FloatArray) -> 
 
 def counter_laws(counter: str, slots: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Every law of a counter's noise at epsilon = 1: its row in a table, scales and numbers of terms."""
-    problems = choice_problem("counter", counter, COUNTERS)
-    if problems:
-        raise ParameterError("counter_laws", problems)
+    check("counter_laws", counter=(counter, OneOf(*COUNTERS)))
     trunk, node = counter_scales(counter, 1.0, (1 << slots) - 1)
     if counter == "binary":
         laws = [(nodes, (trunk, node), (0, nodes)) for nodes in range(1, slots + 1)]

@@ -12,12 +12,13 @@ import math
 import numpy as np
 from scipy import special
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import count_problem, number_problem
+from adaptinf.parameters import COUNT, FINITE, NON_NEGATIVE, Count, Each, Is, check
 from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile, log_tail_and_slope
 from adaptinf.typing import FloatArray
 
 __all__ = ["gaussian_norm_bound", "laplace_norm_bound"]
+
+_LOG_FAILURE = Each(FINITE, Is(lambda log: log < 0.0, "below 0"))
 
 _KNOTS = 128
 _CELLS = 2048
@@ -50,11 +51,6 @@ def laplace_norm_bound(
         The bound. Exact in one dimension, at most 2% above the quantile up to 64 dimensions, and up to 40%
         above it beyond (or where the probability is below 1e-260).
 
-    Raises
-    ------
-    ParameterError
-        Listing every argument that is out of range.
-
     Notes
     -----
     The smallest of up to three bounds; Z is a coordinate, p the probability.
@@ -76,9 +72,15 @@ def laplace_norm_bound(
     >>> 15.7 < laplace_norm_bound(0.0, 0, 1.0, 1, dimension=5, log_failure=np.log(1e-6)) < 15.9
     True
     """
-    problems = number_problem("trunk", trunk, 0.0) + number_problem("node", node, 0.0)
-    problems += count_problem("trunk_terms", trunk_terms, 0) + count_problem("node_terms", node_terms, 0)
-    _refuse("laplace_norm_bound", problems + _common_problems(dimension, log_failure))
+    check(
+        "laplace_norm_bound",
+        trunk=(trunk, NON_NEGATIVE),
+        node=(node, NON_NEGATIVE),
+        trunk_terms=(trunk_terms, Count(0)),
+        node_terms=(node_terms, Count(0)),
+        dimension=(dimension, COUNT),
+        log_failure=(log_failure, _LOG_FAILURE),
+    )
     groups = [(scale, terms) for scale, terms in ((trunk, trunk_terms), (node, node_terms)) if scale * terms]
     if not groups:
         return 0.0
@@ -115,20 +117,20 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
         sigma sqrt(terms) times the quantile of a chi variable, exact down to a probability of 1e-280; beyond
         it from the bound (y e^(1 - y))^(d/2) on the tail of a chi-square variable at d y.
 
-    Raises
-    ------
-    ParameterError
-        Listing every argument that is out of range.
-
     Examples
     --------
     >>> bound = gaussian_norm_bound(2.0, 4, dimension=1, log_failure=np.log(0.05))
     >>> bool(abs(bound - 4.0 * 1.959963984540054) < 1e-9)
     True
     """
-    problems = number_problem("sigma", sigma, 0.0) + count_problem("terms", terms, 0)
-    _refuse("gaussian_norm_bound", problems + _common_problems(dimension, log_failure))
-    if log_failure > -640.0:
+    check(
+        "gaussian_norm_bound",
+        sigma=(sigma, NON_NEGATIVE),
+        terms=(terms, Count(0)),
+        dimension=(dimension, COUNT),
+        log_failure=(log_failure, _LOG_FAILURE),
+    )
+    if log_failure > -640.0:  # below it exp loses digits, and then is 0
         square = 2.0 * float(special.gammainccinv(0.5 * dimension, math.exp(log_failure)))
     else:
         # the root beyond 1 of log y + 1 - y = 2 log_failure / d
@@ -138,19 +140,6 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
             ratio = rest + math.log(ratio)
         square = dimension * ratio
     return sigma * math.sqrt(terms * square)
-
-
-def _common_problems(dimension: int, log_failure: float) -> list[str]:
-    problems = count_problem("dimension", dimension)
-    wrong = number_problem("log_failure", log_failure, -math.inf)
-    if not wrong and log_failure >= 0.0:
-        wrong = [f"log_failure must be below 0, got {log_failure!r}"]
-    return problems + wrong
-
-
-def _refuse(subject: str, problems: list[str]) -> None:
-    if problems:
-        raise ParameterError(subject, problems)
 
 
 def _tangents(highest: float, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem
+from adaptinf.parameters import Calibration, Count, Whole
 from adaptinf.privacy.base import Mechanism, draws_from, finite, number, probabilities, reals, whole_numbers
 from adaptinf.privacy.noise import uniform
 from adaptinf.privacy.release import discrete_laplace, scale_above
@@ -31,11 +31,6 @@ class DiscreteLaplace(Mechanism):
     sensitivity : int
         Largest change of the released counts in L1, between neighbours.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     References
     ----------
     Ghosh, A., Roughgarden, T. and Sundararajan, M. (2012). Universally utility-maximizing privacy mechanisms.
@@ -50,10 +45,7 @@ class DiscreteLaplace(Mechanism):
     array([11, 20])
     """
 
-    sensitivity: int = 1
-
-    def _problems(self) -> list[str]:
-        return count_problem("sensitivity", self.sensitivity)
+    sensitivity: Whole = 1
 
     @property
     def scale(self) -> float:
@@ -180,11 +172,6 @@ class TruncatedLaplace(Mechanism):
         ``"corrected"`` takes the smallest scale whose guarantee is epsilon. ``"published"`` takes the scale
         2 sensitivity / epsilon of Li, Shi and Simchi-Levi; the guarantee says what that gives.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     Notes
     -----
     P(N = n) = (1 - q) q^|n - m| / (1 + q - q^(m + 1)) with q = exp(-1 / scale) and m the centre's whole part.
@@ -208,13 +195,9 @@ class TruncatedLaplace(Mechanism):
     array([ 1, 20])
     """
 
-    sensitivity: int = 1
-    lowest: int = 0
-    calibration: str = "corrected"
-
-    def _problems(self) -> list[str]:
-        problems = count_problem("sensitivity", self.sensitivity) + count_problem("lowest", self.lowest, 0)
-        return problems + choice_problem("calibration", self.calibration, ("corrected", "published"))
+    sensitivity: Whole = 1
+    lowest: Annotated[int, Count(0)] = 0
+    calibration: Calibration = "corrected"
 
     @property
     def rate(self) -> float:

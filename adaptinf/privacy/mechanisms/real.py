@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import OPEN_SHARE, Number, OneOf, Positive
 from adaptinf.privacy.base import Mechanism, draws_from, finite, probabilities, reals, whole_units
 from adaptinf.privacy.mechanisms.gaussian import (
     CLASSICAL_LIMIT,
@@ -45,11 +46,6 @@ class Laplace(Mechanism):
     sensitivity : float
         Largest change of the released array in L1, between neighbours.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     References
     ----------
     Dwork, C., McSherry, F., Nissim, K. and Smith, A. (2006). Calibrating noise to sensitivity in private data
@@ -66,10 +62,7 @@ class Laplace(Mechanism):
     array([10.64, 18.77])
     """
 
-    sensitivity: float = 1.0
-
-    def _problems(self) -> list[str]:
-        return number_problem("sensitivity", self.sensitivity, 0.0, open_low=True)
+    sensitivity: Positive = 1.0
 
     @property
     def scale(self) -> float:
@@ -199,19 +192,13 @@ class Gaussian(Mechanism):
     epsilon = 0.5, delta = 1e-05, per reward, central, standard
     """
 
-    delta: float
-    sensitivity: float = 1.0
-    calibration: str = "analytic"
+    delta: Annotated[float, OPEN_SHARE]
+    sensitivity: Positive = 1.0
+    calibration: Annotated[str, OneOf("analytic", "classical")] = "analytic"
 
     def _problems(self) -> list[str]:
-        problems = number_problem("delta", self.delta, 0.0, 1.0, open_low=True)
-        if not problems and self.delta == 1.0:
-            problems.append("delta must be below 1")
-        problems += number_problem("sensitivity", self.sensitivity, 0.0, open_low=True)
-        problems += choice_problem("calibration", self.calibration, ("analytic", "classical"))
-        if self.calibration == "classical" and not number_problem("epsilon", self.epsilon, 1.0):
-            problems.append(CLASSICAL_LIMIT)
-        return problems
+        beyond = self.calibration == "classical" and not Number(1.0)("epsilon", self.epsilon)
+        return [CLASSICAL_LIMIT] if beyond else []
 
     @property
     def scale(self) -> float:
@@ -256,11 +243,6 @@ class Gaussian(Mechanism):
         -------
         ndarray of float, of the shape of `values`
             Noisy values; in a release, multiples of sensitivity / 2^20.
-
-        Raises
-        ------
-        ParameterError, MissingDependencyError
-            As in `Laplace.release`.
 
         Notes
         -----

@@ -6,13 +6,14 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.compilation import compiled
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Positive, open_share
 from adaptinf.privacy.base import Mechanism, draws_from, finite, number, probabilities, reals
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, scale_above, to_units
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
@@ -55,11 +56,6 @@ class SparseVector(Mechanism):
         makes both noises equal, as in Sajed and Sheffet; 1 / (1 + 2^(2/3)) = .386 makes the variance of their
         difference smallest.
 
-    Raises
-    ------
-    ParameterError
-        Listing every parameter that is out of range.
-
     Notes
     -----
     The answer to a statistic v at the public threshold c is yes if v - c + A >= B, with B ~ Laplace of scale
@@ -86,15 +82,8 @@ class SparseVector(Mechanism):
     array([False, False,  True])
     """
 
-    sensitivity: float = 1.0
-    threshold_share: float = 1.0 / 3.0
-
-    def _problems(self) -> list[str]:
-        problems = number_problem("sensitivity", self.sensitivity, 0.0, open_low=True)
-        share = number_problem("threshold_share", self.threshold_share, 0.0, 1.0, open_low=True)
-        if not share and self.threshold_share == 1.0:
-            share = ["threshold_share must be below 1: the statistics need noise as well"]
-        return problems + share
+    sensitivity: Positive = 1.0
+    threshold_share: Annotated[float, open_share(": the statistics need noise as well")] = 1.0 / 3.0
 
     @property
     def threshold_scale(self) -> float:
@@ -247,7 +236,7 @@ class SparseVector(Mechanism):
 
     def _quadrature(self, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Points and weights, with the density of the threshold's noise, between the kinks."""
-        reach = 40.0 * self.threshold_scale
+        reach = 40.0 * self.threshold_scale  # e^-40 is below the rounding of 1
         kinks = np.unique(np.concatenate([[0.0, -reach, reach], margins[np.abs(margins) < reach]]))
         pieces = []
         for low, high in itertools.pairwise(kinks.tolist()):

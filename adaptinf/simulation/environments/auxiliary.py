@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
-from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_array, number_problem
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.parameters import POSITIVE, number_array, refuse
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments.frames import listed_rows
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["AuxiliaryLog"]
+__all__ = ["AuxiliaryLog", "gathered"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +45,7 @@ class AuxiliaryLog:
 
     def __post_init__(self) -> None:
         given: Any = self.log
-        problems = number_problem("epsilon", self.epsilon, 0.0, open_low=True)
+        problems = POSITIVE("epsilon", self.epsilon)
         if not isinstance(given, AdaptiveLog):
             problems.append(f"log must be an AdaptiveLog, got {type(given).__name__}")
         elif not given.context:
@@ -60,8 +59,7 @@ class AuxiliaryLog:
                     f"rewards must lie in [0, 1], {wrong.size} do not, in {listed_rows(wrong)}: rescale them "
                     "as those of the trial, by constants that are fixed beforehand"
                 )
-        if problems:
-            raise ParameterError("AuxiliaryLog", problems)
+        refuse("AuxiliaryLog", problems)
 
     @property
     def contexts(self) -> FloatArray:
@@ -113,3 +111,31 @@ def _context_problems(log: AdaptiveLog) -> list[str]:
                 f"the first is row {outside[0]}: scale them by the UnitCube of the trial, fixed beforehand"
             )
     return problems
+
+
+def gathered(
+    env: Environment,
+    contexts: FloatArray,
+    action: IntArray,
+    reward: FloatArray,
+    policy: FloatArray,
+    epsilon: float,
+) -> AuxiliaryLog:
+    """Log of a fixed policy (arms,) in contexts (rounds, dimension) of an environment."""
+    log = AdaptiveLog.from_arrays(
+        LogArrays(
+            action=action,
+            reward=reward,
+            propensity=policy[action],
+            propensities=np.tile(policy, (action.size, 1)),
+            batch=None,
+            phase=None,
+            randomised=None,
+            context=dict(zip(env.vector_names, contexts.T, strict=True)),
+        ),
+        arms=env.arms,
+        reward_range=env.reward_range,
+        propensity_status="exact",
+        adaptive_rounds=0,
+    )
+    return AuxiliaryLog(log, epsilon=epsilon)

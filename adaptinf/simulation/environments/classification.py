@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.roles import CANONICAL, is_hashable
-from adaptinf.parameters import choice_problem, number_array, number_problem, seed_problem
-from adaptinf.simulation.environment import Environment, environment_tables, refuse
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.parameters import POSITIVE, SEED, OneOf, number_array, refuse
+from adaptinf.simulation.environment import Environment, environment_tables, rows_problems
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog, gathered
 from adaptinf.simulation.environments.frames import (
     column_problems,
     context_names,
@@ -104,14 +103,13 @@ class Classification(Environment):
         order: str = "resampled",
         arms: Sequence[Any] | None = None,
     ) -> None:
-        problems = choice_problem("order", order, tuple(_ORDERS))
+        problems = OneOf(*_ORDERS)("order", order)
         columns = _columns(label, context, scaler, problems)
         named = (label, *columns) if is_hashable(label) else columns
         refuse("Classification", problems + column_problems(frame, named))
         classes, labels = label_codes(frame, label, arms, problems)
         contexts = _contexts(frame, columns, scaler, problems)
-        problems += _name_problems(columns, labels)
-        refuse("Classification", problems)
+        refuse("Classification", problems + _name_problems(columns, labels))
         n_arms, dimension = len(labels), len(columns)
         self.arms = labels
         self.dimension = dimension
@@ -139,18 +137,12 @@ class Classification(Environment):
 
     def horizon_problems(self, horizon: int) -> list[str]:
         """What is wrong with a horizon: rows that are used once come to an end."""
-        if self._order == "resampled" or horizon <= self.rows:
-            return []
-        return [
-            f"horizon must be at most the {self.rows} rows there are, got {horizon}; "
-            'order="resampled" draws as many as are needed'
-        ]
+        return rows_problems(horizon, None if self._order == "resampled" else self.rows, "rows")
 
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        refuse("Classification", self.horizon_problems(horizon))
         rows = self.rows if self._order == "shuffled" else 0
-        return self._tables._replace(order=np.zeros(rows, dtype=np.int64))
+        return super().tables(horizon)._replace(order=np.zeros(rows, dtype=np.int64))
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
         """Rounds without the reward that the right class would have had, shape (runs,)."""
@@ -189,7 +181,7 @@ class Classification(Environment):
         ParameterError
             Listing everything that does not fit.
         """
-        problems = number_problem("epsilon", epsilon, 0.0, open_low=True) + seed_problem(rng)
+        problems = POSITIVE("epsilon", epsilon) + SEED("rng", rng)
         policy = _policy(behaviour, len(self.arms), problems)
         if not self.dimension:
             problems.append("there are no contexts: name their columns in context=")
@@ -197,23 +189,7 @@ class Classification(Environment):
         refuse("Classification.auxiliary", problems)
         draws = np.random.default_rng(seed_sequence(rng))
         action = draws.choice(len(self.arms), size=classes.size, p=policy)
-        log = AdaptiveLog.from_arrays(
-            LogArrays(
-                action=action,
-                reward=(action == classes).astype(np.float64),
-                propensity=policy[action],
-                propensities=np.tile(policy, (classes.size, 1)),
-                batch=None,
-                phase=None,
-                randomised=None,
-                context=dict(zip(self.vector_names, contexts.T, strict=True)),
-            ),
-            arms=self.arms,
-            reward_range=self.reward_range,
-            propensity_status="exact",
-            adaptive_rounds=0,
-        )
-        return AuxiliaryLog(log, epsilon=epsilon)
+        return gathered(self, contexts, action, (action == classes).astype(np.float64), policy, epsilon)
 
     def _cases(self, frame: Any, problems: list[str]) -> tuple[FloatArray, IntArray]:
         """Contexts and classes of the rows of another frame."""

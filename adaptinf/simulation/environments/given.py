@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.validation.columns import read_column, read_labels
-from adaptinf.parameters import number_array
-from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
+from adaptinf.parameters import number_array, refuse
+from adaptinf.simulation.environment import Environment, environment_tables, numbers
 from adaptinf.simulation.environments.frames import arm_problems, context_names
-from adaptinf.simulation.run import POOL, TABLEAU, EnvironmentTables
+from adaptinf.simulation.run import POOL, TABLEAU
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
 from adaptinf.typing import FloatArray
 
@@ -123,11 +123,6 @@ class Tableau(Environment):
         if horizon <= rounds:
             return []
         return [f"horizon must be at most the {rounds} rounds there are, got {horizon}"]
-
-    def tables(self, horizon: int) -> EnvironmentTables:
-        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        refuse("Tableau", self.horizon_problems(horizon))
-        return self._tables
 
     def regret(self, pulls: FloatArray, sums: FloatArray) -> FloatArray:
         """Reward of the best fixed arm over the rounds that were run, minus the reward that was had."""

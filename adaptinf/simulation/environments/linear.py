@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem, number_problem
-from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
-from adaptinf.simulation.run import LINEAR_BERNOULLI, LINEAR_NORMAL, LINEAR_UNIFORM, EnvironmentTables
+from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, OneOf, problems_of, refuse
+from adaptinf.simulation.environment import Environment, environment_tables, numbers, rows_problems
+from adaptinf.simulation.run import LINEAR_BERNOULLI, LINEAR_NORMAL, LINEAR_UNIFORM
 from adaptinf.simulation.vectors import IN_ORDER, ORTHANT, RESAMPLED, SPHERE
 from adaptinf.typing import FloatArray
 
@@ -92,12 +91,12 @@ class LinearArms(Environment):
             problems.append(f"theta must have shape (arms, dimension), got {coefficients.shape}")
         elif not np.isfinite(coefficients).all():
             problems.append("theta must be finite numbers")
-        problems += number_problem("noise", noise, 0.0)
-        problems += choice_problem("rewards", rewards, tuple(_LAWS))
-        problems += choice_problem("order", order, tuple(_ORDERS))
-        flag: Any = shared
-        if not isinstance(flag, bool):
-            problems.append(f"shared must be True or False, got {shared!r}")
+        problems += problems_of(
+            noise=(noise, NON_NEGATIVE),
+            rewards=(rewards, OneOf(*_LAWS)),
+            order=(order, OneOf(*_ORDERS)),
+            shared=(shared, BOOLEAN),
+        )
         given = _given(contexts, coefficients, shared, problems)
         refuse("LinearArms", problems)
         n_arms, dimension = coefficients.shape
@@ -145,17 +144,7 @@ class LinearArms(Environment):
 
     def horizon_problems(self, horizon: int) -> list[str]:
         """What is wrong with a horizon: contexts that are used in their order come to an end."""
-        if not self._in_order or self.rows is None or horizon <= self.rows:
-            return []
-        return [
-            f"horizon must be at most the {self.rows} rows of contexts there are, got {horizon}; "
-            'order="resampled" draws as many as are needed'
-        ]
-
-    def tables(self, horizon: int) -> EnvironmentTables:
-        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        refuse("LinearArms", self.horizon_problems(horizon))
-        return self._tables
+        return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
 def _given(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log.validation.columns import column_names, frame_kind
-from adaptinf.parameters import choice_problem, number_array, number_problem
+from adaptinf.parameters import FINITE, Is, OneOf, number_array, refuse
 from adaptinf.simulation.environments.frames import (
     column_problems,
     listed_rows,
@@ -76,7 +76,7 @@ class UnitCube:
     source: str = _STATED
 
     def __post_init__(self) -> None:
-        problems = choice_problem("outside", self.outside, ("refuse", "clip"))
+        problems = OneOf("refuse", "clip")("outside", self.outside)
         told: Any = self.source
         if not isinstance(told, str) or not told:
             problems.append(f"source must say where the bounds come from, got {told!r:.60}")
@@ -84,8 +84,7 @@ class UnitCube:
         low, high = _ends("low", self.low, problems), _ends("high", self.high, problems)
         if not problems:
             problems += _bound_problems(low, high, names)
-        if problems:
-            raise ParameterError("UnitCube", problems)
+        refuse("UnitCube", problems)
         object.__setattr__(self, "low", tuple(low))
         object.__setattr__(self, "high", tuple(high))
         object.__setattr__(self, "names", tuple(names))
@@ -124,18 +123,14 @@ class UnitCube:
             `description` is no text.
         """
         names = list(column_names(frame)) if columns is None and frame_kind(frame) else columns
-        problems: list[str] = []
-        told: Any = description
-        if not isinstance(told, str):
-            problems.append(f"description must be a string, got {told!r:.60}")
+        problems = Is(str, "a string")("description", description)
         wanted = _names(() if names is None else names, problems)
         problems += column_problems(frame, wanted)
         if not problems:
             values = numeric_columns(frame, wanted, problems)
         if not problems:
             problems += measurement_problems(values, [f"column {name!r}" for name in wanted])
-        if problems:
-            raise ParameterError("UnitCube.from_public", problems)
+        refuse("UnitCube.from_public", problems)
         of = f": {description}" if description else ""
         return cls(
             low=values.min(axis=0).tolist(),
@@ -312,7 +307,7 @@ def _ends(name: str, values: Any, problems: list[str]) -> list[float]:
         problems.append(f"{name} must be a list with one number a coordinate, got {values!r:.60}")
         return []
     for k, value in enumerate(array.tolist()):
-        problems += number_problem(f"{name}[{k}]", value, -np.inf)
+        problems += FINITE(f"{name}[{k}]", value)
     return [float(value) for value in array]
 
 

@@ -7,12 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.log import AdaptiveLog, LogArrays
-from adaptinf.parameters import choice_problem, count_problem, number_problem
-from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.parameters import COUNT, NON_NEGATIVE, POSITIVE, UNIT, OneOf, check, problems_of, refuse
+from adaptinf.simulation.environment import Environment, environment_tables, numbers, rows_problems
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog, gathered
 from adaptinf.simulation.replicate import seed_sequence
-from adaptinf.simulation.run import LINEAR_BERNOULLI, EnvironmentTables
+from adaptinf.simulation.run import LINEAR_BERNOULLI
 from adaptinf.simulation.vectors import BUMPS, CUBE, IN_ORDER, RESAMPLED
 from adaptinf.typing import FloatArray, RandomSource
 
@@ -74,8 +73,9 @@ class SmoothArms(Environment):
         contexts: str | ArrayLike = "uniform",
         order: str = "given",
     ) -> None:
-        problems = count_problem("n_arms", n_arms) + count_problem("dimension", dimension)
-        problems += choice_problem("order", order, tuple(_ORDERS))
+        problems = problems_of(
+            n_arms=(n_arms, COUNT), dimension=(dimension, COUNT), order=(order, OneOf(*_ORDERS))
+        )
         given = None if problems else _given(contexts, int(dimension), problems)
         refuse("SmoothArms", problems)
         self.arms = tuple(range(int(n_arms)))
@@ -176,9 +176,13 @@ class SmoothArms(Environment):
         ParameterError
             Listing everything that does not fit.
         """
-        problems = count_problem("n", n) + number_problem("gamma", gamma, 0.0)
-        problems += number_problem("kappa", kappa, 0.0, 1.0)
-        refuse("SmoothArms.auxiliary", problems + number_problem("epsilon", epsilon, 0.0, open_low=True))
+        check(
+            "SmoothArms.auxiliary",
+            n=(n, COUNT),
+            gamma=(gamma, NON_NEGATIVE),
+            kappa=(kappa, UNIT),
+            epsilon=(epsilon, POSITIVE),
+        )
         draws = np.random.default_rng(seed_sequence(rng))
         radius = 0.5 * draws.random(n) ** (1.0 / (gamma + self.dimension))
         contexts = radius[:, None] * draws.uniform(-1.0, 1.0, (n, self.dimension))
@@ -191,37 +195,12 @@ class SmoothArms(Environment):
         policy /= policy.sum()
         action = draws.choice(self.n_arms, size=n, p=policy)
         expected = self.expected(contexts)[np.arange(n), action]
-        log = AdaptiveLog.from_arrays(
-            LogArrays(
-                action=action,
-                reward=(draws.random(n) < expected).astype(np.float64),
-                propensity=policy[action],
-                propensities=np.tile(policy, (n, 1)),
-                batch=None,
-                phase=None,
-                randomised=None,
-                context=dict(zip(self.vector_names, contexts.T, strict=True)),
-            ),
-            arms=self.arms,
-            reward_range=self.reward_range,
-            propensity_status="exact",
-            adaptive_rounds=0,
-        )
-        return AuxiliaryLog(log, epsilon=epsilon)
+        reward = (draws.random(n) < expected).astype(np.float64)
+        return gathered(self, contexts, action, reward, policy, epsilon)
 
     def horizon_problems(self, horizon: int) -> list[str]:
         """What is wrong with a horizon: contexts that are used in their order come to an end."""
-        if not self._in_order or self.rows is None or horizon <= self.rows:
-            return []
-        return [
-            f"horizon must be at most the {self.rows} rows of contexts there are, got {horizon}; "
-            'order="resampled" draws as many as are needed'
-        ]
-
-    def tables(self, horizon: int) -> EnvironmentTables:
-        """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
-        refuse("SmoothArms", self.horizon_problems(horizon))
-        return self._tables
+        return rows_problems(horizon, self.rows if self._in_order else None, "rows of contexts")
 
 
 def _given(contexts: str | ArrayLike, dimension: int, problems: list[str]) -> FloatArray | None:

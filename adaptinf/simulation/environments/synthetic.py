@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.parameters import choice_problem, count_problem, number_problem
-from adaptinf.simulation.environment import Environment, environment_tables, numbers, refuse, vector
+from adaptinf.parameters import COUNT, NON_NEGATIVE, POSITIVE, OneOf, OrNone, refuse
+from adaptinf.simulation.environment import Environment, environment_tables, numbers, vector
 from adaptinf.simulation.run import BERNOULLI, NORMAL, UNIFORM
 from adaptinf.typing import FloatArray
 
@@ -203,16 +203,12 @@ def _context_problems(
         )
     elif not np.isfinite(means).all():
         problems.append("means must be finite numbers")
-    unknown = choice_problem("rewards", rewards, tuple(_LAWS))
+    unknown = OneOf(*_LAWS)("rewards", rewards)
     problems += unknown
     within_unit = not unknown and (rewards == "bernoulli" or (rewards == "uniform" and half_width is None))
     if within_unit and not ((means >= 0) & (means <= 1)).all():
         problems.append(f"means of {rewards} rewards must lie in [0, 1]")
-    problems += number_problem("scale", scale, 0.0, open_low=True)
-    if half_width is not None:
-        problems += number_problem("half_width", half_width, 0.0)
+    problems += POSITIVE("scale", scale) + OrNone(NON_NEGATIVE)("half_width", half_width)
     if arrivals.shape[0] > 1 and period is None:
         problems.append("period (rounds of a period) is needed where probabilities has several rows")
-    if period is not None:
-        problems += count_problem("period", period)
-    return problems
+    return problems + OrNone(COUNT)("period", period)

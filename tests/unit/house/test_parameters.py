@@ -2,66 +2,85 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 
 from adaptinf.designs import UCB, ConSE, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import choice_problem, count_problem, number_array, number_problem, seed_problem
+from adaptinf.parameters import (
+    COUNT,
+    POSITIVE,
+    SEED,
+    SHARE,
+    UNIT,
+    Callee,
+    Constraint,
+    Count,
+    Each,
+    Is,
+    OneOf,
+    OrNone,
+    Positive,
+    check,
+    check_fields,
+    number_array,
+    problems_of,
+)
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1, 0.5, np.float32(0.5), np.int64(1), np.float64(1.0)])
 def test_numbers_that_fit(value: Any) -> None:
-    assert number_problem("alpha", value, 0.0, 1.0) == []
+    assert UNIT("alpha", value) == []
 
 
 @pytest.mark.parametrize(
     "value", [-0.001, 1.001, math.nan, math.inf, -math.inf, "0.5", None, True, np.True_, [0.5], 1j]
 )
 def test_numbers_that_do_not_fit(value: Any) -> None:
-    (problem,) = number_problem("alpha", value, 0.0, 1.0)
+    (problem,) = UNIT("alpha", value)
     assert problem.startswith("alpha must be ")
     assert "at least 0 and at most 1" in problem
     assert repr(value).removeprefix("np.").split("(")[-1].rstrip(")") in problem
 
 
 def test_an_open_end_is_excluded_and_infinity_too() -> None:
-    assert number_problem("epsilon", 1e-30, 0.0, open_low=True) == []
-    assert number_problem("epsilon", 0.0, 0.0, open_low=True) == ["epsilon must be above 0, got 0.0"]
-    (problem,) = number_problem("epsilon", math.inf, 0.0, open_low=True)
+    assert POSITIVE("epsilon", 1e-30) == []
+    assert POSITIVE("epsilon", 0.0) == ["epsilon must be above 0, got 0.0"]
+    (problem,) = POSITIVE("epsilon", math.inf)
     assert problem == "epsilon must be above 0, and at most 1e+100 in size, got inf"
 
 
 @pytest.mark.parametrize("value", [1e-320, 1e-31, 1e101, 10**400])
 def test_sizes_that_floats_cannot_square_or_invert_are_refused(value: float) -> None:
-    (problem,) = number_problem("epsilon", value, 0.0, open_low=True)
+    (problem,) = POSITIVE("epsilon", value)
     assert "epsilon must be above 0, and at " in problem
-    assert number_problem("share", 1e-320, 0.0, 1.0, open_low=True) == []
+    assert SHARE("share", 1e-320) == []
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int64(3), np.uint8(1)])
 def test_counts_that_fit(value: Any) -> None:
-    assert count_problem("horizon", value) == []
+    assert COUNT("horizon", value) == []
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, "1", None, True, math.nan])
 def test_counts_that_do_not_fit(value: Any) -> None:
-    assert count_problem("horizon", value) == [f"horizon must be a whole number of at least 1, got {value!r}"]
+    assert COUNT("horizon", value) == [f"horizon must be a whole number of at least 1, got {value!r}"]
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, 2**63, 10**400])
 def test_counts_that_a_float_cannot_hold(value: int) -> None:
-    (problem,) = count_problem("horizon", value)
+    (problem,) = COUNT("horizon", value)
     assert problem.startswith("horizon must be a whole number of at most 2^53, got ")
-    assert count_problem("horizon", 2**53) == []
+    assert COUNT("horizon", 2**53) == []
 
 
 @pytest.mark.parametrize("rng", [None, 0, 2**200, np.int64(3), np.random.default_rng(0)])
 def test_sources_of_randomness(rng: Any) -> None:
-    assert seed_problem(rng) == []
+    assert SEED("rng", rng) == []
 
 
 @pytest.mark.parametrize(
@@ -101,14 +120,77 @@ def test_numbers_of_a_design_are_pythons_own() -> None:
 
 
 def test_choices() -> None:
-    assert choice_problem("counter", ["binary"], ("binary",)) == [
-        "counter must be one of binary, got ['binary']"
-    ]
-    assert choice_problem("counter", np.array(["binary", "x"]), ("binary", "x")) != []
-    assert choice_problem("counter", "binary", ("binary", "hybrid")) == []
-    assert choice_problem("counter", "tree", ("binary", "hybrid")) == [
+    assert OneOf("binary")("counter", ["binary"]) == ["counter must be one of binary, got ['binary']"]
+    assert OneOf("binary", "x")("counter", np.array(["binary", "x"])) != []
+    assert OneOf("binary", "hybrid")("counter", "binary") == []
+    assert OneOf("binary", "hybrid")("counter", "tree") == [
         "counter must be one of binary, hybrid, got 'tree'"
     ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Dose:
+    """Parameters with their constraints beside them."""
+
+    size: Positive
+    share: Annotated[float, SHARE] | None = None
+    rounds: Annotated[int, Count(2)] = 2
+
+    def __post_init__(self) -> None:
+        check_fields(self, self._problems)
+
+    def _problems(self) -> list[str]:
+        return ["share must be left out with three rounds"] if self.share and self.rounds == 3 else []
+
+
+class Doses(Dose):
+    """Inherits the constraints."""
+
+
+@pytest.mark.parametrize("kind", [Dose, Doses])
+def test_constraints_stand_beside_the_fields(kind: type[Dose]) -> None:
+    assert kind(size=1.0, share=None, rounds=5).share is None
+    with pytest.raises(ParameterError) as told:
+        kind(size=0.0, share=2.0, rounds=3)
+    assert told.value.subject == kind.__name__
+    assert told.value.problems == (
+        "size must be above 0, got 0.0",
+        "share must be above 0 and at most 1, got 2.0",
+        "share must be left out with three rounds",
+    )
+
+
+def test_all_arguments_are_checked_at_once_and_in_order() -> None:
+    check("trial", horizon=(3, COUNT), share=(None, OrNone(SHARE)))
+    with pytest.raises(ParameterError) as told:
+        check("trial", ["and more"], horizon=(0, COUNT), share=(2.0, OrNone(SHARE)))
+    assert [problem.split()[0] for problem in told.value.problems] == ["horizon", "share", "and"]
+    assert problems_of(epsilon=(1.0, POSITIVE)) == []
+
+
+_OPEN = Each(SHARE, Is(lambda share: share < 1.0, "below 1"))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "value", "told"),
+    [
+        (Is(Dose, "a dose"), 1, "x must be a dose, got 1"),
+        (Is(callable, "a function", shown=False), 1, "x must be a function"),
+        (_OPEN, 1.0, "x must be below 1, got 1.0"),
+        (
+            Each(SHARE, Is(lambda share: share < 1.0, "below 1")),
+            2.0,
+            "x must be above 0 and at most 1, got 2.0",
+        ),
+        (
+            Callee("a", "b"),
+            lambda a: a,
+            "x is called with 2 arguments, (a, b): too many positional arguments",
+        ),
+    ],
+)
+def test_other_constraints(constraint: Constraint, value: Any, told: str) -> None:
+    assert constraint("x", value) == [told]
 
 
 REFUSED: list[tuple[type, dict[str, Any], list[str]]] = [
