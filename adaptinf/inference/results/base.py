@@ -352,7 +352,9 @@ class Results(JointInference):
         check_adjustment("adjust", method)
         due = corrected and self.correction is not None
         logs = self.log_pvalues_corrected if due else self.log_pvalues
-        return self._by_term(np.exp(adjusted_logs(logs.to_numpy(), method)), f"p_value_{method}")
+        return self._by_term(
+            np.exp(adjusted_logs(np.asarray(logs, dtype=np.float64), method)), f"p_value_{method}"
+        )
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.

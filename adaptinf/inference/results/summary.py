@@ -229,7 +229,7 @@ def _coefficients(
     if adjust is not None:
         top.append(ADJUSTMENTS[adjust])
         bottom.append("P")
-        columns.append([format_pvalue(x) for x in adjusted_logs(logs.to_numpy(), adjust)])
+        columns.append([format_pvalue(x) for x in adjusted_logs(np.asarray(logs, dtype=np.float64), adjust)])
     rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
     return (top, bottom), rows
 
