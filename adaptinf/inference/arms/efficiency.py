@@ -17,7 +17,7 @@ from adaptinf.inference.scores.means import sample_means
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.question import Question
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["arm_bounds", "efficiency_note", "fit_efficiency", "over_bound"]
@@ -55,16 +55,11 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
     return ratio
 
 
-def fit_efficiency(
-    log: AdaptiveLog, codes: IntArray, fit: ArmFit, variance: FloatArray
-) -> Mapping[str, FloatArray]:
-    """The ratio for a table of diagnostics; none for sample means, whose errors ignore adaptivity.
-
-    Shapes: codes (k,), variance (k,) or (1,).
-    """
-    if fit.sample is not None:
+def fit_efficiency(question: Question, bound: str, variance: FloatArray) -> Mapping[str, FloatArray]:
+    """The ratio for a table of diagnostics; none where errors ignore adaptivity; variance (k,) or (1,)."""
+    if not bound:
         return {}
-    bounds = arm_bounds(log, codes, shares=fit.arm_error is not None)
+    bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
     whole = bounds if len(variance) == len(bounds) else bounds.sum(keepdims=True)
     return {"efficiency": over_bound(variance, whole)}
 

@@ -10,34 +10,33 @@ Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.batched import batched_fit, batched_notes, drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, choose, default_estimator
+from adaptinf.inference.arms.batched import drifting_test, usable_batches
+from adaptinf.inference.arms.choice import arm_codes, default_estimator, fit_method, refusal
 from adaptinf.inference.arms.efficiency import fit_efficiency
 from adaptinf.inference.arms.fit import (
     ArmFit,
-    check_test,
+    Difference,
+    check_null,
+    check_options,
     difference_reference,
-    fit_arms,
-    influence_rows,
+    gaps,
     mean_reference,
-    resolve_test,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.arms.notes import fit_notes
-from adaptinf.inference.inputs.arguments import label_problems, require_log, text_problems
+from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.inputs.arguments import label_problems, require_log
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
-from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import flag_problem
-from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
 
@@ -101,7 +100,7 @@ class ArmMeans:
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
         require_log("ArmMeans", log)
         self.log = log
-        self._codes = arm_codes("ArmMeans", log, log.arms if arms is None else arms)
+        self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
     def fit(
@@ -156,13 +155,12 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        _check_kinds("ArmMeans.fit", estimator, weights, test, arm_error, keep_scores)
-        check_test("ArmMeans.fit", test, null, arm_error)
-        asked = (estimator, weights, decay)
-        fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
-        correction = profile_of(self.log).correction if fit.naive else None
-        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
-        rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
+        asked = Asked("ArmMeans.fit", estimator, weights, decay, test, outcome, ridge, arm_error)
+        check_options(asked, null, keep_scores)
+        question = Question(profile_of(self.log), self._codes)
+        method, fit = fit_method(question, asked)
+        warn_of_tiny_propensities(asked.subject, fit)
+        correction, kind, notes = _tested(question, method, fit, asked)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -180,10 +178,10 @@ class ArmMeans:
                 "pulls": fit.pulls,
                 "ess": fit.ess,
                 "min_propensity": fit.min_propensity,
-                **fit_efficiency(self.log, self._codes, fit, fit.std_error**2),
+                **fit_efficiency(question, method.bound, fit.std_error**2),
             },
-            notes=fit_notes(self.log, fit, kind, correction),
-            scores=rows,
+            notes=notes,
+            scores=method.rows(question, fit) if keep_scores else None,
         )
 
 
@@ -297,39 +295,29 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        _check_kinds("Contrast.fit", estimator, weights, test, arm_error, keep_scores)
-        check_test("Contrast.fit", test, null, arm_error)
-        if estimator == "batched":
-            refused = {"weights": weights, "decay": decay, "outcome": outcome, "ridge": ridge}
-            return self._batched(test, null, [name for name, value in refused.items() if value is not None])
-        asked = (estimator, weights, decay)
-        fit = _fit("Contrast.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
-        correction = profile_of(self.log).correction if fit.naive else None
-        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
-        difference, std_error, df = fit.difference(0, 1)
-        rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
+        asked = Asked("Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error)
+        check_options(asked, null, keep_scores)
+        question = Question(profile_of(self.log), self._codes, contrast=True)
+        method, found = fit_method(question, asked)
+        if not method.contrast_only:
+            warn_of_tiny_propensities(asked.subject, found)
+            found = _difference(question, method, found, asked, keep_scores)
         return Results(
             model="Contrast",
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
             terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([difference]),
-            std_error=np.array([std_error]),
-            covariance=np.array([[std_error**2]]),
-            reference=difference_reference(fit, kind, difference, std_error, df),
-            estimator=fit.choice.estimator,
-            weights=fit.choice.weights,
+            estimate=np.array([found.estimate]),
+            std_error=np.array([found.std_error]),
+            covariance=np.array([[found.std_error**2]]),
+            reference=found.reference,
+            estimator=found.choice.estimator,
+            weights=found.choice.weights,
             facts=LogFacts.of(self.log),
             null=null,
-            correction=correction,
-            details={
-                "pulls_treatment": fit.pulls[:1],
-                "pulls_control": fit.pulls[1:],
-                "ess": fit.ess.min(keepdims=True),
-                "min_propensity": fit.min_propensity.min(keepdims=True),
-                **fit_efficiency(self.log, self._codes, fit, np.array([std_error**2])),
-            },
-            notes=fit_notes(self.log, fit, kind, correction),
-            scores=rows,
+            correction=found.correction,
+            details=found.details,
+            notes=found.notes,
+            scores=found.scores,
         )
 
     def batch_test(self, null: float = 0.0) -> WaldTest:
@@ -356,73 +344,42 @@ class Contrast:
         ----------
         Zhang, Janson, Murphy (2020), "Inference for batched bandits".
         """
-        check_test("Contrast.batch_test", "auto", null)
-        found, _ = usable_batches(self.log, self._codes, profile_of(self.log).adaptive)
+        check_null("Contrast.batch_test", null, [])
+        question = Question(profile_of(self.log), self._codes, contrast=True)
+        try:
+            found, _ = usable_batches(question)
+        except Refused as refused:
+            raise refusal(question, refused) from None
         return drifting_test(found, null, f"{self.treatment} - {self.control}")
 
-    def _batched(self, test: str, null: float, refused: list[str]) -> Results:
-        problems = [f"{name} does not apply to batched least squares" for name in refused]
-        if test == "exact":
-            problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
-        if problems:
-            raise ParameterError("Contrast.fit", problems)
-        found, left_out = usable_batches(self.log, self._codes, profile_of(self.log).adaptive)
-        estimate, std_error, reference = batched_fit(found, test)
-        notes = batched_notes(self.log, left_out, reference)
-        return Results(
-            model="Contrast",
-            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
-            terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([estimate]),
-            std_error=np.array([std_error]),
-            covariance=np.array([[std_error**2]]),
-            reference=reference,
-            estimator="batched",
-            facts=LogFacts.of(self.log),
-            null=null,
-            details={
-                "pulls_treatment": found.treated.sum(keepdims=True),
-                "pulls_control": found.control.sum(keepdims=True),
-                "batches": np.array([float(len(found.difference))]),
-            },
-            notes=notes,
-        )
+
+def _tested(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked
+) -> tuple[Correction | None, str, tuple[str, ...]]:
+    """The correction that is due, the kind of test, and what is to be said under the table."""
+    correction = question.profile.correction if fit.naive else None
+    kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
+    notes = method.notes(question, fit, kind, correction)
+    if fit.choice.reason:
+        notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
+    return correction, kind, (*notes, *gaps(fit, kind))
 
 
-def _check_kinds(
-    subject: str, estimator: Any, weights: Any, test: Any, arm_error: Any, keep_scores: Any
-) -> None:
-    """Refuse what is no string, or no truth value, where one belongs."""
-    problems = text_problems(estimator=estimator, weights=weights, test=test, arm_error=arm_error)
-    problems += flag_problem("keep_scores", keep_scores)
-    if problems:
-        raise ParameterError(subject, problems)
-
-
-def _fit(
-    subject: str,
-    log: AdaptiveLog,
-    codes: IntArray,
-    asked: tuple[str | None, str | None, float | None],
-    test: str,
-    outcome: Any,
-    ridge: float | None,
-    arm_error: str,
-) -> ArmFit:
-    """Choice of estimator, weights and outcome model, and the fit; warns of tiny propensities."""
-    estimator, weights, decay = asked
-    augmented = outcome is not None or ridge is not None
-    if test == "exact" and not augmented and asked == (None, None, None):
-        estimator = "sample-mean"  # exact tests are of sample means
-    if augmented and estimator not in (None, "aipw"):
-        raise ParameterError(subject, [f"outcome and ridge belong to aipw, not to {estimator}"])
-    choice = choose(subject, log, codes, "aipw" if augmented else estimator, weights, decay)
-    model = outcome_model(subject, log, codes, outcome, ridge) if augmented else None
-    fit = fit_arms(log, codes, choice, model, arm_error)
-    warn_of_tiny_propensities(subject, fit)
-    return fit
-
-
-def _difference_rows(rows: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
-    influence = rows["influence"]
-    return {**rows, "influence": influence[:, :1] - influence[:, 1:]}
+def _difference(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
+) -> Difference:
+    """The first arm's mean minus the second's."""
+    correction, kind, notes = _tested(question, method, fit, asked)
+    difference, std_error, df = fit.difference(0, 1)
+    rows = method.rows(question, fit) if keep_scores else None
+    if rows is not None:
+        rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
+    details = {
+        "pulls_treatment": fit.pulls[:1],
+        "pulls_control": fit.pulls[1:],
+        "ess": fit.ess.min(keepdims=True),
+        "min_propensity": fit.min_propensity.min(keepdims=True),
+        **fit_efficiency(question, method.bound, np.array([std_error**2])),
+    }
+    reference = difference_reference(fit, kind, difference, std_error, df)
+    return Difference(fit.choice, difference, std_error, reference, details, notes, correction, rows)

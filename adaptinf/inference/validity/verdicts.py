@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adaptinf.inference.corrections.information import Correction
-from adaptinf.log import Stability
-from adaptinf.typing import IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
-
-__all__ = ["LABELS", "Traits", "Verdict"]
+__all__ = ["LABELS", "Verdict"]
 
 LABELS = ("exact", "anytime", "asymptotic", "not valid")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one method is worth for a log."""
+    """What one method is worth for a log.
+
+    Attributes
+    ----------
+    name, label : str
+        The method, and one of `LABELS`.
+    rank : float
+        Its place among the valid methods, or among the others.
+    arguments : mapping
+        Of the `fit` that runs it.
+    reason, assumes, warning : str
+        Why it is valid, or not; what it assumes; what to be careful about.
+    baseline : bool
+        Whether it runs although it is not valid.
+    offered : bool
+        Whether errors name it as an alternative.
+    opening : str
+        First note under the table of a fit that was taken for this reason; empty for the method's own.
+    """
 
     name: str
     label: str
@@ -30,23 +41,10 @@ class Verdict:
     assumes: str = ""
     warning: str = ""
     baseline: bool = False
+    offered: bool = True
+    opening: str = ""
 
     @property
     def valid(self) -> bool:
         """Whether it is not labelled "not valid"."""
         return self.label != "not valid"
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What decides about the estimators of arm means; codes (k,)."""
-
-    log: AdaptiveLog
-    codes: IntArray
-    adaptive: bool
-    refusal: str
-    score_refusal: str
-    estimated: bool
-    correction: Correction | None
-    stability: Stability | None
-    variation: float | None
