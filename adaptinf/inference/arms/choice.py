@@ -147,7 +147,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
 def _default(question: Question, asked: Asked) -> Choice:
     """What the first valid verdict asks for."""
     first = arm_verdicts(question)[0]
-    if not first.valid:
+    if first.label == "not valid":
         raise Refused("an estimator of arm means", question.profile.context_refusal)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason

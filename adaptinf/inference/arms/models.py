@@ -18,13 +18,13 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
 from adaptinf.inference.arms.choice import arm_codes, default_estimator, fit_method, refusal
-from adaptinf.inference.arms.efficiency import fit_efficiency
 from adaptinf.inference.arms.fit import (
     ArmFit,
     Difference,
     check_null,
     check_options,
     difference_reference,
+    fit_efficiency,
     gaps,
     mean_reference,
     warn_of_tiny_propensities,

@@ -18,11 +18,18 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.fit import ArmFit, arm_labels
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_events
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, ipw_scores, running_means
-from adaptinf.inference.scores.means import ScoreMeans, score_means, weighted_means
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
+from adaptinf.inference.scores.inverse import (
+    aipw_scores,
+    indicators,
+    ipw_scores,
+    running_means,
+    sqrt_weights,
+    two_point_weights,
+    uniform_weights,
+)
+from adaptinf.inference.scores.means import ScoreMeans, effective_events, score_means, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
-from adaptinf.inference.scores.weights import sqrt_weights, two_point_weights, uniform_weights
 from adaptinf.inference.validity.profile import FEW_REWARDS, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray

@@ -18,7 +18,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from adaptinf.inference.arms.batched import BatchedReference
-from adaptinf.inference.arms.efficiency import efficiency_note
+from adaptinf.inference.arms.fit import efficiency_note
 from adaptinf.inference.distributions.base import AdjustedReference, NormalReference, StudentReference
 from adaptinf.inference.results.base import check_alpha
 from adaptinf.inference.results.multiplicity import (

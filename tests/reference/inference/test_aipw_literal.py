@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adaptinf.inference.arms.models import ArmMeans, Contrast
-from adaptinf.inference.scores.weights import two_point_weights
+from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 
 DECAY = 0.7
