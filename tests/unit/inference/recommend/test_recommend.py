@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adaptinf.inference.validity.stable_designs import STABILITY
 
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
@@ -27,7 +26,7 @@ from adaptinf.inference.results.comparison import label_of
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import LABELS
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import (
     BernoulliArms,
     FiniteContext,
@@ -333,7 +332,9 @@ class TestOrder:
         alee = ArmMeans(log).fit("alee")
         corrected = means.conf_int_corrected().to_numpy() @ [-1.0, 1.0]
         lengths = corrected / (alee.conf_int().to_numpy() @ [-1.0, 1.0])
-        assert length_ratio(Question(profile_of(log), np.array([0, 1])), correction) == pytest.approx(lengths.max(), rel=1e-6)
+        assert length_ratio(Question(profile_of(log), np.array([0, 1])), correction) == pytest.approx(
+            lengths.max(), rel=1e-6
+        )
 
     def test_stopping_that_the_data_chose(self) -> None:
         table = recommend(log_of("thompson"), stopping="data-chosen")
@@ -355,15 +356,16 @@ class TestOrder:
 
 
 class TestStability:
-    def test_the_registry(self) -> None:
-        assert {name for name, entry in STABILITY.items() if entry.stable} == {
-            "UCB",
-            "LinUCB",
-            "Variance-inflated Thompson",
-        }
-        assert all(entry.source and entry.condition for entry in STABILITY.values())
+    def test_what_designs_say(self) -> None:
+        stable, unstable = profile_of(log_of("ucb")).stability, profile_of(log_of("thompson")).stability
+        assert stable is not None
+        assert unstable is not None
+        assert (stable.stable, unstable.stable) == (True, False)
+        assert stable.source
+        assert unstable.condition
         assert profile_of(log_of("linucb")).stability is None
         assert profile_of(log_of("mixture")).stability is None
+        assert designs.UCB(width=1.9).traits.stability is None
 
     @pytest.mark.parametrize(
         ("name", "label"),
@@ -426,7 +428,7 @@ def test_wrong_arguments(target: str, arguments: dict[str, Any], message: str) -
 
 
 def test_the_decay_that_the_design_states_serves_projections_too() -> None:
-    log = user_log(design=DesignRecord("Thompson", {"floor": (0.1, 0.2)}), context=True)
+    log = user_log(design=designs.Thompson(floor=(0.1, 0.2)).record(), context=True)
     rows = recommend(log, "cate", formula="~ age").frame.set_index("method")
     assert rows.loc["projection with two-point weights", "label"] == "asymptotic"
 
@@ -460,7 +462,7 @@ def test_an_unknown_method() -> None:
 
 
 def test_the_records_of_mixtures_name_both_designs() -> None:
-    record = DesignRecord("Mixture", {"design": "LinUCB"})
+    record = designs.Mixture(designs.LinUCB(), 0.2).record()
     log = user_log("all", design=record)
     verdicts = {one.verdict.name: one.verdict for one in recommend(log).methods}
     assert verdicts["alee"].reason.startswith("Mixture over LinUCB assigns arms by context")
