@@ -160,7 +160,7 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
         for j in tiny
     )
     consequence = "a few rewards carry the estimate, and its normal interval may be far too short"
-    warnings.warn(f"{subject}: {found}; {consequence}.", AdaptinfWarning, stacklevel=4)
+    warnings.warn(f"{subject}: {found}; {consequence}.", AdaptinfWarning, stacklevel=3)
 
 
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
