@@ -19,39 +19,24 @@ __all__ = ["ArmMethod"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmMethod(MethodRecord[Question]):
-    """One method of inference for arm means, their differences, or both.
-
-    Attributes
-    ----------
-    settle : callable
-        Completes what was asked for, or raises `Refused`.
-    notes : callable
-        Assumptions and reasons under the table of one fit.
-    resolve_test : callable
-        Which test a fit takes, of "normal", "t", "exact" and "few" (exact tests of few events).
-    rows : callable
-        What each round contributes.
-    options : tuple of str
-        Arguments of `fit` that it understands, beyond the test.
-    implied_by : tuple of str
-        Options and tests that ask for it where no estimator is named.
-    no_weights : str
-        How the refusal of weights begins; empty where it takes some.
-    contrast_only : bool
-        Whether it estimates differences alone: then `fit` returns a `Difference`, and takes tests itself.
-    baseline : bool
-        Whether it also runs where it is not valid, as a naive baseline.
-    bound : {"", "shares", "propensities"}
-        What the least possible variance is computed from; empty where errors ignore adaptivity.
-    """
+    """One method of inference for arm means, their differences, or both."""
 
     settle: Callable[[Question, Asked], Choice]
+    """Completes what was asked for, or raises `Refused`."""
     notes: Callable[[Question, ArmFit, str, Correction | None], list[str]] = no_notes
     resolve_test: Callable[..., str] = normal_test
+    """Which test a fit takes: "normal", "t", "exact" or "few" (exact tests of few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
+    """What each round contributes."""
     options: tuple[str, ...] = ()
+    """Arguments of `fit` that it understands, beyond the test."""
     implied_by: tuple[str, ...] = ()
+    """Options and tests that ask for it where no estimator is named."""
     no_weights: str = ""
+    """How the refusal of weights begins; empty where it takes some."""
     contrast_only: bool = False
+    """Whether it estimates differences alone: `fit` then returns a `Difference` and resolves its own test."""
     baseline: bool = False
+    """Whether it also runs where it is not valid, as a naive baseline."""
     bound: Literal["", "shares", "propensities"] = ""
+    """What the least possible variance rests on; empty where errors ignore adaptivity."""

@@ -45,7 +45,7 @@ WEIGHTS = ("uniform", "sqrt", "two-point")
 _SMALL = 100_000
 """Scores up to which NumPy is quick enough that loading Numba does not pay."""
 _KNOWN = "propensities are known"
-_FIRST = {"aipw": 10.0, "ipw": 30.0}
+_UNAUGMENTED = "; without an outcome model, hence with longer intervals than aipw"
 _NO_DECAY = "its weights need decay=, which the design does not state"
 _EVERY = "they need every arm's propensity at every round, and the log has the chosen arm's alone"
 _MIXED = (
@@ -80,13 +80,13 @@ def _weights_refusal(profile: LogProfile) -> str:
     return _MIXED if profile.decides_by_context else ""
 
 
-def _assess(estimator: str, question: Question) -> list[Verdict]:
-    """With each kind of weights."""
+def _assess(estimator: str, first: float, caveat: str, question: Question) -> list[Verdict]:
+    """With each kind of weights, ranked from the first."""
     profile, refusal = question.profile, _refusal(question)
     stated = profile.usable_decay if question.decay is None else question.decay
     found = []
     for place, weights in enumerate(("two-point", "sqrt", "uniform")):
-        name, rank = f"{estimator} with {weights} weights", _FIRST[estimator] + place
+        name, rank = f"{estimator} with {weights} weights", first + place
         call: dict[str, Any] = {"estimator": estimator, "weights": weights}
         if weights == "two-point" and stated is not None and profile.usable_decay != stated:
             call["decay"] = stated
@@ -98,9 +98,9 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
         why, warning = _reason(question, weights)
-        why += "; without an outcome model, hence with longer intervals than aipw" * (estimator == "ipw")
         rank += _later(profile, weights)
-        found.append(Verdict(name, "asymptotic", rank, call, why, _assumes(profile, weights), warning))
+        assumes = _assumes(profile, weights)
+        found.append(Verdict(name, "asymptotic", rank, call, why + caveat, assumes, warning))
     return found
 
 
@@ -334,7 +334,7 @@ def _few_events(fit: ArmFit) -> list[str]:
 
 IPW = ArmMethod(
     name="ipw",
-    assess=partial(_assess, "ipw"),
+    assess=partial(_assess, "ipw", 30.0, _UNAUGMENTED),
     settle=partial(_settle, "ipw"),
     fit=_fit,
     notes=_notes,
@@ -344,7 +344,7 @@ IPW = ArmMethod(
 )
 AIPW = ArmMethod(
     name="aipw",
-    assess=partial(_assess, "aipw"),
+    assess=partial(_assess, "aipw", 10.0, ""),
     settle=partial(_settle, "aipw"),
     fit=_fit_augmented,
     notes=_notes,

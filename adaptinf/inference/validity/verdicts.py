@@ -13,25 +13,7 @@ LABELS = ("exact", "anytime", "asymptotic", "not valid")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one method is worth for a log.
-
-    Attributes
-    ----------
-    name, label : str
-        The method, and one of `LABELS`.
-    rank : float
-        Its place among the valid methods, or among the others.
-    arguments : mapping
-        Of the `fit` that runs it.
-    reason, assumes, warning : str
-        Why it is valid, or not; what it assumes; what to be careful about.
-    baseline : bool
-        Whether it runs although it is not valid.
-    offered : bool
-        Whether errors name it as an alternative.
-    opening : str
-        First note under the table of a fit that was taken for this reason; empty for the method's own.
-    """
+    """What one method is worth for a log."""
 
     name: str
     label: str
@@ -41,8 +23,11 @@ class Verdict:
     assumes: str = ""
     warning: str = ""
     baseline: bool = False
+    """Whether it runs although it is not valid."""
     offered: bool = True
+    """Whether errors name it as an alternative."""
     opening: str = ""
+    """First note under the table of a fit that was taken for this reason; empty for the method's own."""
 
     @property
     def valid(self) -> bool:
