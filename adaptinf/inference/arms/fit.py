@@ -32,7 +32,7 @@ from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
 from adaptinf.inference.validity.profile import TINY_PROPENSITY
 from adaptinf.parameters import flag_problem
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
@@ -49,9 +49,9 @@ __all__ = [
     "check_null",
     "check_options",
     "difference_reference",
-    "efficiency_note",
     "fit_efficiency",
     "gaps",
+    "holds_always",
     "mean_reference",
     "no_notes",
     "normal_test",
@@ -117,7 +117,9 @@ class Difference:
     reference: Reference
     details: Mapping[str, FloatArray]
     notes: tuple[str, ...]
+    validity: Validity = "asymptotic"
     correction: Correction | None = None
+    efficiency_note: str = ""
     scores: Mapping[str, FloatArray] | None = None
 
 
@@ -183,6 +185,11 @@ def check_null(subject: str, null: object, problems: list[str]) -> None:
         problems.append(f"null must be a finite number, got {null!r}")
     if problems:
         raise ParameterError(subject, problems)
+
+
+def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
+    """Of a method that does not run where it is not valid."""
+    return True
 
 
 def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
@@ -272,21 +279,27 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
     return ratio
 
 
-def fit_efficiency(question: Question, bound: str, variance: FloatArray) -> Mapping[str, FloatArray]:
-    """The ratio for a table of diagnostics; none where errors ignore adaptivity; variance (k,) or (1,)."""
+def fit_efficiency(
+    question: Question, bound: str, variance: FloatArray
+) -> tuple[Mapping[str, FloatArray], str]:
+    """The ratio for a table of diagnostics and its note; none where errors ignore adaptivity.
+
+    Shapes: variance (k,) or (1,).
+    """
     if not bound:
-        return {}
+        return {}, ""
     bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
     whole = bounds if len(variance) == len(bounds) else bounds.sum(keepdims=True)
-    return {"efficiency": over_bound(variance, whole)}
+    ratios = over_bound(variance, whole)
+    return {"efficiency": ratios}, _efficiency_note(ratios, bound)
 
 
-def efficiency_note(ratios: FloatArray, *, shares: bool = False) -> str:
+def _efficiency_note(ratios: FloatArray, bound: str) -> str:
     """One sentence for a footer; empty where no ratio is known; ratios (k,)."""
     known = ratios[np.isfinite(ratios)]
     if len(known) == 0:
         return ""
     low, high = f"{known.min():.2f}", f"{known.max():.2f}"
     many = f"variances are {low} to {high}" if low != high else f"the variance is {low}"
-    where = "the arms' shares of the rounds" if shares else "the average propensities"
+    where = "the arms' shares of the rounds" if bound == "shares" else "the average propensities"
     return f"Efficiency: {many} times the least possible at {where}, without use of contexts."

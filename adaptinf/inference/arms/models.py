@@ -37,8 +37,10 @@ from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
+    from adaptinf.typing import Validity
 
 __all__ = ["ArmMeans", "Contrast", "default_estimator"]
 
@@ -160,7 +162,9 @@ class ArmMeans:
         question = Question(profile_of(self.log), self._codes)
         method, fit = fit_method(question, asked)
         warn_of_tiny_propensities(asked.subject, fit)
-        correction, kind, notes = _tested(question, method, fit, asked)
+        kind, correction, notes = _tested(question, method, fit, asked)
+        reference = mean_reference(fit, kind)
+        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error**2)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -168,19 +172,21 @@ class ArmMeans:
             estimate=fit.estimate,
             std_error=fit.std_error,
             covariance=fit.covariance,
-            reference=mean_reference(fit, kind),
+            reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
+            validity=_validity(question, method, kind, correction, reference),
             null=null,
             correction=correction,
             details={
                 "pulls": fit.pulls,
                 "ess": fit.ess,
                 "min_propensity": fit.min_propensity,
-                **fit_efficiency(question, method.bound, fit.std_error**2),
+                **efficiency,
             },
             notes=notes,
+            efficiency_note=lost,
             scores=method.rows(question, fit) if keep_scores else None,
         )
 
@@ -313,10 +319,12 @@ class Contrast:
             estimator=found.choice.estimator,
             weights=found.choice.weights,
             facts=LogFacts.of(self.log),
+            validity=found.validity,
             null=null,
             correction=found.correction,
             details=found.details,
             notes=found.notes,
+            efficiency_note=found.efficiency_note,
             scores=found.scores,
         )
 
@@ -355,31 +363,52 @@ class Contrast:
 
 def _tested(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked
-) -> tuple[Correction | None, str, tuple[str, ...]]:
-    """The correction that is due, the kind of test, and what is to be said under the table."""
+) -> tuple[str, Correction | None, tuple[str, ...]]:
+    """The kind of test, the correction that is due, and what is to be said under the table."""
     correction = question.profile.correction if fit.naive else None
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     notes = method.notes(question, fit, kind, correction)
     if fit.choice.reason:
         notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
-    return correction, kind, (*notes, *gaps(fit, kind))
+    return kind, correction, (*notes, *gaps(fit, kind))
+
+
+def _validity(
+    question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
+) -> Validity:
+    """What the uncorrected numbers are worth."""
+    if not method.holds(question, kind, correction):
+        return "not valid"
+    return "exact" if reference.exact else "asymptotic"
 
 
 def _difference(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
 ) -> Difference:
     """The first arm's mean minus the second's."""
-    correction, kind, notes = _tested(question, method, fit, asked)
+    kind, correction, notes = _tested(question, method, fit, asked)
     difference, std_error, df = fit.difference(0, 1)
     rows = method.rows(question, fit) if keep_scores else None
     if rows is not None:
         rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
+    reference = difference_reference(fit, kind, difference, std_error, df)
+    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error**2]))
     details = {
         "pulls_treatment": fit.pulls[:1],
         "pulls_control": fit.pulls[1:],
         "ess": fit.ess.min(keepdims=True),
         "min_propensity": fit.min_propensity.min(keepdims=True),
-        **fit_efficiency(question, method.bound, np.array([std_error**2])),
+        **efficiency,
     }
-    reference = difference_reference(fit, kind, difference, std_error, df)
-    return Difference(fit.choice, difference, std_error, reference, details, notes, correction, rows)
+    return Difference(
+        choice=fit.choice,
+        estimate=difference,
+        std_error=std_error,
+        reference=reference,
+        details=details,
+        notes=notes,
+        validity=_validity(question, method, kind, correction, reference),
+        correction=correction,
+        efficiency_note=lost,
+        scores=rows,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from adaptinf.inference.arms.fit import ArmFit, no_notes, normal_test, residual_rows
+from adaptinf.inference.arms.fit import ArmFit, holds_always, no_notes, normal_test, residual_rows
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.typing import FloatArray
@@ -24,6 +24,8 @@ class ArmMethod(MethodRecord[Question]):
     settle: Callable[[Question, Asked], Choice]
     """Completes what was asked for, or raises `Refused`."""
     notes: Callable[[Question, ArmFit, str, Correction | None], list[str]] = no_notes
+    holds: Callable[[Question, str, Correction | None], bool] = holds_always
+    """Whether what a fit gives without correction is valid."""
     resolve_test: Callable[..., str] = normal_test
     """Which test a fit takes: "normal", "t", "exact" or "few" (exact tests of few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows

@@ -169,7 +169,7 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
 
 def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     profile = question.profile
-    notes = [f"Sample means: {_worth(profile, test, correction)}."]
+    notes = [f"Sample means: {_worth(question, test, correction)}."]
     if profile.log.context:
         notes.append(
             "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "
@@ -189,17 +189,24 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     return notes
 
 
-def _worth(profile: LogProfile, test: str, correction: Correction | None) -> str:
+def _holds(question: Question, test: str, correction: Correction | None) -> bool:
+    """Whether nothing adapted, or counts settle, so that no correction is due."""
+    profile = question.profile
+    stable = profile.stability is not None and profile.stability.stable and test != "exact"
+    return not profile.adaptive or (correction is None and stable)
+
+
+def _worth(question: Question, test: str, correction: Correction | None) -> str:
     """What uncorrected sample means are worth."""
+    profile = question.profile
     known = profile.stability
     if not profile.adaptive:
         return "the design does not adapt to rewards, so no correction is due"
-    if correction is not None:
-        return "not valid under adaptivity; the corrected columns account for it"
-    if known is not None and known.stable and test != "exact":
+    if known is not None and _holds(question, test, correction):
         settled = f"valid in long runs of {profile.design_title}, whose arm counts settle ({known.source})"
         return f"{settled}, given {known.condition}; {_SHORT_RUNS}"
-    return "not valid under adaptivity; a naive baseline"
+    instead = "a naive baseline" if correction is None else "the corrected columns account for it"
+    return f"not valid under adaptivity; {instead}"
 
 
 SAMPLE_MEAN = ArmMethod(
@@ -208,6 +215,7 @@ SAMPLE_MEAN = ArmMethod(
     settle=partial(without_propensities, "sample-mean"),
     fit=_fit,
     notes=_notes,
+    holds=_holds,
     resolve_test=_resolve_test,
     implied_by=("exact",),
     no_weights="sample means take",

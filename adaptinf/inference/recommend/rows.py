@@ -16,6 +16,7 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
 from adaptinf.inference.validity.profile import SMALL, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import Validity
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -82,7 +83,8 @@ def _opened(row: Method) -> Method:
 
     def run() -> Results:
         result = row.run()
-        return replace(result, notes=(row.verdict.opening, *result.notes[1:]))
+        validity: Validity = "exact" if result.reference.exact else "asymptotic"
+        return replace(result, notes=(row.verdict.opening, *result.notes[1:]), validity=validity)
 
     return replace(row, run=run)
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["LABELS", "Verdict"]
-
-LABELS = ("exact", "anytime", "asymptotic", "not valid")
+__all__ = ["Verdict"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def results(
 
 def corrected_results() -> Results:
     correction = Correction(0.01, 100, PrivacyGuarantee(epsilon=0.01))
-    return results(correction=correction, notes=("Sample means: not valid under adaptivity.",))
+    return results(correction=correction, validity="not valid")
 
 
 def log_of(action: Any, n_arms: int = 2, **others: Any) -> AdaptiveLog:
