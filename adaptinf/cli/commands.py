@@ -62,7 +62,8 @@ def argument_problems(
     contrast: bool,
 ) -> list[str]:
     """What is wrong with arguments whatever the file holds."""
-    from adaptinf.inference.arms.choice import ESTIMATORS, WEIGHTS
+    from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS
+    from adaptinf.inference.arms.weighted import WEIGHTS
     from adaptinf.parameters import alpha_problems, choice_problem
 
     problems = alpha_problems(alpha)
@@ -71,13 +72,13 @@ def argument_problems(
             PrivacyGuarantee(epsilon=epsilon, unit="reward")
         except ParameterError as error:
             problems += error.problems
-    known = (*ESTIMATORS, "batched") if contrast else tuple(ESTIMATORS)
+    known = CONTRAST_ESTIMATORS if contrast else ESTIMATORS
     if grouped:
         known = ("difference-in-means", "aipw", "released")
     if estimator is not None:
         problems += choice_problem("estimator", estimator, known)
     if weights is not None:
-        problems += choice_problem("weights", weights, tuple(WEIGHTS))
+        problems += choice_problem("weights", weights, WEIGHTS)
     return problems
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.choice import Choice, default_estimator
-from adaptinf.inference.arms.fit import fit_arms
+from adaptinf.inference.arms.choice import default_estimator, fit_arms
+from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.scores.means import sample_means
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog

@@ -1,4 +1,4 @@
-"""Adaptive linear estimating equations for arm means: weights that need no propensities.
+"""ALEE, adaptive linear estimating equations for arm means: weights that need no propensities.
 
 References
 ----------
@@ -9,19 +9,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arms.fit import (
+    ArmFit,
+    arm_labels,
+    reward_sums,
+    without_propensities,
+)
+from adaptinf.inference.arms.question import Asked, Choice, Question
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["ARM_ERRORS", "AleeMeans", "alee_means", "alee_offset", "alee_weights", "allocation"]
+if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import Correction
 
-ARM_ERRORS = ("self-normalised", "conservative")
-"""Standard errors: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
+__all__ = ["ALEE", "AleeMeans", "alee_means", "alee_offset", "alee_weights", "allocation"]
 
 _EXPONENT = 1.0
+_UNDERCOVERS = (
+    "simulated on Thompson sampling and UCB with equal arms, nominal 95% intervals cover 93% and 94% "
+    "at 1,000 rounds"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,3 +141,84 @@ def alee_means(
             moments[2, column] = np.std(own - own[0], ddof=1)
         moments[3:, column] = total, float(weights @ weights)
     return AleeMeans(*moments)
+
+
+def _assess(question: Question) -> list[Verdict]:
+    """With conservative errors, and with self-normalised ones."""
+    call: dict[str, Any] = {"estimator": "alee"}
+    short = {**call, "arm_error": "self-normalised"}
+    name, refusal = "alee with self-normalised errors", question.profile.context_refusal
+    if refusal:
+        return [
+            Verdict("alee", "not valid", 20.0, call, refusal),
+            Verdict(name, "not valid", 21.0, short, refusal),
+        ]
+    assumes = (
+        f"an arm's mean and variance are the same whenever it is chosen{question.profile.mixing_assumption}"
+    )
+    reason = "needs no propensities, and holds however the arms were chosen"
+    kept = f"{reason}; conservative standard errors"
+    return [
+        Verdict("alee", "asymptotic", 20.0, call, kept, assumes),
+        Verdict(
+            name,
+            "asymptotic",
+            28.0,
+            short,
+            f"{reason}; shorter intervals",
+            assumes,
+            _UNDERCOVERS,
+            offered=False,
+        ),
+    ]
+
+
+def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
+    arrays = question.profile.log.arrays
+    means = alee_means(arrays.action, arrays.reward, question.codes)
+    return ArmFit(
+        choice=choice,
+        labels=arm_labels(question),
+        estimate=means.estimate,
+        covariance=np.diag(means.std_error(asked.arm_error) ** 2),
+        pulls=means.count,
+        successes=reward_sums(question),
+        ess=means.ess,
+        min_propensity=np.full(len(question.codes), np.nan),
+        arm_error=asked.arm_error,
+    )
+
+
+def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
+    profile = question.profile
+    notes = [
+        "ALEE: assumes that an arm's mean and variance stay the same whenever it is chosen; needs no "
+        "propensities. Its weights were fixed before the data, by pull count and the horizon."
+    ]
+    if fit.arm_error == "conservative":
+        notes.append("Standard errors sigma / sum w: conservative, as the sum of squared weights is below 1.")
+    else:
+        notes.append(
+            "Standard errors sigma sqrt(sum w^2) / sum w: shorter than the conservative ones; at moderate "
+            "horizons their intervals cover less than they promise."
+        )
+    if profile.log.context:
+        notes.append("The log has contexts: the estimate is of the arm's mean only if they had no part.")
+    elif profile.varying_propensities:
+        notes.append(
+            "The log's propensities move and are not used: right only if earlier rewards moved them, not "
+            "contexts that the log does not have."
+        )
+    return notes
+
+
+ALEE = ArmMethod(
+    name="alee",
+    assess=_assess,
+    settle=partial(without_propensities, "alee"),
+    fit=_fit,
+    notes=_notes,
+    options=("arm_error",),
+    no_weights="ALEE takes",
+    bound="shares",
+)

@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.choice import refuse_by_context
-from adaptinf.inference.arms.rules import ways_out
+from adaptinf.errors import ParameterError
+from adaptinf.inference.arms.fit import Difference, without_propensities
+from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.student_sums import NORMAL, SMALLEST_TAIL, MeanStudent
 from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
-    from adaptinf.log import AdaptiveLog
 
 __all__ = [
+    "BATCHED",
     "BatchContrasts",
     "BatchedReference",
     "batch_contrasts",
     "batched_fit",
-    "batched_notes",
     "drifting_test",
     "usable_batches",
 ]
@@ -139,10 +140,8 @@ class BatchedReference:
         return np.array([[self.estimate - half, self.estimate + half]])
 
 
-def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[BatchContrasts, list[str]]:
+def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     """Batches of a log that have a difference and a scale, and notes on those that have none.
-
-    Shapes: codes (2,).
 
     Notes
     -----
@@ -151,34 +150,33 @@ def usable_batches(log: AdaptiveLog, codes: IntArray, adaptive: bool) -> tuple[B
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
     the first is large can double the error. So an adaptive log with such batches is refused.
     """
-    refuse_by_context(log, codes, "batched")
-    method, batch = "batched", log.arrays.batch
-    if batch is None:
-        raise InvalidForLog(
-            method, "it needs batches, and the log has none (give batch=)", ways_out(log, codes)
-        )
-    moved = _moving_batches(batch, log.arrays.propensities)
+    without_propensities("batched", question)
+    arrays, codes = question.profile.log.arrays, question.codes
+    if arrays.batch is None:
+        raise Refused("batched", "it needs batches, and the log has none (give batch=)")
+    moved = _moving_batches(arrays.batch, arrays.propensities)
     if len(moved):
-        shown = ", ".join(map(str, moved[:10])) + (", ..." if len(moved) > 10 else "")
-        reason = f"propensities move within {len(moved)} batches ({shown}, counted from 0), where nothing may"
-        raise InvalidForLog(method, f"{reason} adapt", ways_out(log, codes))
-    found = batch_contrasts(batch, log.arrays.action, log.arrays.reward, int(codes[0]), int(codes[1]))
+        reason = f"propensities move within {len(moved)} batches ({_shown(moved)}), where nothing may adapt"
+        raise Refused("batched", reason)
+    found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, int(codes[0]), int(codes[1]))
     keep = (found.treated > 0) & (found.control > 0) & (found.df > 0)
     missing = np.flatnonzero(~keep)
     if len(missing) == 0:
         return found, []
-    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-    what = (
-        f"{len(missing)} of {len(keep)} batches ({shown}, counted from 0) lack one of the arms or a third "
-        "reward"
-    )
-    if adaptive or not np.any(keep):
+    what = f"{len(missing)} of {len(keep)} batches ({_shown(missing)}) lack one of the arms or a third reward"
+    if not np.any(keep):
+        raise Refused("batched", what)
+    if question.profile.adaptive:
         reason = (
             f"{what}; which ones can depend on earlier batches' rewards, so that leaving them out would bend "
             "the law of the statistic"
         )
-        raise InvalidForLog(method, reason if np.any(keep) else what, ways_out(log, codes))
+        raise Refused("batched", reason)
     return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
+
+
+def _shown(batches: IntArray) -> str:
+    return ", ".join(map(str, batches[:10])) + ", ..." * (len(batches) > 10) + ", counted from 0"
 
 
 def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArray:
@@ -207,25 +205,6 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
     return estimate, std_error, BatchedReference(estimate, std_error, df)
 
 
-def batched_notes(log: AdaptiveLog, left_out: list[str], reference: BatchedReference) -> tuple[str, ...]:
-    """Assumptions and reasons under a table."""
-    notes = [
-        "Batched least squares: assumes arms drawn with probabilities that stay the same within a batch, a "
-        "difference that does throughout, and within each batch one variance of both arms' rewards; the "
-        "arms' means may drift together from batch to batch.",
-        *left_out,
-    ]
-    if reference.df is not None:
-        notes.append("The law of the statistic is exact for normal rewards.")
-    if math.isnan(reference.estimate):
-        notes.append("In a batch the rewards do not vary: there is no estimate.")
-    if log.context:
-        notes.append(
-            "The log has contexts: the estimate is of the arms' difference only if they had no part."
-        )
-    return tuple(notes)
-
-
 def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
     """Test that the difference is the null in every batch, against any differences."""
     from adaptinf.inference.distributions.tails import log_student_tail
@@ -242,3 +221,57 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
         (f"{label} = {null:g} in every batch",),
         ("The arms' means may drift from batch to batch.",),
     )
+
+
+def _assess(question: Question) -> list[Verdict]:
+    call = {"estimator": "batched"}
+    try:
+        usable_batches(question)
+    except Refused as refused:
+        return [Verdict("batched", "not valid", 26.0, call, refused.reason)]
+    reason = "within a batch nothing adapts: each has its own t statistic; exact for normal rewards"
+    assumes = "one difference throughout, one variance within a batch"
+    assumes += question.profile.mixing_assumption
+    return [Verdict("batched", "asymptotic", 26.0, call, reason, assumes)]
+
+
+def _settle(question: Question, asked: Asked) -> Choice:
+    options = ("weights", "decay", "outcome", "ridge")
+    problems = [
+        f"{name} does not apply to batched least squares"
+        for name in options
+        if getattr(asked, name) is not None
+    ]
+    if asked.test == "exact":
+        problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
+    if problems:
+        raise ParameterError(asked.subject, problems)
+    return Choice("batched")
+
+
+def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
+    found, left_out = usable_batches(question)
+    estimate, std_error, reference = batched_fit(found, asked.test)
+    details = {
+        "pulls_treatment": found.treated.sum(keepdims=True),
+        "pulls_control": found.control.sum(keepdims=True),
+        "batches": np.array([float(len(found.difference))]),
+    }
+    notes = [
+        "Batched least squares: assumes arms drawn with probabilities that stay the same within a batch, a "
+        "difference that does throughout, and within each batch one variance of both arms' rewards; the "
+        "arms' means may drift together from batch to batch.",
+        *left_out,
+    ]
+    if reference.df is not None:
+        notes.append("The law of the statistic is exact for normal rewards.")
+    if math.isnan(estimate):
+        notes.append("In a batch the rewards do not vary: there is no estimate.")
+    if question.profile.log.context:
+        notes.append(
+            "The log has contexts: the estimate is of the arms' difference only if they had no part."
+        )
+    return Difference(choice, estimate, std_error, reference, details, tuple(notes))
+
+
+BATCHED = ArmMethod(name="batched", assess=_assess, settle=_settle, fit=_fit, contrast_only=True)

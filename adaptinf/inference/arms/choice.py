@@ -1,53 +1,56 @@
-"""Which estimator of arm means a log supports: defaults, and refusals that name the way out."""
+"""Which method a log supports: names, defaults, and refusals that name what is valid instead.
+
+It reads actions, propensities and contexts, and of the rewards only whether all are 0 or 1: a choice by the
+estimates would spoil their intervals.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.rules import MIXED, arm_verdicts, first_valid, score_refusal, ways_out
-from adaptinf.inference.inputs.arguments import labels, text_problems
+from adaptinf.inference.arms.fit import ArmFit
+from adaptinf.inference.arms.methods import METHODS
+from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.arms.weighted import WEIGHTS
+from adaptinf.inference.inputs.arguments import labels
+from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 __all__ = [
+    "CONTRAST_ESTIMATORS",
     "ESTIMATORS",
-    "TESTS",
-    "WEIGHTS",
-    "Choice",
     "arm_codes",
+    "arm_verdicts",
     "choose",
     "decay_problems",
     "default_estimator",
-    "refuse_by_context",
+    "fit_arms",
+    "fit_method",
+    "refusal",
+    "valid_alternatives",
 ]
 
-ESTIMATORS = ("sample-mean", "ipw", "aipw", "alee")
-WEIGHTS = ("uniform", "sqrt", "two-point")
-_WEIGHTLESS = {"sample-mean": "sample means take", "alee": "ALEE takes"}
-TESTS = ("auto", "normal", "t", "exact")
+_NAMED = {method.name: method for method in METHODS}
+CONTRAST_ESTIMATORS = tuple(_NAMED)
+ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A valid way to estimate arm means from a log."""
-
-    estimator: str
-    weights: str | None = None
-    decay: float | None = None
-    reason: str = field(default="", compare=False, repr=False)
-
-
-def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
-    """Codes of arm labels; returns (k,)."""
+def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> IntArray:
+    """Codes of arm labels, of all arms where there are none; returns (k,)."""
+    if arms is None:
+        return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
     if problems:
         raise ParameterError(subject, problems)
@@ -62,16 +65,36 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any]) -> IntArray:
     return np.array([log.arms.index(arm) for arm in named], dtype=np.int64)
 
 
+def arm_verdicts(question: Question) -> list[Verdict]:
+    """What every method is worth for arm means, or for a contrast, the valid ones first."""
+    return verdicts([one for one in METHODS if question.contrast or not one.contrast_only], question)
+
+
+def valid_alternatives(log: AdaptiveLog, codes: IntArray | None = None, most: int = 3) -> list[str]:
+    """Names of the methods that an error offers: those that are valid, in order, and the baseline.
+
+    Shapes: codes (k,), all arms by default.
+    """
+    profile = profile_of(log)
+    question = Question(profile, np.arange(log.n_arms) if codes is None else codes)
+    named = [one.name for one in arm_verdicts(question) if one.valid and one.offered][:most]
+    if profile.context_refusal:
+        return [*named, profile.in_place_of_means]
+    baselines = [one.name for one in METHODS if one.baseline and one.name not in named and profile.adaptive]
+    return [*named, *(f"{name} as a naive baseline, not valid under adaptivity" for name in baselines)]
+
+
+def refusal(question: Question, refused: Refused) -> InvalidForLog:
+    """The error for a method that does not serve, with what is valid instead."""
+    valid = valid_alternatives(question.profile.log, question.codes)
+    ways = dict.fromkeys([*refused.first, *valid, *refused.last])
+    return InvalidForLog(refused.method, refused.reason, list(ways))
+
+
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
     """Estimator of arm means that `ArmMeans` and `Contrast` take where none is asked for."""
-    codes = arm_codes("default_estimator", log, log.arms if arms is None else arms)
-    first = first_valid(log, codes)
-    if first is None:
-        raise _by_context(log, "an estimator of arm means", codes)
-    weights = first.arguments.get("weights")
-    decay = profile_of(log).usable_decay if weights == "two-point" else None
-    reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
-    return Choice(first.arguments["estimator"], weights, decay, reason)
+    codes = arm_codes("default_estimator", log, arms)
+    return _settled(Question(profile_of(log), codes), Asked("default_estimator"))
 
 
 def choose(
@@ -83,84 +106,77 @@ def choose(
     decay: float | None,
 ) -> Choice:
     """Complete and check what a user asked for; codes (k,)."""
-    if estimator is None and (weights is not None or decay is not None):
-        estimator = "aipw"
-    _check_names(subject, estimator, weights, decay)
+    return _settled(Question(profile_of(log), codes), Asked(subject, estimator, weights, decay))
+
+
+def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
+    """Means of some arms by a method that was chosen; codes (k,)."""
+    asked = Asked("fit_arms", choice.estimator, choice.weights, choice.decay)
+    fit: ArmFit = _NAMED[choice.estimator].fit(Question(profile_of(log), codes), choice, asked)
+    return fit
+
+
+def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
+    """The method that was asked for or is the default, and its fit: `ArmFit`, or `Difference`."""
+    choice = _settled(question, asked)
+    method = _NAMED[choice.estimator]
+    try:
+        return method, method.fit(question, choice, asked)
+    except Refused as refused:
+        raise refusal(question, refused) from None
+
+
+def _settled(question: Question, asked: Asked) -> Choice:
+    """Complete and check what was asked for."""
+    given = [name for name in ("weights", "decay", "outcome", "ridge") if getattr(asked, name) is not None]
+    estimator = asked.estimator
     if estimator is None:
-        return default_estimator(log, [log.arms[code] for code in codes])
-    if estimator in _WEIGHTLESS:
-        refuse_by_context(log, codes, estimator)
-        return Choice(estimator)
-    _check_propensities(log, codes, estimator)
-    if decay is not None:
-        weights = "two-point"
-    if weights is None:
-        return Choice(estimator, *_default_weights(log))
-    if weights == "uniform":
-        return Choice(estimator, weights)
-    if log.arrays.propensities is None:
-        raise InvalidForLog(
-            f"{estimator} with {weights} weights",
-            "they need every arm's propensity at every round, and the log has the chosen arm's alone",
-            list(dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])),
-        )
-    if profile_of(log).decides_by_context:
-        ways = dict.fromkeys([f"{estimator} with uniform weights", *ways_out(log, codes)])
-        raise InvalidForLog(f"{estimator} with {weights} weights", MIXED, list(ways))
-    if weights == "sqrt":
-        return Choice(estimator, weights)
-    return Choice(estimator, weights, _decay(subject, log, decay))
-
-
-def refuse_by_context(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
-    """Refuse estimators without propensities where contexts may have assigned the arms; codes (k,)."""
-    if profile_of(log).context_refusal:
-        raise _by_context(log, estimator, codes)
-
-
-def _by_context(log: AdaptiveLog, estimator: str, codes: IntArray) -> InvalidForLog:
-    reason = next(verdict.reason for verdict in arm_verdicts(log, codes) if verdict.name == "alee")
-    return InvalidForLog(estimator, reason, ways_out(log, codes))
-
-
-def _default_weights(log: AdaptiveLog) -> tuple[str, float | None]:
-    if log.arrays.propensities is None or not profile_of(log).context_free:
-        return "uniform", None
-    decay = profile_of(log).usable_decay
-    return ("sqrt", None) if decay is None else ("two-point", decay)
-
-
-def _decay(subject: str, log: AdaptiveLog, decay: float | None) -> float:
-    stated = profile_of(log).floor_decay if decay is None else decay
-    if stated is None:
-        problem = (
-            "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a (fixed "
-            "in advance, never fitted on the log); the log's design states none"
-        )
-        raise ParameterError(subject, [problem])
-    return float(stated)
-
-
-def _check_names(subject: str, estimator: str | None, weights: str | None, decay: object) -> None:
-    problems = text_problems(estimator=estimator, weights=weights)
+        ways = (*given, asked.test)
+        estimator = next((one.name for way in ways for one in METHODS if way in one.implied_by), None)
+    problems = _problems(question, asked, estimator, given)
     if problems:
-        raise ParameterError(subject, problems)
-    if estimator == "batched":
-        problems.append("estimator 'batched' is for contrasts: use Contrast(log, treatment=, control=)")
-    elif estimator is not None and estimator not in ESTIMATORS:
+        raise ParameterError(asked.subject, problems)
+    try:
+        if estimator is None:
+            return _default(question, asked)
+        return _NAMED[estimator].settle(question, asked)
+    except Refused as refused:
+        raise refusal(question, refused) from None
+
+
+def _default(question: Question, asked: Asked) -> Choice:
+    """What the first valid verdict asks for."""
+    first = arm_verdicts(question)[0]
+    if first.label == "not valid":
+        raise Refused("an estimator of arm means", question.profile.context_refusal)
+    choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
+    reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
+    return replace(choice, reason=reason)
+
+
+def _problems(question: Question, asked: Asked, estimator: str | None, given: list[str]) -> list[str]:
+    """What is wrong with names, and with options that belong to another method."""
+    method = None if estimator is None else _NAMED.get(estimator)
+    if method is not None and method.contrast_only and question.contrast:
+        return []  # it checks its own
+    modelled = [one.name for one in METHODS if "outcome" in one.options]
+    if estimator is not None and estimator not in modelled and {"outcome", "ridge"} & set(given):
+        return [f"outcome and ridge belong to {' or '.join(modelled)}, not to {estimator}"]
+    problems = []
+    if method is not None and method.contrast_only:
+        problems.append(f"estimator {estimator!r} is for contrasts: use Contrast(log, treatment=, control=)")
+    elif method is None and estimator is not None:
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
-    if weights is not None and weights not in WEIGHTS:
-        problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}")
-    if estimator in _WEIGHTLESS and (weights is not None or decay is not None):
-        problems.append(
-            f"{_WEIGHTLESS[estimator]} no weights: leave weights and decay out, or ask for ipw or aipw"
-        )
-    if decay is not None:
-        if weights in ("uniform", "sqrt"):
-            problems.append(f"decay belongs to two-point weights, not to {weights}")
-        problems += decay_problems(decay)
-    if problems:
-        raise ParameterError(subject, problems)
+    if asked.weights is not None and asked.weights not in WEIGHTS:
+        problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {asked.weights!r}")
+    if method is not None and method.no_weights and {"weights", "decay"} & set(given):
+        weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
+        problems.append(f"{method.no_weights} no weights: leave weights and decay out, or ask for {weighted}")
+    if asked.decay is not None:
+        if asked.weights in ("uniform", "sqrt"):
+            problems.append(f"decay belongs to two-point weights, not to {asked.weights}")
+        problems += decay_problems(asked.decay)
+    return problems
 
 
 def decay_problems(decay: Any) -> list[str]:
@@ -171,10 +187,3 @@ def decay_problems(decay: Any) -> list[str]:
             "the data and never fitted on the log"
         ]
     return []
-
-
-def _check_propensities(log: AdaptiveLog, codes: IntArray, estimator: str) -> None:
-    reason = score_refusal(log, codes)
-    if reason:
-        more = [] if log.arrays.propensity is None else ["an analysis of the randomised rounds alone"]
-        raise InvalidForLog(estimator, reason, [*ways_out(log, codes), *more])

@@ -1,4 +1,10 @@
-"""What `ArmMeans` and `Contrast` share: the fit of arms, the choice of test, and the notes."""
+"""What methods for arm means share: the fit of arms, its tests, its efficiency and what it lacks.
+
+References
+----------
+Hahn (1998), "On the role of the propensity score in efficient semiparametric estimation of average treatment
+effects".
+"""
 
 from __future__ import annotations
 
@@ -7,14 +13,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms.alee import ARM_ERRORS, alee_means
-from adaptinf.inference.arms.choice import TESTS, Choice
-from adaptinf.inference.arms.weighted import score_estimates, score_rows
+from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.distributions.base import (
     BinomialReference,
     NormalReference,
@@ -22,31 +26,44 @@ from adaptinf.inference.distributions.base import (
     StudentReference,
 )
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
+from adaptinf.inference.distributions.two_samples import DifferenceReference, agresti_caffo
+from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
-from adaptinf.inference.scores.means import (
-    SampleMeans,
-    sample_means,
-    weighted_means,
-    welch,
-)
-from adaptinf.inference.scores.outcome_models import Outcome
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, is_binary, profile_of
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
+from adaptinf.inference.validity.profile import TINY_PROPENSITY
+from adaptinf.parameters import flag_problem
+from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.scores.outcome_models import Outcome
     from adaptinf.log import AdaptiveLog
 
 __all__ = [
+    "ARM_ERRORS",
+    "TESTS",
     "ArmFit",
-    "check_test",
+    "Difference",
+    "arm_bounds",
+    "arm_labels",
+    "check_null",
+    "check_options",
     "difference_reference",
-    "fit_arms",
-    "influence_rows",
+    "fit_efficiency",
+    "gaps",
+    "holds_always",
     "mean_reference",
-    "resolve_test",
+    "no_notes",
+    "normal_test",
+    "residual_rows",
+    "reward_sums",
     "warn_of_tiny_propensities",
+    "without_propensities",
 ]
+
+TESTS = ("auto", "normal", "t", "exact")
+ARM_ERRORS = ("self-normalised", "conservative")
+"""Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +74,6 @@ class ArmFit:
     """
 
     choice: Choice
-    naive: bool
     labels: tuple[str, ...]
     estimate: FloatArray
     covariance: FloatArray
@@ -65,6 +81,7 @@ class ArmFit:
     successes: FloatArray
     ess: FloatArray
     min_propensity: FloatArray
+    naive: bool = False
     sample: SampleMeans | None = None
     outcome: Outcome | None = None
     arm_error: str | None = None
@@ -90,100 +107,48 @@ class ArmFit:
         return float(self.estimate[first] - self.estimate[second]), size, freedom
 
 
-def fit_arms(
-    log: AdaptiveLog,
-    codes: IntArray,
-    choice: Choice,
-    outcome: Outcome | None = None,
-    arm_error: str = "conservative",
-) -> ArmFit:
-    """Estimate the means of some arms; codes (k,)."""
-    if choice.estimator == "sample-mean":
-        return _fit_samples(log, codes, choice)
-    if choice.estimator == "alee":
-        return _fit_equations(log, codes, choice, arm_error)
-    return _fit_scores(log, codes, choice, outcome)
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """Difference of two arms, and what its table shows."""
+
+    choice: Choice
+    estimate: float
+    std_error: float
+    reference: Reference
+    details: Mapping[str, FloatArray]
+    notes: tuple[str, ...]
+    validity: Validity = "asymptotic"
+    correction: Correction | None = None
+    efficiency_note: str = ""
+    scores: Mapping[str, FloatArray] | None = None
 
 
-def _labels(log: AdaptiveLog, codes: IntArray) -> tuple[str, ...]:
-    return tuple(str(log.arms[code]) for code in codes)
+def arm_labels(question: Question) -> tuple[str, ...]:
+    """Names of the arms in texts."""
+    return tuple(str(question.profile.log.arms[code]) for code in question.codes)
 
 
-def _fit_samples(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
-    arrays = log.arrays
-    every = sample_means(arrays.action, arrays.reward, log.n_arms)
-    sample = SampleMeans(every.count[codes], every.mean[codes], every.std_error[codes])
-    return ArmFit(
-        choice=choice,
-        naive=profile_of(log).adaptive,
-        labels=_labels(log, codes),
-        estimate=sample.mean,
-        covariance=np.diag(sample.std_error**2),
-        pulls=sample.count,
-        successes=_sums(log)[codes],
-        ess=sample.count,
-        min_propensity=np.full(len(codes), np.nan),
-        sample=sample,
-    )
-
-
-def _fit_equations(log: AdaptiveLog, codes: IntArray, choice: Choice, arm_error: str) -> ArmFit:
-    means = alee_means(log.arrays.action, log.arrays.reward, codes)
-    return ArmFit(
-        choice=choice,
-        naive=False,
-        labels=_labels(log, codes),
-        estimate=means.estimate,
-        covariance=np.diag(means.std_error(arm_error) ** 2),
-        pulls=means.count,
-        successes=_sums(log)[codes],
-        ess=means.ess,
-        min_propensity=np.full(len(codes), np.nan),
-        arm_error=arm_error,
-    )
-
-
-def _sums(log: AdaptiveLog) -> FloatArray:
+def reward_sums(question: Question) -> FloatArray:
+    """Sums of the arms' rewards, shape (k,)."""
+    log = question.profile.log
     sums = np.bincount(log.arrays.action, weights=log.arrays.reward, minlength=log.n_arms)
-    return np.asarray(sums, dtype=np.float64)
+    return np.asarray(sums[question.codes], dtype=np.float64)
 
 
-def _fit_scores(log: AdaptiveLog, codes: IntArray, choice: Choice, outcome: Outcome | None) -> ArmFit:
-    model = None
-    if choice.estimator == "aipw":
-        model = Outcome.running_mean() if outcome is None else outcome
-    means = score_estimates(log, codes, choice, model)
-    never = np.where(means.pulls > 0, 0.0, np.nan)
-    once = np.where(means.pulls > 1, 0.0, np.nan)  # the spread of one reward is unknown
-    return ArmFit(
-        choice=choice,
-        naive=False,
-        labels=_labels(log, codes),
-        estimate=means.estimate + never,
-        covariance=means.covariance + once[:, None] + once[None, :],
-        pulls=means.pulls,
-        successes=means.successes,
-        ess=means.ess,
-        min_propensity=means.min_propensity,
-        outcome=model,
-    )
+def without_propensities(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
+    """Refuse an estimator that uses no propensities where contexts may have assigned the arms."""
+    if question.profile.context_refusal:
+        raise Refused(estimator, question.profile.context_refusal)
+    return Choice(estimator)
 
 
-def influence_rows(log: AdaptiveLog, codes: IntArray, fit: ArmFit) -> Mapping[str, FloatArray]:
-    """What each round contributes to the error of each arm's estimate; codes (k,); returns (T, k)."""
-    arrays, choice = log.arrays, fit.choice
-    chosen = indicators(arrays.action, codes)
-    if choice.estimator in ("sample-mean", "alee"):
-        residual = chosen * (arrays.reward[:, None] - fit.estimate)
-        # The rows of an arm are scaled to its standard error, whichever of the possible ones it has.
-        size = np.sqrt(np.einsum("tk,tk->k", residual, residual))
-        return {"influence": residual * (fit.std_error / np.where(size > 0.0, size, np.nan))}
-    scores, weights = score_rows(log, codes, choice, fit.outcome)
-    return {
-        "scores": scores,
-        "weights": weights,
-        "influence": weighted_means(scores, weights).influence,
-    }
+def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
+    """What each round contributes to the error of each arm's estimate, shape (T, k)."""
+    arrays = question.profile.log.arrays
+    residual = indicators(arrays.action, question.codes) * (arrays.reward[:, None] - fit.estimate)
+    # The rows of an arm are scaled to its standard error, whichever of the possible ones it has.
+    size = np.sqrt(np.einsum("tk,tk->k", residual, residual))
+    return {"influence": residual * (fit.std_error / np.where(size > 0.0, size, np.nan))}
 
 
 def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
@@ -197,38 +162,46 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
         for j in tiny
     )
     consequence = "a few rewards carry the estimate, and its normal interval may be far too short"
-    warnings.warn(f"{subject}: {found}; {consequence}.", AdaptinfWarning, stacklevel=4)
+    warnings.warn(f"{subject}: {found}; {consequence}.", AdaptinfWarning, stacklevel=3)
 
 
-def check_test(subject: str, test: str, null: object, arm_error: object = "conservative") -> None:
-    """Refuse an unknown test or kind of standard error, or a null that is no finite number."""
-    problems = []
-    if arm_error not in ARM_ERRORS:
-        problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {arm_error!r}")
-    if test not in TESTS:
-        problems.append(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
+    """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
+    texts = {"estimator": asked.estimator, "weights": asked.weights}
+    problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error)
+    problems += flag_problem("keep_scores", keep_scores)
+    if problems:
+        raise ParameterError(asked.subject, problems)
+    if asked.arm_error not in ARM_ERRORS:
+        problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {asked.arm_error!r}")
+    if asked.test not in TESTS:
+        problems.append(f"test must be one of {', '.join(TESTS)}, got {asked.test!r}")
+    check_null(asked.subject, null, problems)
+
+
+def check_null(subject: str, null: object, problems: list[str]) -> None:
+    """Refuse a null that is no finite number, and what else is wrong."""
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r}")
     if problems:
         raise ParameterError(subject, problems)
 
 
-def resolve_test(log: AdaptiveLog, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Which test is used."""
-    means = fit.sample is not None
-    if test == "exact" and not (means and is_binary(log.arrays.reward)):
-        reason = "they are of sample means" if not means else "they need rewards that are all 0 or 1"
-        raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
-    if test != "auto":
-        return test
-    if not means:
-        return "normal"
-    if not (corrected or not fit.naive) or not is_binary(log.arrays.reward):
-        return "t"
-    if corrected:
-        return "exact"
-    events = np.minimum(fit.successes, fit.pulls - fit.successes)
-    return "few" if np.any((events < FEW_EVENTS) & (fit.pulls > 0)) else "t"
+def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
+    """Of a method that does not run where it is not valid."""
+    return True
+
+
+def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
+    """Test of an estimator whose law is normal unless t is asked for."""
+    if test == "exact":
+        raise InvalidForLog("exact binomial tests", "they are of sample means", ["test='t'", "test='normal'"])
+    return "normal" if test == "auto" else test
+
+
+def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
+    """Of a method whose fit carries its own notes."""
+    return []
 
 
 def mean_reference(fit: ArmFit, kind: str) -> Reference:
@@ -252,3 +225,81 @@ def difference_reference(fit: ArmFit, kind: str, difference: float, std_error: f
     return (
         StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
     )
+
+
+def gaps(fit: ArmFit, test: str) -> list[str]:
+    """Notes on arms without an estimate, a standard error or a test."""
+    notes = [
+        f"{arm}: never chosen, so nothing is estimated."
+        for arm, n in zip(fit.labels, fit.pulls, strict=True)
+        if n == 0
+    ]
+    if test in ("exact", "few"):
+        return notes
+    for arm, n, size in zip(fit.labels, fit.pulls, fit.std_error, strict=True):
+        if n == 1 and math.isnan(size):
+            notes.append(f"{arm}: chosen once, so it has no standard error.")
+        if size == 0.0:
+            notes.append(
+                f"{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact "
+                "ones need sample means)."
+            )
+    return notes
+
+
+def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> FloatArray:
+    """Least variances of estimates of arm means, without use of contexts.
+
+    Shapes: codes (k,); returns (k,).
+
+    Notes
+    -----
+    Of T rounds whose arms are drawn with probabilities e(x), the efficient influence function of the mean of
+    one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so that no regular estimate has a variance below
+    E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts that is sigma^2 / (e T). Two arms are never
+    chosen in one round, and so the bound of a contrast is the sum of its arms' bounds; with contexts it is
+    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
+    the bound without them.
+    """
+    arrays = log.arrays
+    found = sample_means(arrays.action, arrays.reward, log.n_arms)
+    counts = found.count[codes]
+    spread = found.std_error[codes] ** 2 * counts
+    rounds = counts
+    if arrays.propensities is not None and not shares:
+        rounds = np.einsum("tk->k", arrays.propensities)[codes]  # three times as quick as sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(spread / rounds, dtype=np.float64)
+
+
+def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
+    """Variances over their bounds; NaN where there is none."""
+    ratio = np.full(np.shape(variance), np.nan)
+    np.divide(variance, bound, out=ratio, where=np.isfinite(bound) & (bound > 0.0))
+    return ratio
+
+
+def fit_efficiency(
+    question: Question, bound: str, variance: FloatArray
+) -> tuple[Mapping[str, FloatArray], str]:
+    """The ratio for a table of diagnostics and its note; none where errors ignore adaptivity.
+
+    Shapes: variance (k,) or (1,).
+    """
+    if not bound:
+        return {}, ""
+    bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
+    whole = bounds if len(variance) == len(bounds) else bounds.sum(keepdims=True)
+    ratios = over_bound(variance, whole)
+    return {"efficiency": ratios}, _efficiency_note(ratios, bound)
+
+
+def _efficiency_note(ratios: FloatArray, bound: str) -> str:
+    """One sentence for a footer; empty where no ratio is known; ratios (k,)."""
+    known = ratios[np.isfinite(ratios)]
+    if len(known) == 0:
+        return ""
+    low, high = f"{known.min():.2f}", f"{known.max():.2f}"
+    many = f"variances are {low} to {high}" if low != high else f"the variance is {low}"
+    where = "the arms' shares of the rounds" if bound == "shares" else "the average propensities"
+    return f"Efficiency: {many} times the least possible at {where}, without use of contexts."

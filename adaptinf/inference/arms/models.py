@@ -10,36 +10,37 @@ Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.batched import batched_fit, batched_notes, drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, choose, default_estimator
-from adaptinf.inference.arms.efficiency import fit_efficiency
+from adaptinf.inference.arms.batched import drifting_test, usable_batches
+from adaptinf.inference.arms.choice import arm_codes, default_estimator, fit_method, refusal
 from adaptinf.inference.arms.fit import (
     ArmFit,
-    check_test,
+    Difference,
+    check_null,
+    check_options,
     difference_reference,
-    fit_arms,
-    influence_rows,
+    fit_efficiency,
+    gaps,
     mean_reference,
-    resolve_test,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.arms.notes import fit_notes
-from adaptinf.inference.inputs.arguments import label_problems, require_log, text_problems
+from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.inputs.arguments import label_problems, require_log
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
-from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import flag_problem
-from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
+    from adaptinf.typing import Validity
 
 __all__ = ["ArmMeans", "Contrast", "default_estimator"]
 
@@ -101,7 +102,7 @@ class ArmMeans:
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
         require_log("ArmMeans", log)
         self.log = log
-        self._codes = arm_codes("ArmMeans", log, log.arms if arms is None else arms)
+        self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
     def fit(
@@ -156,16 +157,14 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        _check_kinds("ArmMeans.fit", estimator, weights, test, arm_error, keep_scores)
-        check_test("ArmMeans.fit", test, null, arm_error)
-        asked = (estimator, weights, decay)
-        fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
-        correction = profile_of(self.log).correction if fit.naive else None
-        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
+        asked = Asked("ArmMeans.fit", estimator, weights, decay, test, outcome, ridge, arm_error)
+        check_options(asked, null, keep_scores)
+        question = Question(profile_of(self.log), self._codes)
+        method, fit = fit_method(question, asked)
+        warn_of_tiny_propensities(asked.subject, fit)
+        kind, correction, notes = _tested(question, method, fit, asked)
         reference = mean_reference(fit, kind)
-        validity, notes = fit_notes(self.log, fit, kind, correction, exact=reference.exact)
-        efficiency, lost = fit_efficiency(self.log, self._codes, fit, fit.std_error**2)
-        rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
+        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error**2)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -177,7 +176,7 @@ class ArmMeans:
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
-            validity=validity,
+            validity=_validity(question, method, kind, correction, reference),
             null=null,
             correction=correction,
             details={
@@ -188,7 +187,7 @@ class ArmMeans:
             },
             notes=notes,
             efficiency_note=lost,
-            scores=rows,
+            scores=method.rows(question, fit) if keep_scores else None,
         )
 
 
@@ -302,44 +301,31 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        _check_kinds("Contrast.fit", estimator, weights, test, arm_error, keep_scores)
-        check_test("Contrast.fit", test, null, arm_error)
-        if estimator == "batched":
-            refused = {"weights": weights, "decay": decay, "outcome": outcome, "ridge": ridge}
-            return self._batched(test, null, [name for name, value in refused.items() if value is not None])
-        asked = (estimator, weights, decay)
-        fit = _fit("Contrast.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
-        correction = profile_of(self.log).correction if fit.naive else None
-        kind = resolve_test(self.log, fit, test, corrected=correction is not None)
-        difference, std_error, df = fit.difference(0, 1)
-        reference = difference_reference(fit, kind, difference, std_error, df)
-        validity, notes = fit_notes(self.log, fit, kind, correction, exact=reference.exact)
-        efficiency, lost = fit_efficiency(self.log, self._codes, fit, np.array([std_error**2]))
-        rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
+        asked = Asked("Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error)
+        check_options(asked, null, keep_scores)
+        question = Question(profile_of(self.log), self._codes, contrast=True)
+        method, found = fit_method(question, asked)
+        if not method.contrast_only:
+            warn_of_tiny_propensities(asked.subject, found)
+            found = _difference(question, method, found, asked, keep_scores)
         return Results(
             model="Contrast",
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
             terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([difference]),
-            std_error=np.array([std_error]),
-            covariance=np.array([[std_error**2]]),
-            reference=reference,
-            estimator=fit.choice.estimator,
-            weights=fit.choice.weights,
+            estimate=np.array([found.estimate]),
+            std_error=np.array([found.std_error]),
+            covariance=np.array([[found.std_error**2]]),
+            reference=found.reference,
+            estimator=found.choice.estimator,
+            weights=found.choice.weights,
             facts=LogFacts.of(self.log),
-            validity=validity,
+            validity=found.validity,
             null=null,
-            correction=correction,
-            details={
-                "pulls_treatment": fit.pulls[:1],
-                "pulls_control": fit.pulls[1:],
-                "ess": fit.ess.min(keepdims=True),
-                "min_propensity": fit.min_propensity.min(keepdims=True),
-                **efficiency,
-            },
-            notes=notes,
-            efficiency_note=lost,
-            scores=rows,
+            correction=found.correction,
+            details=found.details,
+            notes=found.notes,
+            efficiency_note=found.efficiency_note,
+            scores=found.scores,
         )
 
     def batch_test(self, null: float = 0.0) -> WaldTest:
@@ -366,74 +352,63 @@ class Contrast:
         ----------
         Zhang, Janson, Murphy (2020), "Inference for batched bandits".
         """
-        check_test("Contrast.batch_test", "auto", null)
-        found, _ = usable_batches(self.log, self._codes, profile_of(self.log).adaptive)
+        check_null("Contrast.batch_test", null, [])
+        question = Question(profile_of(self.log), self._codes, contrast=True)
+        try:
+            found, _ = usable_batches(question)
+        except Refused as refused:
+            raise refusal(question, refused) from None
         return drifting_test(found, null, f"{self.treatment} - {self.control}")
 
-    def _batched(self, test: str, null: float, refused: list[str]) -> Results:
-        problems = [f"{name} does not apply to batched least squares" for name in refused]
-        if test == "exact":
-            problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
-        if problems:
-            raise ParameterError("Contrast.fit", problems)
-        found, left_out = usable_batches(self.log, self._codes, profile_of(self.log).adaptive)
-        estimate, std_error, reference = batched_fit(found, test)
-        notes = batched_notes(self.log, left_out, reference)
-        return Results(
-            model="Contrast",
-            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
-            terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([estimate]),
-            std_error=np.array([std_error]),
-            covariance=np.array([[std_error**2]]),
-            reference=reference,
-            estimator="batched",
-            facts=LogFacts.of(self.log),
-            validity="asymptotic",
-            null=null,
-            details={
-                "pulls_treatment": found.treated.sum(keepdims=True),
-                "pulls_control": found.control.sum(keepdims=True),
-                "batches": np.array([float(len(found.difference))]),
-            },
-            notes=notes,
-        )
+
+def _tested(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked
+) -> tuple[str, Correction | None, tuple[str, ...]]:
+    """The kind of test, the correction that is due, and what is to be said under the table."""
+    correction = question.profile.correction if fit.naive else None
+    kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
+    notes = method.notes(question, fit, kind, correction)
+    if fit.choice.reason:
+        notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
+    return kind, correction, (*notes, *gaps(fit, kind))
 
 
-def _check_kinds(
-    subject: str, estimator: Any, weights: Any, test: Any, arm_error: Any, keep_scores: Any
-) -> None:
-    """Refuse what is no string, or no truth value, where one belongs."""
-    problems = text_problems(estimator=estimator, weights=weights, test=test, arm_error=arm_error)
-    problems += flag_problem("keep_scores", keep_scores)
-    if problems:
-        raise ParameterError(subject, problems)
+def _validity(
+    question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
+) -> Validity:
+    """What the uncorrected numbers are worth."""
+    if not method.holds(question, kind, correction):
+        return "not valid"
+    return "exact" if reference.exact else "asymptotic"
 
 
-def _fit(
-    subject: str,
-    log: AdaptiveLog,
-    codes: IntArray,
-    asked: tuple[str | None, str | None, float | None],
-    test: str,
-    outcome: Any,
-    ridge: float | None,
-    arm_error: str,
-) -> ArmFit:
-    """Choice of estimator, weights and outcome model, and the fit; warns of tiny propensities."""
-    estimator, weights, decay = asked
-    augmented = outcome is not None or ridge is not None
-    if test == "exact" and not augmented and asked == (None, None, None):
-        estimator = "sample-mean"  # exact tests are of sample means
-    if augmented and estimator not in (None, "aipw"):
-        raise ParameterError(subject, [f"outcome and ridge belong to aipw, not to {estimator}"])
-    choice = choose(subject, log, codes, "aipw" if augmented else estimator, weights, decay)
-    model = outcome_model(subject, log, codes, outcome, ridge) if augmented else None
-    fit = fit_arms(log, codes, choice, model, arm_error)
-    warn_of_tiny_propensities(subject, fit)
-    return fit
-
-
-def _difference_rows(rows: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
-    influence = rows["influence"]
-    return {**rows, "influence": influence[:, :1] - influence[:, 1:]}
+def _difference(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
+) -> Difference:
+    """The first arm's mean minus the second's."""
+    kind, correction, notes = _tested(question, method, fit, asked)
+    difference, std_error, df = fit.difference(0, 1)
+    rows = method.rows(question, fit) if keep_scores else None
+    if rows is not None:
+        rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
+    reference = difference_reference(fit, kind, difference, std_error, df)
+    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error**2]))
+    details = {
+        "pulls_treatment": fit.pulls[:1],
+        "pulls_control": fit.pulls[1:],
+        "ess": fit.ess.min(keepdims=True),
+        "min_propensity": fit.min_propensity.min(keepdims=True),
+        **efficiency,
+    }
+    return Difference(
+        choice=fit.choice,
+        estimate=difference,
+        std_error=std_error,
+        reference=reference,
+        details=details,
+        notes=notes,
+        validity=_validity(question, method, kind, correction, reference),
+        correction=correction,
+        efficiency_note=lost,
+        scores=rows,
+    )

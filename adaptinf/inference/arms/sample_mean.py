@@ -1,145 +1,223 @@
-"""When sample means are valid: plain, exact, or corrected for adaptive collection."""
+"""Sample means: plain, exact, or corrected for adaptive collection; and when each is valid."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, reward_sums, without_propensities
+from adaptinf.inference.arms.question import Asked, Choice, Question
+from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.validity.profile import is_binary, profile_of
-from adaptinf.inference.validity.verdicts import Traits, Verdict
-from adaptinf.typing import IntArray
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
+from adaptinf.inference.scores.means import SampleMeans, sample_means
+from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["SHORT_RUNS", "STABLE_ENOUGH", "length_ratio", "mean_verdicts"]
+__all__ = ["SAMPLE_MEAN", "STABLE_ENOUGH", "length_ratio"]
 
 STABLE_ENOUGH = 0.1
 """Coefficient of variation of re-simulated arm counts up to which they count as settled."""
-SHORT_RUNS = (
+_SHORT_RUNS = (
     "simulated on UCB with equal arms, nominal 95% intervals cover 92% at 1,000 rounds; audit.stability "
     "measures whether counts have settled"
 )
 _PATIENCE = 2.0
 """How many times as long as those of ALEE exact intervals may be and still come first."""
 _USUAL_ALPHA = 0.05
+_CALL = {"estimator": "sample-mean"}
 
 
-def mean_verdicts(traits: Traits) -> list[Verdict]:
+def _assess(question: Question) -> list[Verdict]:
     """Sample means, with exact tests, and with corrected columns."""
-    binary = is_binary(traits.log.arrays.reward)
-    return [_plain(traits), _exact(traits, binary), _corrected(traits, binary)]
+    return [_plain(question), _exact(question), _corrected(question)]
 
 
-def _plain(traits: Traits) -> Verdict:
-    name, call, log = "sample-mean", {"estimator": "sample-mean"}, traits.log
-    mixed = "; contexts had no part in the choice" if log.context else ""
-    if traits.refusal:
-        return Verdict(name, "not valid", 15.0, call, traits.refusal)
-    if not traits.adaptive:
+def _plain(question: Question) -> Verdict:
+    profile, variation = question.profile, question.variation
+    naive = partial(Verdict, "sample-mean", "not valid", 24.0, _CALL, baseline=True)
+    mixed, known = profile.mixing_assumption, profile.stability
+    if profile.context_refusal:
+        return Verdict("sample-mean", "not valid", 15.0, _CALL, profile.context_refusal)
+    if not profile.adaptive:
         reason = "the design does not adapt to rewards: the arms' rewards are plain samples"
-        rank = 8.0 if _plainly_sampled(traits) else 15.0
-        return Verdict(name, "asymptotic", rank, call, reason, f"arm means stay the same{mixed}")
-    if traits.variation is not None and traits.variation > STABLE_ENOUGH:
-        reason = (
-            f"re-simulated arm counts vary by {traits.variation:.0%} of their median, above "
-            f"{STABLE_ENOUGH:.0%}: sample means are not normal"
-        )
-        return Verdict(name, "not valid", 24.0, call, reason, baseline=True)
-    known = traits.stability
-    if traits.variation is None and (known is None or not known.stable):
-        reason = "sample means are biased by adaptivity"
-        if known is not None:
-            title = profile_of(traits.log).design_title
-            reason += f", and {title} is not stable: {known.condition} ({known.source})"
-        return Verdict(name, "not valid", 24.0, call, reason, baseline=True)
-    if traits.variation is not None:
-        reason = f"re-simulated arm counts vary by {traits.variation:.0%} of their median: they have settled"
-        return Verdict(name, "asymptotic", 18.0, call, reason, f"the simulated environment is right{mixed}")
-    assert known is not None
-    return Verdict(
-        name,
-        "asymptotic",
-        24.0,
-        call,
-        f"{profile_of(traits.log).design_title} is stable, its arm counts settle ({known.source})",
-        f"{known.condition}, and a long run{mixed}",
-        SHORT_RUNS,
-    )
+        return _valid(8.0 if _plainly_sampled(profile) else 15.0, reason, f"arm means stay the same{mixed}")
+    if variation is not None:
+        vary = f"re-simulated arm counts vary by {variation:.0%} of their median"
+        if variation > STABLE_ENOUGH:
+            return naive(reason=f"{vary}, above {STABLE_ENOUGH:.0%}: sample means are not normal")
+        return _valid(18.0, f"{vary}: they have settled", f"the simulated environment is right{mixed}")
+    if known is None:
+        return naive(reason="sample means are biased by adaptivity")
+    title = profile.design_title
+    if not known.stable:
+        why = f"{title} is not stable: {known.condition} ({known.source})"
+        return naive(reason=f"sample means are biased by adaptivity, and {why}")
+    reason = f"{title} is stable, its arm counts settle ({known.source})"
+    return _valid(24.0, reason, f"{known.condition}, and a long run{mixed}", _SHORT_RUNS)
 
 
-def _exact(traits: Traits, binary: bool) -> Verdict:
-    name = "sample-mean with exact binomial tests"
-    call = {"estimator": "sample-mean", "test": "exact"}
-    reason, runs = "", False
-    if traits.refusal:
-        reason = traits.refusal
-    elif not binary:
+def _valid(rank: float, reason: str, assumes: str, warning: str = "") -> Verdict:
+    """Plain sample means for a reason that takes the place of what their fit says of them at large."""
+    opening = f"Sample means: {reason}."
+    return Verdict("sample-mean", "asymptotic", rank, _CALL, reason, assumes, warning, opening=opening)
+
+
+def _exact(question: Question) -> Verdict:
+    profile, name = question.profile, "sample-mean with exact binomial tests"
+    call = {**_CALL, "test": "exact"}
+    reason, runs = profile.context_refusal, False
+    if not reason and not profile.binary:
         reason = "it needs rewards that are all 0 or 1"
-    elif traits.adaptive:
+    elif not reason and profile.adaptive:
         reason, runs = "exact for counts fixed in advance, and adaptivity moves them", True
     if reason:
         return Verdict(name, "not valid", 16.0, call, reason, baseline=runs)
-    mixed = "; contexts had no part in the choice" if traits.log.context else ""
-    return Verdict(
-        name,
-        "exact",
-        9.0 if _plainly_sampled(traits) else 16.0,
-        call,
-        "0/1 rewards, and the design does not adapt",
-        f"one success rate an arm{mixed}",
-    )
+    rank = 9.0 if _plainly_sampled(profile) else 16.0
+    assumes = f"one success rate an arm{profile.mixing_assumption}"
+    return Verdict(name, "exact", rank, call, "0/1 rewards, and the design does not adapt", assumes)
 
 
-def _plainly_sampled(traits: Traits) -> bool:
+def _plainly_sampled(profile: LogProfile) -> bool:
     """Whether nothing can have moved the arms' probabilities, so that scores have nothing to add."""
-    log = traits.log
-    if traits.adaptive or profile_of(log).varying_propensities:
+    if profile.adaptive or profile.varying_propensities:
         return False
-    return not log.context or profile_of(log).constant_propensities
+    return not profile.log.context or profile.constant_propensities
 
 
-def _corrected(traits: Traits, binary: bool) -> Verdict:
-    name, call = "sample-mean with its corrected columns", {"estimator": "sample-mean"}
-    log, correction = traits.log, traits.correction
-    reason = traits.refusal
-    if not reason and not traits.adaptive:
+def _corrected(question: Question) -> Verdict:
+    profile, name = question.profile, "sample-mean with its corrected columns"
+    reason, correction = profile.context_refusal, profile.correction
+    if not reason and not profile.adaptive:
         reason = "no correction is due: the design does not adapt to rewards"
     if not reason and correction is None:
-        reason = profile_of(log).no_correction
+        reason = profile.no_correction
     if reason or correction is None:
-        return Verdict(name, "not valid", 29.0, call, reason)
-    ratio = length_ratio(log, traits.codes, correction)
-    label = "exact" if binary else "asymptotic"
+        return Verdict(name, "not valid", 29.0, _CALL, reason)
+    label = "exact" if profile.binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
-        return Verdict(name, label, rank, call, said, "the stated guarantee", "no interval is of any use")
-    free = profile_of(log).context_free
-    short = ratio <= (_PATIENCE if binary else 1.0)
+        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", "no interval is of any use")
+    ratio = length_ratio(question, correction)
+    short = ratio <= (_PATIENCE if profile.binary else 1.0)
     said = (
         f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "
         f"{ratio:.2g} times as long as those of alee"
     )
     said += "" if short else ", which is therefore put first unless exactness is needed"
-    cautions = [] if binary else ["the t approximation may fail so far out in the tail"]
-    if not free:
+    cautions = [] if profile.binary else ["the t approximation may fail so far out in the tail"]
+    if not profile.context_free:
         cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
-    mixed = "; contexts had no part in the choice" if log.context else ""
+    mixed = profile.mixing_assumption
     assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
-    rank = 19.0 if short and free else 29.0
-    return Verdict(name, label, rank, call, said, assumes, "; ".join(cautions))
+    rank = 19.0 if short and profile.context_free else 29.0
+    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions))
 
 
-def length_ratio(log: AdaptiveLog, codes: IntArray, correction: Correction) -> float:
-    """Length of corrected intervals over those of ALEE, by pull counts alone; codes (k,)."""
+def length_ratio(question: Question, correction: Correction) -> float:
+    """Length of corrected intervals over those of ALEE, by pull counts alone."""
+    log = question.profile.log
     z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
     usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms)[codes]
+    counts = np.bincount(log.arrays.action, minlength=log.n_arms)[question.codes]
     offset = alee_offset(log.n_rounds)
     totals = [float(alee_weights(int(n), offset).sum()) / math.sqrt(n) for n in counts if n > 0]
     return z / usual * max(totals, default=1.0)
+
+
+def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
+    profile, codes = question.profile, question.codes
+    every = sample_means(profile.log.arrays.action, profile.log.arrays.reward, profile.log.n_arms)
+    sample = SampleMeans(every.count[codes], every.mean[codes], every.std_error[codes])
+    return ArmFit(
+        choice=choice,
+        labels=arm_labels(question),
+        estimate=sample.mean,
+        covariance=np.diag(sample.std_error**2),
+        pulls=sample.count,
+        successes=reward_sums(question),
+        ess=sample.count,
+        min_propensity=np.full(len(codes), np.nan),
+        naive=profile.adaptive,
+        sample=sample,
+    )
+
+
+def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
+    """Exact tests of 0/1 rewards where a correction is due, or an arm has few events; else t."""
+    binary = question.profile.binary
+    if test == "exact" and not binary:
+        reason = "they need rewards that are all 0 or 1"
+        raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
+    if test != "auto":
+        return test
+    if not binary or (fit.naive and not corrected):
+        return "t"
+    if corrected:
+        return "exact"
+    events = np.minimum(fit.successes, fit.pulls - fit.successes)
+    return "few" if np.any((events < FEW_EVENTS) & (fit.pulls > 0)) else "t"
+
+
+def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
+    profile = question.profile
+    notes = [f"Sample means: {_worth(question, test, correction)}."]
+    if profile.log.context:
+        notes.append(
+            "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "
+            "only if the context had no part in the choice."
+        )
+    if fit.naive and profile.log.design is None:
+        notes.append("The log does not name its design, which is therefore taken to be adaptive.")
+    if fit.naive and correction is None and profile.log.guarantee is not None:
+        notes.append(f"No corrected columns: {profile.no_correction}.")
+    if test == "few":
+        notes.append(
+            f"An arm has fewer than {FEW_EVENTS} successes or failures: exact binomial tests of means, and "
+            "the Agresti-Caffo adjustment of differences."
+        )
+    if test == "exact":
+        notes.append("Exact tests assume independent 0/1 rewards with one success rate an arm.")
+    return notes
+
+
+def _holds(question: Question, test: str, correction: Correction | None) -> bool:
+    """Whether nothing adapted, or counts settle, so that no correction is due."""
+    profile = question.profile
+    stable = profile.stability is not None and profile.stability.stable and test != "exact"
+    return not profile.adaptive or (correction is None and stable)
+
+
+def _worth(question: Question, test: str, correction: Correction | None) -> str:
+    """What uncorrected sample means are worth."""
+    profile = question.profile
+    known = profile.stability
+    if not profile.adaptive:
+        return "the design does not adapt to rewards, so no correction is due"
+    if known is not None and _holds(question, test, correction):
+        settled = f"valid in long runs of {profile.design_title}, whose arm counts settle ({known.source})"
+        return f"{settled}, given {known.condition}; {_SHORT_RUNS}"
+    instead = "a naive baseline" if correction is None else "the corrected columns account for it"
+    return f"not valid under adaptivity; {instead}"
+
+
+SAMPLE_MEAN = ArmMethod(
+    name="sample-mean",
+    assess=_assess,
+    settle=partial(without_propensities, "sample-mean"),
+    fit=_fit,
+    notes=_notes,
+    holds=_holds,
+    resolve_test=_resolve_test,
+    implied_by=("exact",),
+    no_weights="sample means take",
+    baseline=True,
+)

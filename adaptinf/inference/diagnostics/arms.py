@@ -10,7 +10,8 @@ import pandas as pd
 from scipy import stats
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.choice import Choice, choose
+from adaptinf.inference.arms.choice import choose
+from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.arms.weighted import score_rows
 from adaptinf.inference.diagnostics.agreement import (
     Differences,
@@ -23,7 +24,7 @@ from adaptinf.inference.diagnostics.overlap import low_rounds
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import effective_size, weighted_means
-from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.scores.outcome_models import RUNNING_MEAN
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
@@ -60,7 +61,7 @@ def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame]) -> list[Chec
         checks[name] += [Check(name, term, advice=reason) for term, reason in refused.items()]
     if codes.size:
         choice = _choice(log, codes)
-        scores, weights = score_rows(log, codes, choice, Outcome.running_mean())
+        scores, weights = score_rows(log, codes, choice, RUNNING_MEAN)
         checks[MEAN] += _mean_checks(log, codes, choice, scores, weights, tables)
         checks[HALVES] += _half_checks(log, codes, scores, weights)
         checks[BATCHES] += _batch_checks(log, codes, scores, weights)

@@ -30,7 +30,6 @@ __all__ = [
     "choose_difference",
     "difference_in_means",
     "difference_intervals",
-    "effective_events",
     "few_events",
     "welch",
 ]
@@ -214,16 +213,6 @@ def few_events(
         for n, s in ((counts1, successes1), (counts0, successes0))
     ]
     return np.asarray(np.minimum(*events) < FEW_EVENTS)
-
-
-def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
-    """Expected successes or failures, whichever are fewer, in an effective sample size; shape (...,).
-
-    Below `FEW_EVENTS`, the rounds with large weights rarely hold an event, and an estimate and its standard
-    error are too small together.
-    """
-    share = np.asarray(rate, dtype=float)
-    return np.asarray(np.asarray(ess, dtype=float) * np.minimum(share, 1.0 - share))
 
 
 def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: BoolArray) -> Difference:

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
-from adaptinf.inference.scores.weights import two_point_weights
 from adaptinf.typing import BoolArray, FloatArray
 
 __all__ = ["COVARIANCES", "Projection", "contrast_weights", "weighted_projection"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.rules import ways_out
+from adaptinf.inference.arms.choice import valid_alternatives
 from adaptinf.inference.policies.cadr import cadr_fit, default_burn_in
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.weights import KINDS, contextual_fit, mean_variances, stabiliser
@@ -98,7 +98,7 @@ def policy_options(
         raise InvalidForLog(
             subject,
             "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-            ways_out(log, np.arange(log.n_arms)),
+            valid_alternatives(log),
         )
     outcomes = None
     if estimator != "ipw":

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_events
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.fit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
 from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.validity.profile import TINY_PROPENSITY, is_binary, profile_of
 
 if TYPE_CHECKING:

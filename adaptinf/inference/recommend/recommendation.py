@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
+from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.recommend.rows import (
     Method,
@@ -242,29 +243,28 @@ def recommend(
     if target in ("contrast", "cate"):
         treatment, control = _pair(log, treatment, control)
     pair = {"treatment": treatment, "control": control}
-    if target == "arm-means":
-        codes = arm_codes("recommend", log, log.arms if arms is None else arms)
-        own: dict[str, Any] = {"arms": arms}
-        rows = arm_rows(log, codes, own, contrast=False, decay=decay, variation=variation)
-        rows += sequence_rows(log, target, own)
-    elif target == "contrast":
-        codes = arm_codes("recommend", log, (treatment, control))
-        rows = arm_rows(log, codes, pair, contrast=True, decay=decay, variation=variation)
-        rows += sequence_rows(log, target, pair)
+    rows, always = [], []
+    if target in ("arm-means", "contrast"):
+        contrast = target == "contrast"
+        codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
+        own: dict[str, Any] = pair if contrast else {"arms": arms}
+        rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
+        always = sequence_rows(log, target, own)
     elif target == "policy-value":
-        rows = policy_rows(log, policy, snapshots) + sequence_rows(log, target, {"policy": policy})
+        rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
     elif by is not None:
         rows = cate_rows(log, {"by": by, **pair, "rounds": rounds})
     else:
         rows = projection_rows(log, {"formula": formula, **pair, "rounds": rounds}, decay)
     if stopping == "data-chosen":
-        rows = [_unless_anytime(row) for row in rows]
-    rows.sort(key=lambda row: (not row.verdict.valid, row.verdict.rank))
+        rows = [_at_fixed_rounds(row) for row in rows]
+    rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
     return Recommendation(target, tuple(rows), _facts(log, stopping, variation))
 
 
-def _unless_anytime(row: Method) -> Method:
-    if not row.verdict.valid or "sequence on" in row.verdict.name:
+def _at_fixed_rounds(row: Method) -> Method:
+    """What a method that holds at a fixed number of rounds is worth where the data chose it."""
+    if not row.verdict.valid:
         return row
     return replace(row, verdict=replace(row.verdict, label="not valid", reason=_STOPPED, baseline=True))
 

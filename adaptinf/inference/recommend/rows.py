@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms.rules import arm_verdicts
+from adaptinf.inference.arms.choice import arm_verdicts
+from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
 from adaptinf.inference.validity.profile import SMALL, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import Validity
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -66,32 +68,23 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value!r}" if short[name] else f"{name}={name}" for name, value in arguments.items()]
 
 
-def arm_rows(
-    log: AdaptiveLog,
-    codes: Any,
-    arguments: Mapping[str, Any],
-    *,
-    contrast: bool,
-    decay: float | None,
-    variation: float | None,
-) -> list[Method]:
-    """Rows of `ArmMeans` or `Contrast`; codes (k,)."""
+def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
+    """Rows of `ArmMeans` or `Contrast`."""
     from adaptinf.inference.arms.models import ArmMeans, Contrast
 
-    model = _Model(Contrast if contrast else ArmMeans, log, arguments)
-    found = arm_verdicts(log, codes, contrast=contrast, decay=decay, variation=variation)
-    rows = [model.method(verdict) for verdict in found]
-    return [_settled(row) if row.verdict.name == "sample-mean" and row.verdict.valid else row for row in rows]
+    model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
+    return [_opened(model.method(verdict)) for verdict in arm_verdicts(question)]
 
 
-def _settled(row: Method) -> Method:
-    """Sample means whose note says why they are valid here, in place of what they are at large."""
+def _opened(row: Method) -> Method:
+    """A row whose first note says why it is valid here, where that is known better than by its fit."""
+    if not row.verdict.opening:
+        return row
 
     def run() -> Results:
         result = row.run()
-        # The first note under sample means says what they are worth.
-        notes = (f"Sample means: {row.verdict.reason}.", *result.notes[1:])
-        return replace(result, notes=notes, validity="exact" if result.reference.exact else "asymptotic")
+        validity: Validity = "exact" if result.reference.exact else "asymptotic"
+        return replace(result, notes=(row.verdict.opening, *result.notes[1:]), validity=validity)
 
     return replace(row, run=run)
 

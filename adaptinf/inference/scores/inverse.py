@@ -1,19 +1,31 @@
-"""Inverse-propensity scores of arm means, with outcome models that only look back.
+"""Inverse-propensity scores of arm means, with outcome models that only look back, and their weights.
+
+All weights of a round are known before its arm is drawn, given the propensities: they stabilise the variance.
 
 References
 ----------
 Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
 observed" (augmented inverse weighting). Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals
-for policy evaluation in adaptive experiments".
+for policy evaluation in adaptive experiments" (constant allocation, and two-point allocation).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["aipw_scores", "indicators", "ipw_scores", "running_means"]
+__all__ = [
+    "aipw_scores",
+    "indicators",
+    "ipw_scores",
+    "running_means",
+    "sqrt_weights",
+    "two_point_shares",
+    "two_point_weights",
+    "uniform_weights",
+]
 
 
 def indicators(action: IntArray, codes: IntArray) -> FloatArray:
@@ -49,3 +61,44 @@ def aipw_scores(
     """
     residual = (reward[:, None] - outcome) / propensity[:, None]
     return np.asarray(outcome + chosen * residual, dtype=np.float64)
+
+
+def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
+    """Weights of one for every score; returns (T, k)."""
+    return np.ones((n_rounds, n_arms))
+
+
+def sqrt_weights(propensities: FloatArray) -> FloatArray:
+    """Constant-allocation weights: square roots of the propensities; propensities (T, k); returns (T, k)."""
+    return np.asarray(np.sqrt(propensities), dtype=np.float64)
+
+
+def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
+    """Two-point allocation weights.
+
+    Shapes: propensities (T, k); returns (T, k).
+
+    Notes
+    -----
+    The share interpolates between the two futures that an arm may have: to be drawn always (probability e of
+    it), or only as often as the floor demands (probability 1 - e).
+    """
+    floored, always = two_point_shares(len(propensities), decay)
+    share = (1.0 - propensities) * floored[:, None] + propensities * always[:, None]
+    share = np.clip(share, 0.0, 1.0)
+    # What is left of the budget is the product of the shares that earlier rounds left: no cancellation.
+    left = np.ones(share.shape)
+    np.cumprod(1.0 - share[:-1], axis=0, out=left[1:])
+    return np.asarray(np.sqrt(share * left * propensities), dtype=np.float64)
+
+
+def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArray]:
+    """Shares of the remaining variance budget in the two futures of two-point allocation.
+
+    Returns shape floored, always (T,).
+    """
+    if not 0.0 <= decay < 1.0:
+        raise ParameterError("two-point weights", [f"decay must be in [0, 1), got {decay!r}"])
+    t = np.arange(1.0, n_rounds + 1.0)
+    floored = (1.0 - decay) / ((1.0 - decay) + n_rounds * (t / n_rounds) ** decay - t)
+    return floored, 1.0 / (1.0 + n_rounds - t)

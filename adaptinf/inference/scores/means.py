@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.typing import FloatArray, IntArray
@@ -21,6 +22,7 @@ __all__ = [
     "SampleMeans",
     "ScoreMeans",
     "WeightedMeans",
+    "effective_events",
     "effective_size",
     "sample_means",
     "score_means",
@@ -105,6 +107,16 @@ def effective_size(weights: FloatArray) -> FloatArray:
     """Effective sample sizes (sum g)^2 / sum g^2; weights (T, k); returns (k,)."""
     squares = np.einsum("tk,tk->k", weights, weights)
     return np.asarray(weights.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0), dtype=np.float64)
+
+
+def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
+    """Expected successes or failures, whichever are fewer, in an effective sample size; shape (...,).
+
+    Where they are few, the rounds with large weights rarely hold one, and an estimate and its standard error
+    are too small together.
+    """
+    share = np.asarray(rate, dtype=float)
+    return np.asarray(np.asarray(ess, dtype=float) * np.minimum(share, 1.0 - share))
 
 
 def score_means(

@@ -25,7 +25,15 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["OUTCOMES", "Outcome", "context_matrix", "foreseeing", "outcome_model", "running_ridge"]
+__all__ = [
+    "OUTCOMES",
+    "RUNNING_MEAN",
+    "Outcome",
+    "context_matrix",
+    "foreseeing",
+    "outcome_model",
+    "running_ridge",
+]
 
 OUTCOMES = ("running-mean", "running-ridge")
 _MAX_COVARIATES = 200
@@ -48,10 +56,8 @@ class Outcome:
     values: FloatArray | str
     note: str
 
-    @classmethod
-    def running_mean(cls) -> Outcome:
-        """The arm's mean over earlier rounds."""
-        return cls("running-mean", "Outcome model: the arm's mean over earlier rounds.")
+
+RUNNING_MEAN = Outcome("running-mean", "Outcome model: the arm's mean over earlier rounds.")
 
 
 def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object) -> Outcome:
@@ -59,7 +65,7 @@ def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any,
     if ridge is not None and not (isinstance(outcome, str) and outcome == "running-ridge"):
         raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
     if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
-        return Outcome.running_mean()
+        return RUNNING_MEAN
     if isinstance(outcome, str):
         if outcome != "running-ridge":
             raise ParameterError(subject, [f"outcome must be {_ALLOWED}, got {outcome!r}"])

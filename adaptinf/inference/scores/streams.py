@@ -17,8 +17,8 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.errors import ParameterError
+from adaptinf.inference.scores.inverse import two_point_shares
 from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
-from adaptinf.inference.scores.weights import two_point_shares
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["streamed_means"]

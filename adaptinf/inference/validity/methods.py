@@ -30,5 +30,7 @@ class MethodRecord(Generic[Question]):
 
 def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> list[Verdict]:
     """What every variant of some methods is worth, the valid ones first, each by its rank."""
-    found = [verdict for method in methods for verdict in method.assess(question)]
-    return sorted(found, key=lambda verdict: (not verdict.valid, verdict.rank))
+    found: list[Verdict] = []
+    for method in methods:
+        found += method.assess(question)
+    return sorted(found, key=lambda verdict: (verdict.label == "not valid", verdict.rank))

@@ -23,6 +23,7 @@ FEW_REWARDS = 10.0
 """Effective sample size below which a note doubts normal intervals."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
+_NO_CONTEXTS = "contexts that the log does not have"
 
 _IN_PLACE_OF_MEANS = {
     "by-vector": "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors",
@@ -134,7 +135,23 @@ class LogProfile:
         kind = "by-group" if self.traits is None else self.traits.arm_means
         return _IN_PLACE_OF_MEANS.get(kind, f"CATE by {', '.join(self.log.context) or 'the context'}")
 
+    @cached_property
+    def context_names(self) -> str:
+        """The log's contexts in a sentence."""
+        names = self.log.context
+        return ", ".join(names[:5]) + ", ..." * (len(names) > 5) if names else _NO_CONTEXTS
+
+    @cached_property
+    def mixing_assumption(self) -> str:
+        """End of the assumptions of a method that compares arms' rounds whatever their contexts."""
+        return "; contexts had no part in the choice" if self.log.context else ""
+
     # Propensities
+
+    @cached_property
+    def knows_every_propensity(self) -> bool:
+        """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
+        return self.log.arrays.propensities is not None
 
     @cached_property
     def estimated(self) -> bool:

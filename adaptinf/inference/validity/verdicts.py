@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adaptinf.inference.corrections.information import Correction
-from adaptinf.log import Stability
-from adaptinf.typing import IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
-
-__all__ = ["Traits", "Verdict"]
+__all__ = ["Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +21,13 @@ class Verdict:
     assumes: str = ""
     warning: str = ""
     baseline: bool = False
+    """Whether it runs although it is not valid."""
+    offered: bool = True
+    """Whether errors name it as an alternative."""
+    opening: str = ""
+    """First note under the table of a fit that was taken for this reason; empty for the method's own."""
 
     @property
     def valid(self) -> bool:
         """Whether it is not labelled "not valid"."""
         return self.label != "not valid"
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What decides about the estimators of arm means; codes (k,)."""
-
-    log: AdaptiveLog
-    codes: IntArray
-    adaptive: bool
-    refusal: str
-    score_refusal: str
-    estimated: bool
-    correction: Correction | None
-    stability: Stability | None
-    variation: float | None

@@ -14,7 +14,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.designs.base import Design
-from adaptinf.inference.arms.choice import Choice
+from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.arms.weighted import score_rows
 from adaptinf.inference.diagnostics.agreement import (
     batch_groups,
@@ -30,7 +30,7 @@ from adaptinf.inference.diagnostics.propensities import (
     log_wealth,
 )
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
-from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.scores.outcome_models import RUNNING_MEAN
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -56,7 +56,7 @@ def choices(log: AdaptiveLog) -> dict[str, float]:
 def rewards(log: AdaptiveLog) -> dict[str, float]:
     """Log p-values of the tests of drift."""
     codes = np.arange(log.n_arms)
-    scores, weights = score_rows(log, codes, Choice("aipw", "sqrt"), Outcome.running_mean())
+    scores, weights = score_rows(log, codes, Choice("aipw", "sqrt"), RUNNING_MEAN)
     found = {"halves": drift_differences(scores, weights, log.n_rounds // 2).joint.log_pvalue}
     if log.arrays.batch is not None:
         group = batch_groups(log.arrays.batch, most=4)

@@ -12,7 +12,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.inference.arms.models import ArmMeans, Contrast
-from adaptinf.inference.scores.weights import two_point_weights
+from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.log import AdaptiveLog, LogArrays
 
 DECAY = 0.7

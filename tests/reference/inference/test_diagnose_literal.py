@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.inference.arms.choice import Choice
 from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.diagnostics.agreement import (
     batch_groups,
     drift_differences,

@@ -14,8 +14,9 @@ import pytest
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms.choice import arm_verdicts
 from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
-from adaptinf.inference.arms.rules import BASELINE, arm_verdicts
+from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.sample_mean import length_ratio
 from adaptinf.inference.corrections.information import correction_for
 from adaptinf.inference.effects.models import CATE
@@ -227,7 +228,7 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     if target == "policy-value" and "and the log has none" in one.verdict.reason:
         target = "arm-means"
     arms = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
-    if way == BASELINE:
+    if way == "sample-mean as a naive baseline, not valid under adaptivity":
         return lambda: arms.fit("sample-mean")
     if way.startswith("test="):
         return lambda: arms.fit("sample-mean", **eval(f"dict({way})"))
@@ -257,7 +258,8 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     if target == "policy-value" and way.startswith("weights='uniform'"):
         return lambda: PolicyValue(log, log.arms[0]).fit(weights="uniform")
     codes = np.arange(log.n_arms) if target == "arm-means" else np.array([1, 0])
-    named = {verdict.name: verdict for verdict in arm_verdicts(log, codes, contrast=target == "contrast")}
+    question = Question(profile_of(log), codes, contrast=target == "contrast")
+    named = {verdict.name: verdict for verdict in arm_verdicts(question)}
     return lambda: arms.fit(**named[way].arguments)
 
 
@@ -329,7 +331,9 @@ class TestOrder:
         alee = ArmMeans(log).fit("alee")
         corrected = means.conf_int_corrected().to_numpy() @ [-1.0, 1.0]
         lengths = corrected / (alee.conf_int().to_numpy() @ [-1.0, 1.0])
-        assert length_ratio(log, np.array([0, 1]), correction) == pytest.approx(lengths.max(), rel=1e-6)
+        assert length_ratio(Question(profile_of(log), np.array([0, 1])), correction) == pytest.approx(
+            lengths.max(), rel=1e-6
+        )
 
     def test_stopping_that_the_data_chose(self) -> None:
         table = recommend(log_of("thompson"), stopping="data-chosen")

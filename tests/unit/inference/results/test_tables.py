@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from adaptinf import designs
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.efficiency import arm_bounds
+from adaptinf.inference.arms.fit import arm_bounds
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend

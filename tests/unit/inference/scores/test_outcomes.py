@@ -11,11 +11,18 @@ import pytest
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms.models import ArmMeans, Contrast
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, ipw_scores, running_means
+from adaptinf.inference.scores.inverse import (
+    aipw_scores,
+    indicators,
+    ipw_scores,
+    running_means,
+    sqrt_weights,
+    two_point_weights,
+    uniform_weights,
+)
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.scores.outcome_models import context_matrix, running_ridge
 from adaptinf.inference.scores.streams import streamed_means
-from adaptinf.inference.scores.weights import sqrt_weights, two_point_weights, uniform_weights
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -1,0 +1,58 @@
+"""What a model of arms asks its methods, and what they settle on or refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.typing import IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
+
+__all__ = ["Asked", "Choice", "Question", "Refused"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What a model of arms asks about a log, and what a user knows beyond it; codes (k,)."""
+
+    profile: LogProfile
+    codes: IntArray
+    contrast: bool = False
+    decay: float | None = None
+    variation: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """Arguments of `fit`; what is None is for the method to choose."""
+
+    subject: str
+    estimator: str | None = None
+    weights: str | None = None
+    decay: float | None = None
+    test: str = "auto"
+    outcome: Any = None
+    ridge: float | None = None
+    arm_error: str = "conservative"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A valid way to estimate arm means from a log."""
+
+    estimator: str
+    weights: str | None = None
+    decay: float | None = None
+    reason: str = field(default="", compare=False, repr=False)
+
+
+class Refused(Exception):
+    """A method does not serve; the model adds what does between what comes first and last."""
+
+    def __init__(
+        self, method: str, reason: str, first: tuple[str, ...] = (), last: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(method, reason)
+        self.method, self.reason, self.first, self.last = method, reason, first, last

@@ -1,0 +1,44 @@
+"""The record of a method for arm means: one a file, and `METHODS` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from adaptinf.inference.arms.fit import ArmFit, holds_always, no_notes, normal_test, residual_rows
+from adaptinf.inference.arms.question import Asked, Choice, Question
+from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import Correction
+
+__all__ = ["ArmMethod"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmMethod(MethodRecord[Question]):
+    """One method of inference for arm means, their differences, or both."""
+
+    settle: Callable[[Question, Asked], Choice]
+    """Completes what was asked for, or raises `Refused`."""
+    notes: Callable[[Question, ArmFit, str, Correction | None], list[str]] = no_notes
+    holds: Callable[[Question, str, Correction | None], bool] = holds_always
+    """Whether what a fit gives without correction is valid."""
+    resolve_test: Callable[..., str] = normal_test
+    """Which test a fit takes: "normal", "t", "exact" or "few" (exact tests of few events)."""
+    rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
+    """What each round contributes."""
+    options: tuple[str, ...] = ()
+    """Arguments of `fit` that it understands, beyond the test."""
+    implied_by: tuple[str, ...] = ()
+    """Options and tests that ask for it where no estimator is named."""
+    no_weights: str = ""
+    """How the refusal of weights begins; empty where it takes some."""
+    contrast_only: bool = False
+    """Whether it estimates differences alone: `fit` then returns a `Difference` and resolves its own test."""
+    baseline: bool = False
+    """Whether it also runs where it is not valid, as a naive baseline."""
+    bound: Literal["", "shares", "propensities"] = ""
+    """What the least possible variance rests on; empty where errors ignore adaptivity."""

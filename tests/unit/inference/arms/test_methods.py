@@ -1,0 +1,155 @@
+"""The list of methods of arm means: what follows from it, for every method and log."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf import designs
+from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
+from adaptinf.inference.arms import choice
+from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS, arm_verdicts, valid_alternatives
+from adaptinf.inference.arms.methods import METHODS
+from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
+
+OPTIONS = {"weights": "uniform", "decay": 0.3, "outcome": "running-mean"}
+
+
+def steady(*, batch: bool) -> AdaptiveLog:
+    rng = np.random.default_rng(2)
+    action = rng.integers(0, 2, size=120)
+    arrays = LogArrays(
+        action=action,
+        reward=rng.normal(action, 1.0),
+        propensity=np.full(120, 0.5),
+        propensities=np.full((120, 2), 0.5),
+        batch=np.arange(120) // 40 if batch else None,
+    )
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+
+
+def logs() -> Iterator[tuple[str, AdaptiveLog]]:
+    two = BernoulliArms([0.4, 0.6])
+    yield "steady", steady(batch=True)
+    yield "without batches", steady(batch=False)
+    yield "ucb", designs.UCB().run(two, 200, rng=1)
+    yield "private", designs.PrivateUCB(epsilon=0.1).run(two, 200, rng=1)
+    yield "thompson", designs.Thompson(floor=(0.5, 0.7), batch_size=20).run(two, 200, rng=1)
+    yield "uniform", designs.Uniform().run(NormalArms([0.0, 1.0]), 200, rng=1)
+    groups = FiniteContext([0.5, 0.5], [[0.3, 0.6], [0.7, 0.4]])
+    yield "groups", designs.Thompson(floor=0.05, batch_size=20).run(groups, 200, rng=1)
+
+
+LOGS = dict(logs())
+
+
+def models(log: AdaptiveLog) -> Iterator[tuple[Any, Question]]:
+    yield ArmMeans(log), Question(profile_of(log), np.array([0, 1]))
+    pair = {"treatment": log.arms[1], "control": log.arms[0]}
+    yield Contrast(log, **pair), Question(profile_of(log), np.array([1, 0]), contrast=True)
+
+
+def quietly(model: Any, **arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptinfWarning)
+        return model.fit(**arguments)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_name_is_accepted_by_fit(method: ArmMethod) -> None:
+    contrast = Contrast(LOGS["steady"], treatment="b", control="a")
+    assert contrast.fit(method.name).estimator == method.name
+    if method.contrast_only:
+        with pytest.raises(ParameterError, match=f"estimator '{method.name}' is for contrasts"):
+            ArmMeans(LOGS["steady"]).fit(method.name)
+    else:
+        assert ArmMeans(LOGS["steady"]).fit(method.name).estimator == method.name
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_options_of_other_methods_are_refused(method: ArmMethod, option: str) -> None:
+    model = Contrast(LOGS["steady"], treatment="b", control="a")
+    arguments = {"estimator": method.name, option: OPTIONS[option]}
+    if option in method.options:
+        assert quietly(model, **arguments).estimator == method.name
+        return
+    with pytest.raises(ParameterError, match=r"belong to|no weights|does not apply"):
+        model.fit(**arguments)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_verdicts_run_or_are_refused_with_their_reason(name: str) -> None:
+    for model, question in models(LOGS[name]):
+        found = arm_verdicts(question)
+        assert {one.arguments["estimator"] for one in found} == set(
+            CONTRAST_ESTIMATORS if question.contrast else ESTIMATORS
+        )
+        for one in found:
+            asked = dict(one.arguments)
+            if one.valid or one.baseline:
+                result = quietly(model, **asked)
+                assert result.estimator == asked["estimator"]
+                assert ("not valid" in result.notes[0]) == (not one.valid or "corrected" in one.name)
+                continue
+            if one.arguments in [other.arguments for other in found if other.valid or other.baseline]:
+                continue  # a column of a table that another verdict is of
+            with pytest.raises((InvalidForLog, ParameterError)) as caught:
+                quietly(model, **asked)
+            if isinstance(caught.value, InvalidForLog):
+                assert one.reason.removeprefix("it needs") in str(caught.value).replace("they need", "")
+            else:
+                assert "decay=" in one.reason
+                assert "decay=" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_default_is_the_first_valid_verdict(name: str) -> None:
+    log = LOGS[name]
+    for model, question in models(log):
+        first = arm_verdicts(question)[0]
+        if not first.valid:
+            with pytest.raises(InvalidForLog):
+                model.fit()
+            continue
+        default, asked = quietly(model), quietly(model, **first.arguments)
+        np.testing.assert_array_equal(default.estimate, asked.estimate)
+        assert f"Chosen as the first of recommend(log): {first.reason}" in " ".join(default.notes)
+
+
+def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name, default, alternatives, notes and rows follow from the record."""
+    mean = next(method for method in METHODS if method.name == "sample-mean")
+    own = replace(
+        mean,
+        name="own",
+        assess=lambda question: [Verdict("own", "asymptotic", 1.0, {"estimator": "own"}, "why", "what")],
+        settle=lambda question, asked: choice.Choice("own"),
+        notes=lambda question, fit, test, correction: ["Own: a note."],
+        implied_by=(),
+        no_weights="own takes",
+        baseline=False,
+    )
+    monkeypatch.setattr(choice, "METHODS", (*METHODS, own))
+    monkeypatch.setattr(choice, "_NAMED", {**choice._NAMED, "own": own})
+    log = LOGS["ucb"]
+    assert default_estimator(log).estimator == "own"
+    assert valid_alternatives(log)[0] == "own"
+    assert ArmMeans(log).fit().notes[0] == "Own: a note."
+    assert recommend(log).best.call == "ArmMeans(log).fit(estimator='own')"
+    with pytest.raises(ParameterError, match="own takes no weights: leave weights and decay out, or ask for"):
+        ArmMeans(log).fit("own", weights="sqrt")
+    with pytest.raises(InvalidForLog, match="possible here: own, alee"):
+        ArmMeans(log).fit("aipw")
