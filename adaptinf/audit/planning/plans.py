@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
-from adaptinf.audit.studies.results import markdown
+from adaptinf.audit.simulation.tables import markdown
 from adaptinf.designs.base import Design
 from adaptinf.inference.results.base import alpha_problems
 from adaptinf.parameters import count_problem, jobs_problem, number_problem, seed_problem

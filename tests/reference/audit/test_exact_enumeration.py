@@ -16,8 +16,8 @@ import pytest
 from scipy import special, stats
 
 from adaptinf.audit.binary.kernel import clipped_frequency, rule_block
-from adaptinf.audit.binary.law import ExactLaw
 from adaptinf.audit.binary.rules import allocation, work_space
+from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
