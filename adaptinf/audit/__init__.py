@@ -62,3 +62,7 @@ __all__ = [
     "true_value",
     "weighted_randomization_test",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -125,10 +125,11 @@ def read_adam(
     1     Drug     1.0         0.5      0
     2     Drug     1.0         0.7      1
     """
-    problems = names_problems("order", order) + names_problems("covariates", covariates)
-    problems += _kind_problems(treatment, records, propensity)
-    if problems:
-        raise ParameterError("read_adam", problems)
+    _refuse(
+        names_problems("order", order)
+        + names_problems("covariates", covariates)
+        + _kind_problems(treatment, records, propensity)
+    )
     subjects, outcomes = _frame(adsl, "adsl"), _frame(analysis, "analysis")
     covariates = [covariates] if isinstance(covariates, str) else list(covariates)
     keys = [order] if isinstance(order, str) else list(order)
@@ -142,24 +143,18 @@ def read_adam(
     needed += [propensity] if isinstance(propensity, str) else []
     problems += _missing("ADSL", subjects, needed)
     problems += _missing("the analysis data set", outcomes, [_SUBJECT, "PARAMCD", value, *(records or {})])
-    problems += [] if keys else ["order must name at least one column of ADSL"]
-    if problems:
-        raise ParameterError("read_adam", problems)
+    _refuse(problems + ([] if keys else ["order must name at least one column of ADSL"]))
     if population is not None:
         subjects = subjects[subjects[population] == "Y"]
     outcomes = _selected(outcomes, {"PARAMCD": parameter, **(records or {})})
     problems = [f"ADSL has no subject with {population} = Y"] if subjects.empty else []
-    problems += ["the analysis data set has no such records"] if outcomes.empty else []
-    if problems:
-        raise ParameterError("read_adam", problems)
+    _refuse(problems + (["the analysis data set has no such records"] if outcomes.empty else []))
     subjects = subjects.sort_values(keys, kind="stable", ignore_index=True)
     _check_subjects(subjects, outcomes, keys)
     _tell_deviations(subjects, planned, actual)
-    rewards = outcomes.set_index(_SUBJECT)[value]
+    rewards = outcomes.set_index(_SUBJECT)[value].loc[subjects[_SUBJECT]].to_numpy()
     kept = list(dict.fromkeys([_SUBJECT, *covariates, *([batch] if batch else [])]))
-    rounds = subjects[kept].assign(
-        treatment=subjects[chosen], outcome=rewards.loc[subjects[_SUBJECT]].to_numpy()
-    )
+    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards)
     probabilities, columns = _propensities(subjects, chosen, propensity)
     strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
     rounds = rounds.assign(**{name: subjects[name] for name in strata})
@@ -173,6 +168,12 @@ def read_adam(
         **columns,
         **options,
     )
+
+
+def _refuse(problems: list[str]) -> None:
+    """Raise one error with all that is wrong, if anything is."""
+    if problems:
+        raise ParameterError("read_adam", problems)
 
 
 def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
