@@ -52,6 +52,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_cache_is_used_again_and_goes_stale_with_any_source(home: Path) -> None:
     first, hits, misses = run(home)
     assert (hits, misses) == (0, 1)
