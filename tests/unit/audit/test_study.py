@@ -69,6 +69,7 @@ def interrupted(tmp_path: Path, replications: int = 600) -> tuple[Path, dict]:
     return tmp_path / "study", given
 
 
+@pytest.mark.slow
 def test_numbers_equal_a_literal_loop_over_logs():
     design = PrivateUCB(epsilon=1.0)
     contrast = {"c": lambda log: Contrast(log, treatment=1, control=0).fit("sample-mean")}
@@ -115,6 +116,7 @@ def test_it_gives_the_numbers_of_coverage():
         assert table[column].tolist() == whole[column].tolist()
 
 
+@pytest.mark.slow
 def test_the_same_bytes_for_any_number_of_workers(tmp_path):
     one = study(**GRID, path=tmp_path / "one", keep="estimates")
     study(**GRID, path=tmp_path / "two", keep="estimates", n_jobs=2)
@@ -124,6 +126,7 @@ def test_the_same_bytes_for_any_number_of_workers(tmp_path):
     assert memory.frame.equals(one.frame)
 
 
+@pytest.mark.slow
 def test_sums_do_not_depend_on_the_size_of_a_shard(monkeypatch):
     usual = study(**SMALL).frame
     monkeypatch.setattr(sys.modules["adaptinf.audit.studies.runner"], "_CHUNK", 64)
@@ -164,6 +167,7 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
 @pytest.mark.parametrize("kind", ["shards", "estimates"])
 def test_a_damaged_shard_is_found_and_computed_again(tmp_path, damage, kind):

@@ -171,6 +171,8 @@ def test_regret_of_known_pulls() -> None:
     np.testing.assert_allclose(sims.regret, 0.75 * sims.pulls[:, 0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("module", ["environment", "environments", "replicate", "run", "smooth", "stretches"])
+@pytest.mark.parametrize(
+    "module", ["environment", "environments", "replicate", "run", "environments.smooth", "stretches"]
+)
 def test_modules_can_be_imported_first_as_a_worker_process_does(module: str) -> None:
     subprocess.run([sys.executable, "-c", f"import adaptinf.simulation.{module}"], check=True, timeout=120)
