@@ -150,6 +150,7 @@ def test_without_noise_the_visited_bin_is_as_good_as_all() -> None:
     assert plain.released["dropped"].max() > 0.0
 
 
+@pytest.mark.slow
 def test_bins_count_their_own_visitors_alone() -> None:
     """Halves need as many visitors as if they were whole, not as many participants."""
     shared = {"epsilon": 8.0, "auxiliary": (ARMS.auxiliary(30_000, epsilon=8.0, rng=1),)}
