@@ -3,9 +3,9 @@
 from adaptinf.audit.bias.arms import SimulatedBias, simulate_bias
 from adaptinf.audit.bias.counts import CountStability, stability
 from adaptinf.audit.bias.ridge import DecorrelationRidge, decorrelation_ridge
-from adaptinf.audit.binary.law import ExactLaw
 from adaptinf.audit.binary.results import ExactTest
 from adaptinf.audit.binary.states import ExactBias
+from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact, exact_test
 from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
@@ -59,3 +59,7 @@ __all__ = [
     "true_value",
     "weighted_randomization_test",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

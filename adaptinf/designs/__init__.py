@@ -62,3 +62,7 @@ __all__ = [
     "optimal_design",
     "prediction_bands",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

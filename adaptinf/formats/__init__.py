@@ -5,3 +5,7 @@ from adaptinf.formats.dsjson import read_dsjson
 from adaptinf.formats.obd import read_open_bandit
 
 __all__ = ["read_adam", "read_dsjson", "read_open_bandit"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

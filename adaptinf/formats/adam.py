@@ -152,11 +152,9 @@ def read_adam(
     subjects = subjects.sort_values(keys, kind="stable", ignore_index=True)
     _check_subjects(subjects, outcomes, keys)
     _tell_deviations(subjects, planned, actual)
-    rewards = outcomes.set_index(_SUBJECT)[value]
+    rewards = outcomes.set_index(_SUBJECT)[value].loc[subjects[_SUBJECT]].to_numpy()
     kept = list(dict.fromkeys([_SUBJECT, *covariates, *([batch] if batch else [])]))
-    rounds = subjects[kept].assign(
-        treatment=subjects[chosen], outcome=rewards.loc[subjects[_SUBJECT]].to_numpy()
-    )
+    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards)
     probabilities, columns = _propensities(subjects, chosen, propensity)
     strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
     rounds = rounds.assign(**{name: subjects[name] for name in strata})

@@ -32,3 +32,7 @@ __all__ = [
     "save",
     "save_table",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -203,6 +203,19 @@ def draw_reward(
 
 
 @kernel
+def _write_round(
+    record: Record, step: int, arm: int, status: int, feature: int, reward: float, context: FloatArray
+) -> None:
+    """What a log keeps of every round; context (entries,)."""
+    record.action[step] = arm
+    record.status[step] = status
+    record.feature[step] = feature
+    record.reward[step] = reward
+    for entry in range(record.vectors.shape[1]):
+        record.vectors[step, entry] = context[entry]
+
+
+@kernel
 def _write_propensities(
     tables: Any, record: Record, step: int, proposal: int, arm: int, share: float
 ) -> None:
@@ -264,9 +277,7 @@ def simulate_block(
         tables.status[0] = 0
         tally = tallies[run].reshape(-1)
         for step in range(world.horizon):
-            feature = 0
-            row = 0
-            mean = 0.0
+            feature, row, mean = 0, 0, 0.0
             if has_context:
                 feature = _arrival(environment, step, rng)
                 context[0] = feature
@@ -289,15 +300,10 @@ def simulate_block(
             tally[cell + 1] += reward
             tally[cell + 2] += reward * reward
             if recording:
-                record.action[step] = arm
-                record.status[step] = tables.status[0]
-                record.feature[step] = feature
-                record.reward[step] = reward
+                _write_round(record, step, arm, tables.status[0], feature, reward, context)
                 if with_propensities:
                     share = world.share[step] if mixing else 0.0
                     _write_propensities(tables, record, step, proposal, arm, share)
-                for entry in range(record.vectors.shape[1]):
-                    record.vectors[step, entry] = context[entry]
             update(tables, state, context, arm, reward, rng)
             if mixing:
                 tables.status[0] = 0

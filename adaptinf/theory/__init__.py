@@ -55,3 +55,7 @@ __all__ = [
     "stopping_time_lower_bound",
     "stopping_time_order",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

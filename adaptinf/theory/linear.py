@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -126,45 +127,57 @@ def linpriv_regret(
         regularisation=(regularisation, EACH_POSITIVE),
         **given,
     )
-    scale, size = float(noise_scale), float(bound)
+    if form == "published":
+        return each(_published_regret, *arrays)
+    explicit = functools.partial(
+        _explicit_regret, scale=float(noise_scale), size=float(bound), counter=counter, width=noise_width
+    )
+    return each(explicit, *arrays)
 
-    def explicit(
-        horizon: int,
-        n_arms: int,
-        dimension: int,
-        epsilon: float,
-        failure: float,
-        ridge: float,
-        noise: float | None = None,
-    ) -> float:
-        share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
-        if noise is None:
-            noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
-        log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
-        radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
-        lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
-        allowances = lengths / ridge
-        if noise_width == "projected":
-            allowances = min(allowances, n_arms * dimension * (1.0 + 1.0 / ridge) / ridge)
-        return 2.0 * math.sqrt(horizon) * (radius * math.sqrt(lengths) + noise * math.sqrt(allowances))
 
-    def published(
-        horizon: int,
-        n_arms: int,
-        dimension: int,
-        epsilon: float,
-        failure: float,
-        ridge: float,
-        noise: float | None = None,
-    ) -> float:
-        if horizon < n_arms:
-            return math.nan
-        free = dimension * math.sqrt(horizon * n_arms) + math.sqrt(horizon * n_arms * dimension * ridge)
-        private = n_arms * math.pow(math.log(horizon / n_arms), 1.5) * math.log(n_arms / failure)
-        private *= 2.0 * dimension * math.log1p(horizon / (n_arms * dimension * ridge))
-        return free + private / (epsilon * math.sqrt(ridge))
+def _explicit_regret(
+    horizon: int,
+    n_arms: int,
+    dimension: int,
+    epsilon: float,
+    failure: float,
+    ridge: float,
+    noise: float | None = None,
+    *,
+    scale: float,
+    size: float,
+    counter: str,
+    width: str,
+) -> float:
+    """The bound with all of its constants, at one place."""
+    share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
+    if noise is None:
+        noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
+    log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
+    radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
+    lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
+    allowances = lengths / ridge
+    if width == "projected":
+        allowances = min(allowances, n_arms * dimension * (1.0 + 1.0 / ridge) / ridge)
+    return 2.0 * math.sqrt(horizon) * (radius * math.sqrt(lengths) + noise * math.sqrt(allowances))
 
-    return each(explicit if form == "explicit" else published, *arrays)
+
+def _published_regret(
+    horizon: int,
+    n_arms: int,
+    dimension: int,
+    epsilon: float,
+    failure: float,
+    ridge: float,
+    noise: float | None = None,
+) -> float:
+    """The expression of the paper, at one place."""
+    if horizon < n_arms:
+        return math.nan
+    free = dimension * math.sqrt(horizon * n_arms) + math.sqrt(horizon * n_arms * dimension * ridge)
+    private = n_arms * math.pow(math.log(horizon / n_arms), 1.5) * math.log(n_arms / failure)
+    private *= 2.0 * dimension * math.log1p(horizon / (n_arms * dimension * ridge))
+    return free + private / (epsilon * math.sqrt(ridge))
 
 
 def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: ArrayLike = 1.0) -> FloatArray:

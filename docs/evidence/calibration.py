@@ -38,7 +38,7 @@ from adaptinf.audit.planning.calibration import coverage
 from adaptinf.audit.planning.characteristics import operating_characteristics
 from adaptinf.audit.planning.detection import TYPE_I, power
 from adaptinf.audit.simulation.measures import share_text
-from adaptinf.audit.studies.results import markdown
+from adaptinf.audit.simulation.tables import markdown
 from adaptinf.designs import (
     UCB,
     DPConSE,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.binary.law import ExactLaw
+from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 

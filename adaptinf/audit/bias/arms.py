@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.audit.bias.predictions import linear_world, simulated_predictions
-from adaptinf.audit.randomization.checks import contradictions
+from adaptinf.audit.rerun.contradictions import contradictions
 from adaptinf.audit.rerun.fitted_environment import LAWS, FittedWorld, fitted_world
 from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.designs.base import Design

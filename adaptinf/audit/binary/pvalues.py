@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from adaptinf.audit.binary.bernstein import certified_maximum
+from adaptinf.audit.binary.law import CountLaw
 from adaptinf.audit.binary.states import (
-    block_starts,
     conditional_pvalues,
+    outcome_place,
     outcomes_given,
     pvalue_of,
     unconditional_region,
@@ -23,29 +24,13 @@ from adaptinf.audit.binary.statistics import (
     statistic_problems,
     tail_weights,
 )
-from adaptinf.parameters import BOOLEAN, Count, OneOf, check_alpha, refuse
+from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
 from adaptinf.typing import BoolArray
 
-if TYPE_CHECKING:
-    from adaptinf.audit.binary.law import ExactLaw
-
-__all__ = ["conditional_pvalue", "outcome_place", "rejection_region", "unconditional_pvalue"]
+__all__ = ["conditional_pvalue", "rejection_region", "unconditional_pvalue"]
 
 
-def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
-    """Where an outcome stands among the states; errors are headed by `subject`."""
-    problems = []
-    for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
-        problems += Count(0)(name, value)
-    if not problems and n1 + n0 != horizon:
-        problems.append(f"n1 + n0 must be the {horizon} rounds of the trial, got {n1} + {n0}")
-    if not problems and (s1 > n1 or s0 > n0):
-        problems.append(f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}")
-    refuse(subject, problems)
-    return int(block_starts(horizon)[n1] + s1 * (n0 + 1) + s0)
-
-
-def rejection_region(law: ExactLaw, subject: str, test: Any, alpha: Any) -> BoolArray:
+def rejection_region(law: CountLaw, subject: str, test: Any, alpha: Any) -> BoolArray:
     """States in which a test rejects; see `ExactLaw.region`. Errors are headed by `subject`."""
     check_alpha(subject, alpha)
     if isinstance(test, str) and test == "conditional":
@@ -60,7 +45,7 @@ def rejection_region(law: ExactLaw, subject: str, test: Any, alpha: Any) -> Bool
 
 
 def conditional_pvalue(
-    law: ExactLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any, mid_p: Any
+    law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any, mid_p: Any
 ) -> float:
     """See `ExactLaw.conditional_pvalue`; errors are headed by `subject`."""
     place = outcome_place(subject, law.horizon, *outcome)
@@ -77,7 +62,7 @@ def conditional_pvalue(
 
 
 def unconditional_pvalue(
-    law: ExactLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any
+    law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any
 ) -> float:
     """See `ExactLaw.unconditional_pvalue`; errors are headed by `subject`."""
     outcome_place(subject, law.horizon, *outcome)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.audit.binary.law import CountLaw
 from adaptinf.audit.binary.pvalues import conditional_pvalue, unconditional_pvalue
 from adaptinf.audit.binary.rules import FOLLOWED, Rule, allocation, path_probabilities
 from adaptinf.audit.binary.statistics import (
@@ -27,7 +28,6 @@ from adaptinf.parameters import BOOLEAN, Is, OneOf, problems_of, refuse
 if TYPE_CHECKING:
     import pandas as pd
 
-    from adaptinf.audit.binary.law import ExactLaw
     from adaptinf.inference.results.summary import ResultSummary
 
 __all__ = ["LONGEST", "ExactTest", "exact_result", "option_problems", "rule_of"]
@@ -197,7 +197,7 @@ def option_problems(log: Any, statistic: Any, alternative: Any, mid_p: Any) -> l
 
 
 def exact_result(
-    law: ExactLaw,
+    law: CountLaw,
     log: Any,
     statistic: Any = "wald",
     alternative: str = "two-sided",
@@ -252,7 +252,7 @@ def _unfit(log: AdaptiveLog) -> list[str]:
     return reasons
 
 
-def _impossible(law: ExactLaw, log: AdaptiveLog) -> list[str]:
+def _impossible(law: CountLaw, log: AdaptiveLog) -> list[str]:
     """Why a log cannot have been gathered by a rule."""
     action, reward = log.arrays.action, log.arrays.reward
     plan = allocation(law.rule, law.horizon)

@@ -12,7 +12,7 @@ from scipy import special
 from adaptinf.audit.binary.bernstein import certified_maximum
 from adaptinf.audit.binary.statistics import STATISTICS, TIE, fisher_pvalue, normal_pvalue, tail_weights
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_array, refuse
+from adaptinf.parameters import Count, number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "checked_thetas",
     "conditional_pvalues",
     "log_factorials",
+    "outcome_place",
     "outcomes_given",
     "pvalue_of",
     "unconditional_region",
@@ -84,6 +85,20 @@ def block_starts(horizon: int) -> IntArray:
 def log_factorials(horizon: int) -> FloatArray:
     """Log k! for k = 0, ..., T."""
     return np.asarray(special.gammaln(np.arange(horizon + 1) + 1.0))
+
+
+def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any) -> int:
+    """Where an outcome stands among the states; errors are headed by `subject`."""
+    problems = []
+    for name, value in {"n1": n1, "s1": s1, "n0": n0, "s0": s0}.items():
+        problems += Count(0)(name, value)
+    if not problems and n1 + n0 != horizon:
+        problems.append(f"n1 + n0 must be the {horizon} rounds of the trial, got {n1} + {n0}")
+    if not problems and (s1 > n1 or s0 > n0):
+        problems.append(f"an arm cannot have more successes than pulls, got {s1} of {n1} and {s0} of {n0}")
+    if problems:
+        raise ParameterError(subject, problems)
+    return int(block_starts(horizon)[n1] + s1 * (n0 + 1) + s0)
 
 
 def outcomes_given(

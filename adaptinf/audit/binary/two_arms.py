@@ -15,7 +15,6 @@ import numpy as np
 
 from adaptinf.audit.binary.batches import advance_batch
 from adaptinf.audit.binary.kernel import CUSTOM, advance_round
-from adaptinf.audit.binary.law import ExactLaw
 from adaptinf.audit.binary.results import LONGEST, ExactTest, exact_result, option_problems, rule_of
 from adaptinf.audit.binary.rules import (
     PROBABILITY_ARGUMENTS,
@@ -25,6 +24,7 @@ from adaptinf.audit.binary.rules import (
     work_space,
 )
 from adaptinf.audit.binary.statistics import values_of
+from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, check, refuse

@@ -18,7 +18,7 @@ from adaptinf.audit.simulation.measures import (
     rejections,
     table_rows,
 )
-from adaptinf.audit.studies.results import check_columns
+from adaptinf.audit.simulation.tables import check_columns
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Is, refuse

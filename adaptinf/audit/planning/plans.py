@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
-from adaptinf.audit.studies.results import markdown
+from adaptinf.audit.simulation.tables import markdown
 from adaptinf.designs.base import Design
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of
 from adaptinf.simulation.environments import Environment

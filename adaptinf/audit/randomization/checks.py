@@ -14,6 +14,7 @@ from adaptinf.audit.randomization.statistics import (
     PathStatistic,
     TallyStatistic,
 )
+from adaptinf.audit.rerun.contradictions import record_problems
 from adaptinf.audit.rerun.logged_rows import logged_rows
 from adaptinf.audit.rerun.path_propensities import contradiction, fixed_propensities
 from adaptinf.audit.rerun.rebuild import design_of
@@ -24,7 +25,7 @@ from adaptinf.parameters import BOOLEAN, SEED, Callee, OneOf, OrNone, refuse
 from adaptinf.simulation.replicate import BLOCK, block_stream
 from adaptinf.typing import RandomSource
 
-__all__ = ["contradictions", "make_plan", "record_problems"]
+__all__ = ["make_plan"]
 
 _LEAVE_OUT = "leave design= out to re-run the one that the log names"
 _FEW, _TRIAL_STREAM = 8, 3
@@ -71,46 +72,6 @@ def make_plan(
         listed += contradiction(log, fixed_propensities(given, log, rows), f"{given!r:.80}")
     refuse(subject, listed)
     return plan
-
-
-def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
-    """What the log says where another design gathered it, or one with other parameters."""
-    told = log.design
-    if told is None or not told.parameters:
-        return []
-    own = design.record()
-    if own.name != told.name:
-        return [f"the log was gathered by {told.name}, not by {own.name}"]
-    other = [
-        f"{name}={told.parameters.get(name)!r:.40} in the log, {value!r:.40} here"
-        for name, value in own.parameters.items()
-        if _plain(told.parameters.get(name)) != _plain(value)
-    ]
-    if not other:
-        return []
-    return [f"the log was gathered by {own.name} with other parameters ({'; '.join(other)})"]
-
-
-def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
-    """What says that another design gathered the log: its record, or the propensities on its path."""
-    problems = record_problems(log, design)
-    if problems or log.arrays.propensity is None or log.propensity_status != "exact":
-        return problems
-    rows = logged_rows(log, design, None, None, [])
-    if rows is None or design._environment_problems(rows, log.n_rounds):
-        return []
-    return contradiction(log, fixed_propensities(design, log, rows), f"{design!r:.80}")
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as a log that was written to a file has it."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return value
 
 
 def _statistic(

@@ -28,6 +28,7 @@ _PATIENCE = 2
 _STEADY, _GROWTH, _MOST_STEPS = 8, 1.6, 40
 _FINENESS = 32.0
 _ROUNDING = 1e-12
+_NULL = "hypotheses: in every round the treated arm pays the same constant more than the other"
 
 
 @dataclass
@@ -134,14 +135,7 @@ def randomization_interval(
     >>> bool(interval.low < 1.0 < interval.high)
     True
     """
-    problems = replication_problems(replications, 1)
-    wrong_alpha = _ALPHA("alpha", alpha)
-    if not problems and not wrong_alpha and replications < fewest_replications(alpha):
-        problems.append(
-            f"replications must be at least {fewest_replications(alpha):,} at alpha = {alpha:g}, got "
-            f"{replications:,}: no p-value is below 1 / (replications + 1), and no effect could be rejected"
-        )
-    problems += wrong_alpha + OneOf(*_STATISTICS)("statistic", statistic)
+    problems = _level_problems(replications, alpha) + OneOf(*_STATISTICS)("statistic", statistic)
     if getattr(log, "n_arms", 2) > 2:
         problems.append(
             f"needs two arms, the log has {log.n_arms}: one effect does not tell the others' rewards"
@@ -166,20 +160,8 @@ def randomization_interval(
     search = _Search(plan, int(replications), float(alpha))
     notes: list[str] = []
     begin = _first_kept(search, estimate, step, low, high)
-    limits = [math.nan, math.nan]
-    if math.isnan(begin):
-        notes.append("every effect that was tried is rejected: no constant effect fits")
-    for side, end in enumerate((low, high)):
-        if math.isnan(begin):
-            break
-        if alternative == ("less", "greater")[side]:
-            limits[side] = end
-            continue
-        limits[side] = _limit(search, begin, step if side else -step, end, notes)
-    effects = np.array(sorted(search.tested))
+    limits = _limits(search, begin, step, (low, high), alternative, notes)
     name = type(plan.design).__name__
-    lines = assumptions(plan.by_order, name)
-    null = "hypotheses: in every round the treated arm pays the same constant more than the other"
     return RandomizationInterval(
         low=limits[0],
         high=limits[1],
@@ -187,17 +169,29 @@ def randomization_interval(
         alpha=float(alpha),
         treatment=log.arms[plan.treatment],
         control=log.arms[plan.control],
-        effects=effects,
-        p_values=np.array([search.tested[effect] for effect in effects]),
+        effects=np.array(sorted(search.tested)),
+        p_values=np.array([search.tested[effect] for effect in sorted(search.tested)]),
         possible=(low, high),
         precision=step / _FINENESS,
         replications=int(replications),
         resample="order" if plan.by_order else "assignment",
         design=name,
         statistic_name=plan.statistic.name,
-        assumptions=(null, *lines[1:]),
+        assumptions=(_NULL, *assumptions(plan.by_order, name)[1:]),
         notes=tuple(notes),
     )
+
+
+def _level_problems(replications: Any, alpha: Any) -> list[str]:
+    """What is wrong with the number of replications, alpha, or the two together."""
+    problems = replication_problems(replications, 1)
+    wrong_alpha = _ALPHA("alpha", alpha)
+    if not problems and not wrong_alpha and replications < fewest_replications(alpha):
+        problems.append(
+            f"replications must be at least {fewest_replications(alpha):,} at alpha = {alpha:g}, got "
+            f"{replications:,}: no p-value is below 1 / (replications + 1), and no effect could be rejected"
+        )
+    return problems + wrong_alpha
 
 
 def fewest_replications(alpha: float) -> int:
@@ -261,6 +255,18 @@ def _first_kept(search: _Search, start: float, step: float, low: float, high: fl
         if low <= effect <= high and search.kept(effect):
             return float(effect)
     return math.nan
+
+
+def _limits(
+    search: _Search, begin: float, step: float, ends: tuple[float, float], alternative: str, notes: list[str]
+) -> tuple[float, float]:
+    """Both ends of the effects that are not rejected; NaN where all are."""
+    if math.isnan(begin):
+        notes.append("every effect that was tried is rejected: no constant effect fits")
+        return math.nan, math.nan
+    lower = ends[0] if alternative == "less" else _limit(search, begin, -step, ends[0], notes)
+    upper = ends[1] if alternative == "greater" else _limit(search, begin, step, ends[1], notes)
+    return lower, upper
 
 
 def _limit(search: _Search, start: float, step: float, end: float, notes: list[str]) -> float:

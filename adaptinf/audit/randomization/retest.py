@@ -143,12 +143,6 @@ def randomization_test(
     >>> bool(test.pvalue <= 0.05), test.resample
     (True, 'assignment')
     """
-    problems = replication_problems(replications, n_jobs)
-    if stop_after is not None:
-        wrong = COUNT("stop_after", stop_after)
-        if not wrong and not problems and stop_after > replications:
-            wrong = [f"stop_after must be at most replications ({replications:,}), got {stop_after:,}"]
-        problems += wrong
     plan = make_plan(
         log,
         design,
@@ -161,7 +155,7 @@ def randomization_test(
         vectorised=vectorised,
         context=context,
         features=features,
-        problems=problems,
+        problems=_count_problems(replications, n_jobs, stop_after),
     )
     if (replications + 1) % 20:
         level = (replications + 1) // 20 / (replications + 1)
@@ -235,3 +229,14 @@ def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[Bo
     size = max(abs(observed), scale) if math.isfinite(observed) else 0.0
     equal = (values == observed) | (gap <= _TIE * size)
     return (values > observed) & ~equal, equal
+
+
+def _count_problems(replications: Any, n_jobs: Any, stop_after: Any) -> list[str]:
+    """What is wrong with how many replications are asked for."""
+    problems = replication_problems(replications, n_jobs)
+    if stop_after is None:
+        return problems
+    wrong = COUNT("stop_after", stop_after)
+    if not wrong and not problems and stop_after > replications:
+        wrong = [f"stop_after must be at most replications ({replications:,}), got {stop_after:,}"]
+    return problems + wrong

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import html
 import itertools
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
 from adaptinf.audit.simulation.measures import SHOWN
+from adaptinf.audit.simulation.tables import check_columns, markdown
 from adaptinf.audit.studies.folder import Folder
 from adaptinf.audit.studies.manifest import identity, read_manifest
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 
-__all__ = ["Study", "cell_table", "check_columns", "markdown", "open_folder"]
+__all__ = ["Study", "cell_table", "open_folder"]
 
 _WHOLE = ("horizon", "runs", "missing", "invalid")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -236,28 +235,6 @@ class Study:
         rows, notes = self._shown(SHOWN)
         table = rows.to_html(index=False, float_format=lambda value: f"{value:.4f}")
         return f"<p>{html.escape(self._head)}</p>{table}" + "".join(f"<p>{html.escape(n)}</p>" for n in notes)
-
-
-def check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Refuse columns that a table does not have."""
-    unknown = [name for name in columns if name not in frame.columns]
-    if unknown:
-        raise ParameterError("to_markdown", [f"the table has no column {name!r}" for name in unknown])
-
-
-def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
-    """A frame as a Markdown table; what is not known stays empty."""
-    lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
-    lines += [[_written(value, digits) for value in row] for row in frame.itertuples(index=False, name=None)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _written(value: Any, digits: int) -> str:
-    if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
-    if isinstance(value, (float, np.floating)):
-        return "" if math.isnan(value) else f"{value:.{digits}f}"
-    return " ".join(str(value).replace("|", r"\|").split())
 
 
 def grid_places(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:

@@ -164,11 +164,7 @@ def study(
 
     if path is None:
         return _in_memory(cells(), manifest, n_jobs, progress)
-    root = Path(path)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise ParameterError("study", [f"path: the folder {path} cannot be made: {error}"]) from error
+    root = _made(path)
     with Folder(root, "", ()).locked():
         manifest = settle(root, manifest, drawn=rng is None, same_sources=same_sources)
         folder = open_folder(root, manifest)
@@ -182,6 +178,16 @@ def _tabulate(cells: Sequence[LogCell]) -> Callable[[int, BlockSums], pa.Table]:
         return cell_table((*cell.names, cell.horizon), table_rows(sums, tuple(cell.analyses)))
 
     return table
+
+
+def _made(path: str | Path) -> Path:
+    """The folder at a path, made where it is missing."""
+    root = Path(path)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ParameterError("study", [f"path: the folder {path} cannot be made: {error}"]) from error
+    return root
 
 
 def _in_memory(cells: Sequence[LogCell], manifest: dict[str, Any], n_jobs: int, progress: bool) -> Study:

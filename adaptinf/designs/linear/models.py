@@ -18,9 +18,9 @@ from adaptinf.designs.linear.kernel import (
     LinearTables,
     linear_program,
 )
+from adaptinf.designs.linear.neighbours import vector_neighbours
 from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
-from adaptinf.designs.ratios.counters import vector_neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits

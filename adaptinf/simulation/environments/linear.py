@@ -118,17 +118,11 @@ class LinearArms(Environment):
             self.means = expected.mean(axis=0)[None]
         low, high = self.mean_range
         if rewards == "bernoulli" and (low < -_ROUNDING or high > 1.0 + _ROUNDING):
-            means = (
-                f"x'theta must lie in [0, 1] for Bernoulli rewards; it ranges over [{low:.6g}, {high:.6g}]"
-            )
-            refuse("LinearArms", [means + "; give other contexts or coefficients, or other rewards"])
+            text = f"x'theta must lie in [0, 1] for Bernoulli rewards; it ranges over [{low:.6g}, {high:.6g}]"
+            refuse("LinearArms", [f"{text}; give other contexts or coefficients, or other rewards"])
         self.arms = tuple(range(n_arms))
         self.probabilities = np.ones((1, 1))
-        self.vector_names = tuple(
-            f"x{k}" if shared else f"x{k}_{arm}"
-            for arm in (self.arms[:1] if shared else self.arms)
-            for k in range(1, dimension + 1)
-        )
+        self.vector_names = _vector_names(self.arms, dimension, shared)
         self.noise_scale = 0.5 if rewards == "bernoulli" else float(noise)
         spread = {"normal": math.inf, "bernoulli": 0.0, "uniform": float(noise)}[rewards]
         self.reward_range = (0.0, 1.0) if rewards == "bernoulli" else (low - spread, high + spread)
@@ -181,6 +175,12 @@ def _arm_means(theta: FloatArray, contexts: str) -> FloatArray:
     dimension = theta.shape[1]
     log_mean = math.lgamma(dimension / 2) - math.lgamma((dimension + 1) / 2) - 0.5 * math.log(math.pi)
     return np.asarray(theta.sum(axis=1) * math.exp(log_mean), dtype=np.float64)
+
+
+def _vector_names(arms: tuple[int, ...], dimension: int, shared: bool) -> tuple[str, ...]:
+    """Columns of the context vectors: one set where all arms share it, else one an arm."""
+    places = range(1, dimension + 1)
+    return tuple(f"x{k}" for k in places) if shared else tuple(f"x{k}_{arm}" for arm in arms for k in places)
 
 
 def _mean_range(theta: FloatArray, contexts: str) -> tuple[float, float]:

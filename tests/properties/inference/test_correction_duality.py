@@ -90,7 +90,9 @@ def disagreements(reference: Reference, null: float, log_alpha: float, log_p: np
     return int(np.sum((rejected != excluded) & ~close)), int(close.sum())
 
 
-@pytest.mark.parametrize("maker", [normal, student, binomial, binomial_difference])
+@pytest.mark.parametrize(
+    "maker", [normal, student, binomial, pytest.param(binomial_difference, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 1e-4])
 def test_corrected_pvalues_and_intervals_agree(maker: Maker, alpha: float) -> None:
     rng = np.random.default_rng(20)
@@ -114,6 +116,7 @@ def test_corrected_pvalues_and_intervals_agree(maker: Maker, alpha: float) -> No
     assert 0.02 * cases < rejected < 0.98 * cases
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 400),
     st.integers(1, 400),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -339,6 +340,7 @@ def unchanged(frame: Any, before: Any) -> bool:
     return bool(frame.equals(before))
 
 
+@pytest.mark.slow
 def test_ten_thousand_random_frames_are_logs_or_one_error() -> None:
     rng = np.random.default_rng(20240607)
     outcomes: Counter[str] = Counter()

@@ -232,6 +232,7 @@ def test_thompson_has_the_exact_law_of_its_counts():
         assert abs(row["value"] - truth) < 4.5 * row["mc_error"], measure
 
 
+@pytest.mark.slow
 def test_type_i_error_and_power_of_an_exact_test_are_those_by_enumeration():
     n, runs = 20, 2_048
 

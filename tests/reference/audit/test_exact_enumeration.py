@@ -16,8 +16,8 @@ import pytest
 from scipy import special, stats
 
 from adaptinf.audit.binary.kernel import clipped_frequency, rule_block
-from adaptinf.audit.binary.law import ExactLaw
 from adaptinf.audit.binary.rules import allocation, work_space
+from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
@@ -288,6 +288,7 @@ def integrated(a: float, b: float, c: float, d: float) -> float:
         return float(mpmath.quad(density, [-300, -40, -8, 0, 8, 40, 300]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 0.5), (0.3, 4.0), (2.5, 0.7)])
 def test_probability_that_an_arm_is_better_against_integration(prior: tuple[float, float]) -> None:
     horizon = 61

@@ -110,6 +110,7 @@ def test_the_p_value_by_hand() -> None:
     assert none == (0.25, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "reference"),
     [

@@ -131,6 +131,7 @@ def covered(result: Results, value: float) -> np.ndarray:
     return (limits[:, 0] <= value) & (value <= limits[:, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "figures"),
     [("UCB", (0.923, 0.942, 0.981)), ("Thompson", (0.909, 0.929, 0.985))],

@@ -128,6 +128,7 @@ class TestMeanStudent:
         ]
 
 
+@pytest.mark.slow
 def test_type_one_error_under_adaptive_batches() -> None:
     """The batched test keeps its level where Welch's does not have to; means drift together."""
     runs = 1_500

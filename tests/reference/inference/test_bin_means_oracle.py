@@ -141,6 +141,7 @@ def factors(known: BinReports, f: float) -> list[tuple[float, float, float]]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "horizon", "runs"),
     [

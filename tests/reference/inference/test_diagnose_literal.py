@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -26,9 +27,25 @@ from adaptinf.simulation.environments import BernoulliArms
 
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 ENV = BernoulliArms([0.4, 0.6, 0.5])
-THOMPSON = designs.Thompson(floor=(0.3, 0.3), batch_size=40).run(ENV, 1200, rng=11)
-GREEDY = designs.EpsilonGreedy(exploration=0.45).run(ENV, 900, rng=5)
-LOGS = pytest.mark.parametrize("log", [THOMPSON, GREEDY], ids=["thompson", "greedy"])
+
+
+@functools.cache
+def thompson() -> AdaptiveLog:
+    return designs.Thompson(floor=(0.3, 0.3), batch_size=40).run(ENV, 1200, rng=11)
+
+
+@functools.cache
+def greedy() -> AdaptiveLog:
+    return designs.EpsilonGreedy(exploration=0.45).run(ENV, 900, rng=5)
+
+
+@pytest.fixture
+def log(request: pytest.FixtureRequest) -> AdaptiveLog:
+    gathered: AdaptiveLog = request.param()
+    return gathered
+
+
+LOGS = pytest.mark.parametrize("log", [thompson, greedy], ids=["thompson", "greedy"], indirect=True)
 
 
 def literal_scores(log: AdaptiveLog, weight: str) -> tuple[list[list[float]], list[list[float]]]:
@@ -114,7 +131,7 @@ def test_calibration_bins(log: AdaptiveLog) -> None:
     for arm in range(3):
         chosen = (log.arrays.action == arm).tolist()
         bins = literal_bins(chosen, log.arrays.propensities[:, arm].tolist())
-        assert len(bins) > 1 or (log is GREEDY and arm == 0)
+        assert len(bins) > 1 or (log is greedy() and arm == 0)
         expected = sum((o - m) ** 2 / v for o, m, v, _ in bins)
         row = found.check("propensity calibration", str(arm))[0]
         assert row.statistic == pytest.approx(expected, **CLOSE)
@@ -152,7 +169,7 @@ def test_joint_calibration(log: AdaptiveLog) -> None:
 
 def test_wealth() -> None:
     """The bet on each arm is its past choices over its past propensities, ten of each to start with."""
-    e, action = THOMPSON.arrays.propensities, THOMPSON.arrays.action
+    e, action = thompson().arrays.propensities, thompson().arrays.action
     seen, due, wealth, path = [10.0] * 3, [10.0] * 3, 0.0, []
     for t in range(len(action)):
         bet = [e[t, a] * seen[a] / due[a] for a in range(3)]
@@ -162,7 +179,7 @@ def test_wealth() -> None:
             seen[a] += action[t] == a
             due[a] += e[t, a]
     assert log_wealth(action, e).tolist() == pytest.approx(path, rel=1e-9, abs=1e-9)
-    row = diagnose(THOMPSON).check("sample ratio, anytime")[0]
+    row = diagnose(thompson()).check("sample ratio, anytime")[0]
     assert row.log_pvalue == pytest.approx(-max(0.0, *path), **CLOSE)
 
 
@@ -204,7 +221,7 @@ def test_sample_mean_against_aipw(log: AdaptiveLog, weight: str) -> None:
     z = [d / math.sqrt(covariance[a][a]) for a, d in enumerate(difference)]
     joint = np.array(difference) @ np.linalg.solve(np.array(covariance), np.array(difference))
     assert found.joint.statistic == pytest.approx(joint, rel=1e-8)
-    if weight == "sqrt" and log is GREEDY:
+    if weight == "sqrt" and log is greedy():
         table = diagnose(log)
         for arm in range(3):
             row = table.check("sample mean against AIPW", str(arm))[0]
@@ -228,9 +245,9 @@ def test_the_estimates_are_those_of_arm_means(log: AdaptiveLog) -> None:
 
 
 def test_drift_between_halves() -> None:
-    scores, weights = literal_scores(GREEDY, "sqrt")
+    scores, weights = literal_scores(greedy(), "sqrt")
     found = drift_differences(np.array(scores), np.array(weights), 450)
-    table = diagnose(GREEDY)
+    table = diagnose(greedy())
     for arm in range(3):
         s, w = [r[arm] for r in scores], [r[arm] for r in weights]
         early, first = literal_mean(s[:450], w[:450])
@@ -268,7 +285,7 @@ def test_inverse_rows() -> None:
 
 
 def test_decay_is_a_line_through_block_minima() -> None:
-    e = THOMPSON.arrays.propensities
+    e = thompson().arrays.propensities
     edges = [0, 8, 16, 32, 64, 128, 256, 512, 1024, 1200]
     lowest = [e[a:b].min() for a, b in itertools.pairwise(edges)]
     slope = np.polyfit(np.log(edges[1:]), np.log(lowest), 1)[0]
@@ -279,7 +296,7 @@ def test_decay_is_a_line_through_block_minima() -> None:
 
 
 def test_effective_sizes_are_those_of_uniform_weights() -> None:
-    result = ArmMeans(GREEDY).fit("aipw", weights="uniform")
-    rows = diagnose(GREEDY).check("effective sample size")
+    result = ArmMeans(greedy()).fit("aipw", weights="uniform")
+    rows = diagnose(greedy()).check("effective sample size")
     assert [row.statistic for row in rows] == pytest.approx(result.ess.tolist(), **CLOSE)
-    assert Choice("aipw", "sqrt").weights == diagnose(GREEDY).tables["arms"]["weights"][0]
+    assert Choice("aipw", "sqrt").weights == diagnose(greedy()).tables["arms"]["weights"][0]

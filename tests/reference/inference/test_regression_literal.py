@@ -161,6 +161,7 @@ def test_the_joint_form_of_one_batch_is_the_f_test() -> None:
     assert math.exp(log_p) == pytest.approx(stats.f.sf(f, 2, 9), abs=1e-11)
 
 
+@pytest.mark.slow
 def test_the_joint_form_is_the_literal_one() -> None:
     batch, design, response = batches(7, (8, 10, 13))
     rows, values = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]), np.array([1.6, 4.5])
@@ -254,6 +255,7 @@ def test_a_joint_restriction_is_rejected_where_no_point_of_the_ellipsoid_satisfi
 # Anytime-valid t and F
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("t", "df", "precision", "size"), [(2.3, 5, 1.0, 12.0), (-0.4, 40, 0.2, 300.0)])
 def test_the_bayes_factor_is_a_ratio_of_mixed_student_densities(
     t: float, df: int, precision: float, size: float

@@ -658,6 +658,7 @@ def test_the_algorithm_of_the_appendix_is_not_the_one_of_theorem_3() -> None:
     assert corrected.regret.max() < 0.5 * bound
 
 
+@pytest.mark.slow
 def test_the_printed_index_of_linpriv_can_starve_an_arm() -> None:
     """One context of length 1: s / lambda grows with the pulls, faster than the other arm's width."""
     environment = LinearArms(

@@ -42,12 +42,14 @@ def test_numbers_equal_a_literal_loop_over_logs():
     assert row["below"] + row["above"] + row["coverage"] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_corrected_interval_has_its_own_row_and_covers_more():
     frame = coverage(PrivateUCB(epsilon=0.05), ENV, fit_both, 200, 64, rng=0).frame.set_index("analysis")
     assert frame.loc["contrast, corrected", "width"] > frame.loc["contrast", "width"]
     assert frame.loc["contrast, corrected", "coverage"] >= frame.loc["contrast", "coverage"]
 
 
+@pytest.mark.slow
 def test_the_same_numbers_for_any_number_of_workers():
     one = coverage(Uniform(), ENV, fit_both, 60, 2_100, rng=1, n_jobs=1).frame
     two = coverage(Uniform(), ENV, fit_both, 60, 2_100, rng=1, n_jobs=2).frame

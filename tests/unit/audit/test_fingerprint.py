@@ -96,6 +96,7 @@ def test_cycles_end():
     assert len(fingerprint(loop)) == 16
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_another_process():
     code = (
         "import adaptinf as ai; from adaptinf.audit.studies.fingerprint import fingerprint;"

@@ -154,6 +154,7 @@ def test_an_analysis_of_one_arm_cannot_select():
         )
 
 
+@pytest.mark.slow
 def test_the_same_numbers_for_any_number_of_workers():
     arguments = (Thompson(floor=0.1), {"equal": EQUAL, "better": BETTER}, [40, 60], 330)
     for fit in (None, contrast):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -220,15 +221,17 @@ def test_streams_are_not_those_of_the_log() -> None:
 
 
 class TestStoppingEarly:
-    LOG = designs.Uniform().run(TWO, 100, rng=5)
+    @functools.cached_property
+    def log(self) -> AdaptiveLog:
+        return designs.Uniform().run(TWO, 100, rng=5)
 
     def test_the_definition(self) -> None:
-        whole = randomization_test(self.LOG, replications=999, rng=1)
+        whole = randomization_test(self.log, replications=999, rng=1)
         beyond = np.abs(whole.draws) > abs(whole.statistic)
         assert whole.ties == 0
         assert 10 < beyond.sum() < 990
         stop = int(np.flatnonzero(np.cumsum(beyond) == 10)[0]) + 1
-        early = randomization_test(self.LOG, replications=999, rng=1, stop_after=10)
+        early = randomization_test(self.log, replications=999, rng=1, stop_after=10)
         assert early.stopped_early
         assert (early.replications, early.pvalue, early.exceedances) == (stop, 10 / stop, 10)
         np.testing.assert_array_equal(early.draws, whole.draws[:stop])
@@ -362,35 +365,40 @@ def test_a_statistic_that_writes_into_its_arrays_changes_nothing(vectorised: boo
 
 
 class TestLoggedPropensities:
-    LOG = designs.EpsilonGreedy(exploration=0.1).run(TWO, 60, rng=2)
-    UNNAMED = AdaptiveLog.from_arrays(LOG.arrays, arms=LOG.arms)
+    @functools.cached_property
+    def log(self) -> AdaptiveLog:
+        return designs.EpsilonGreedy(exploration=0.1).run(TWO, 60, rng=2)
+
+    @functools.cached_property
+    def unnamed(self) -> AdaptiveLog:
+        return AdaptiveLog.from_arrays(self.log.arrays, arms=self.log.arms)
 
     @pytest.mark.parametrize("test", [randomization_test, randomization_interval])
     def test_those_of_another_design_are_refused(self, test: Any) -> None:
         with pytest.raises(ParameterError) as caught:
-            test(self.UNNAMED, designs.EpsilonGreedy(exploration=0.9), replications=19)
-        assert self.LOG.arrays.propensity is not None
-        first = self.LOG.arrays.propensity[0]
+            test(self.unnamed, designs.EpsilonGreedy(exploration=0.9), replications=19)
+        assert self.log.arrays.propensity is not None
+        first = self.log.arrays.propensity[0]
         implied = {0.95: 0.55, 0.05: 0.45}[round(float(first), 9)]
         told = f"{first:.6g} in the log, {implied:.6g} by the design in row 0 (rows are counted from 0)"
         assert caught.value.subject == test.__name__
         assert told in str(caught.value)
 
     def test_the_first_row_that_differs_is_named(self) -> None:
-        own = self.LOG.arrays
+        own = self.log.arrays
         assert own.propensity is not None
         late = np.where(np.arange(60) < 17, own.propensity, 0.5)
         arrays = dataclasses.replace(own, propensity=late, propensities=None)
-        other = AdaptiveLog.from_arrays(arrays, arms=self.LOG.arms)
+        other = AdaptiveLog.from_arrays(arrays, arms=self.log.arms)
         with pytest.raises(ParameterError, match=r"0\.5 in the log, 0\.[0-9]+ by the design in row 17"):
             randomization_test(other, designs.EpsilonGreedy(exploration=0.1), replications=19)
 
     def test_what_cannot_be_checked_is_let_through(self) -> None:
-        assert randomization_test(self.UNNAMED, designs.EpsilonGreedy(exploration=0.1), replications=19)
+        assert randomization_test(self.unnamed, designs.EpsilonGreedy(exploration=0.1), replications=19)
         for design in (designs.Thompson(draws=10), designs.Mixture(designs.UCB(), 0.3)):
-            assert randomization_test(self.UNNAMED, design, replications=19).replications == 19
+            assert randomization_test(self.unnamed, design, replications=19).replications == 19
         estimated = AdaptiveLog.from_arrays(
-            self.LOG.arrays, arms=self.LOG.arms, propensity_status="estimated"
+            self.log.arrays, arms=self.log.arms, propensity_status="estimated"
         )
         assert randomization_test(estimated, designs.EpsilonGreedy(exploration=0.9), replications=19)
 

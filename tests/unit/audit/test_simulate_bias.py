@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -19,7 +20,11 @@ from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, NormalArms, UniformArms
 
 GREEDY = designs.EpsilonGreedy(exploration=0.2)
-LOG = GREEDY.run(BernoulliArms([0.4, 0.6]), 150, rng=3)
+
+
+@functools.cache
+def gathered() -> AdaptiveLog:
+    return GREEDY.run(BernoulliArms([0.4, 0.6]), 150, rng=3)
 
 
 def made(action: list[int], reward: list[float], **options: object) -> AdaptiveLog:
@@ -29,8 +34,8 @@ def made(action: list[int], reward: list[float], **options: object) -> AdaptiveL
 
 def test_the_figures_are_those_of_the_runs() -> None:
     """The bias is the mean error of the sample means of replicate, at the fitted means."""
-    found = simulate_bias(LOG, GREEDY, 500, rng=1)
-    fitted = ArmMeans(LOG).fit().params.to_numpy()
+    found = simulate_bias(gathered(), GREEDY, 500, rng=1)
+    fitted = ArmMeans(gathered()).fit().params.to_numpy()
     sims = GREEDY.replicate(BernoulliArms(fitted), 150, 500, rng=1)
     errors = sims.means - fitted
     frame = found.to_frame()
@@ -41,7 +46,7 @@ def test_the_figures_are_those_of_the_runs() -> None:
     difference = errors[:, 1] - errors[:, 0]
     assert frame["bias"][2] == pytest.approx(difference.mean(), abs=1e-12)
     assert frame["bias_se"][2] == pytest.approx(difference.std(ddof=1) / math.sqrt(500), rel=1e-10)
-    naive = ArmMeans(LOG).fit("sample-mean").params.to_numpy()
+    naive = ArmMeans(gathered()).fit("sample-mean").params.to_numpy()
     assert frame["naive"][:2].tolist() == pytest.approx(naive.tolist())
     assert frame["corrected"].tolist() == pytest.approx((frame["naive"] - frame["bias"]).tolist())
     assert found.source == "aipw, sqrt weights"
@@ -49,12 +54,14 @@ def test_the_figures_are_those_of_the_runs() -> None:
 
 
 def test_same_numbers_for_any_number_of_processes() -> None:
-    one, two = (simulate_bias(LOG, GREEDY, 300, rng=5, n_jobs=jobs).frame for jobs in (1, 2))
+    one, two = (simulate_bias(gathered(), GREEDY, 300, rng=5, n_jobs=jobs).frame for jobs in (1, 2))
     assert one.equals(two)
 
 
 def test_the_log_names_the_design() -> None:
-    assert simulate_bias(LOG, None, 100, rng=2).frame.equals(simulate_bias(LOG, GREEDY, 100, rng=2).frame)
+    assert simulate_bias(gathered(), None, 100, rng=2).frame.equals(
+        simulate_bias(gathered(), GREEDY, 100, rng=2).frame
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,15 +78,15 @@ def test_the_log_names_the_design() -> None:
     ],
 )
 def test_a_design_that_the_log_does_not_name_is_noted(design: designs.Design, said: str) -> None:
-    notes = simulate_bias(LOG, design, 20, rng=1).notes
+    notes = simulate_bias(gathered(), design, 20, rng=1).notes
     assert said in notes[0]
     assert notes[0].endswith("as given.")
-    assert notes[0] in " ".join(str(simulate_bias(LOG, design, 20, rng=1)).split())
-    assert not any("as given" in note for note in simulate_bias(LOG, GREEDY, 20, rng=1).notes)
+    assert notes[0] in " ".join(str(simulate_bias(gathered(), design, 20, rng=1)).split())
+    assert not any("as given" in note for note in simulate_bias(gathered(), GREEDY, 20, rng=1).notes)
 
 
 def test_propensities_that_are_not_the_designs_are_noted() -> None:
-    unnamed = AdaptiveLog.from_arrays(LOG.arrays, arms=LOG.arms)
+    unnamed = AdaptiveLog.from_arrays(gathered().arrays, arms=gathered().arms)
     other = simulate_bias(unnamed, designs.EpsilonGreedy(exploration=0.9), 20, rng=1)
     assert other.notes[0].startswith("The logged propensities are not those of EpsilonGreedy(exploration=0.9")
     assert "Simulated under" in other.notes[0]
@@ -244,7 +251,7 @@ def test_wrong_uses_are_listed_at_once() -> None:
     with pytest.raises(ParameterError, match="must be an AdaptiveLog"):
         simulate_bias([1, 0], GREEDY)
     with pytest.raises(ParameterError, match=r"means must be finite numbers of shape \(2,\)"):
-        simulate_bias(LOG, GREEDY, 10, means=[0.1, 0.2, 0.3])
+        simulate_bias(gathered(), GREEDY, 10, means=[0.1, 0.2, 0.3])
 
 
 ORTHANT = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
@@ -308,9 +315,9 @@ def test_linear_refusals() -> None:
     with pytest.raises(
         ParameterError, match="needs the context vectors as numeric context columns, got none"
     ):
-        simulate_bias(LOG, designs.LinUCB(), 10)
+        simulate_bias(gathered(), designs.LinUCB(), 10)
     with pytest.raises(InvalidForLog, match="assumes no linear means"):
-        simulate_bias(LOG, designs.ABSE(), 10)
+        simulate_bias(gathered(), designs.ABSE(), 10)
 
 
 def test_a_certain_arm_and_a_moved_mean_are_noted() -> None:
@@ -338,7 +345,7 @@ def test_an_arm_with_one_reward_takes_the_spread_of_the_others() -> None:
 
 
 def test_tables_in_every_form() -> None:
-    found = simulate_bias(LOG, GREEDY, 100, rng=0)
+    found = simulate_bias(gathered(), GREEDY, 100, rng=0)
     text = str(found)
     assert "Simulated Bias of Sample Means" in text
     assert "100 runs of 150 rounds of EpsilonGreedy" in text

@@ -69,16 +69,18 @@ def interrupted(tmp_path: Path, replications: int = 600) -> tuple[Path, dict]:
     return tmp_path / "study", given
 
 
+@pytest.mark.slow
 def test_numbers_equal_a_literal_loop_over_logs():
     design = PrivateUCB(epsilon=1.0)
     contrast = {"c": lambda log: Contrast(log, treatment=1, control=0).fit("sample-mean")}
     kind = {"designs": {"private": design}, "environments": {"signal": ENV}, "analyses": contrast}
-    table = study(**kind, horizons=[200], replications=150, rng=3, progress=False)
-    estimates, limits, corrected, errors = [], [], [], []
-    for log in design.logs(ENV, 200, 150, rng=3):
+    table = study(**kind, horizons=[200], replications=60, rng=3, progress=False)
+    estimates, limits, corrected, errors, pvalues = [], [], [], [], []
+    for log in design.logs(ENV, 200, 60, rng=3):
         result = contrast["c"](log)
         estimates.append(result.params.iloc[0])
         errors.append(result.bse.iloc[0])
+        pvalues.append(result.pvalues.iloc[0])
         limits.append(result.conf_int().to_numpy()[0])
         corrected.append(result.conf_int_corrected().to_numpy()[0])
     for name, pairs in (("c", np.array(limits)), ("c, corrected", np.array(corrected))):
@@ -87,7 +89,7 @@ def test_numbers_equal_a_literal_loop_over_logs():
         error = np.array(estimates)[known] - 0.3
         row = table.cell(design="private", analysis=name).iloc[0]
         near = {"abs": 1e-12, "rel": 1e-12}
-        assert (row["runs"], row["missing"]) == (known.sum(), 150 - known.sum())
+        assert (row["runs"], row["missing"]) == (known.sum(), 60 - known.sum())
         assert row["missing_share"] == pytest.approx(np.mean(~known), **near)
         covered = np.mean((low <= 0.3) & (high >= 0.3))
         rejected = np.mean((low > 0.0) | (high < 0.0))
@@ -104,7 +106,6 @@ def test_numbers_equal_a_literal_loop_over_logs():
         assert row["width"] == pytest.approx(np.mean(high - low), **near)
         assert row["std_error"] == pytest.approx(np.nanmean(np.array(errors)[known]), **near)
         assert row["std_error_ratio"] == pytest.approx(row["std_error"] / row["sd"], **near)
-    pvalues = [contrast["c"](log).pvalues.iloc[0] for log in design.logs(ENV, 200, 150, rng=3)]
     assert table.cell(analysis="c")["rejected"].iloc[0] == pytest.approx(np.mean(np.array(pvalues) <= 0.05))
 
 
@@ -115,6 +116,7 @@ def test_it_gives_the_numbers_of_coverage():
         assert table[column].tolist() == whole[column].tolist()
 
 
+@pytest.mark.slow
 def test_the_same_bytes_for_any_number_of_workers(tmp_path):
     one = study(**GRID, path=tmp_path / "one", keep="estimates")
     study(**GRID, path=tmp_path / "two", keep="estimates", n_jobs=2)
@@ -124,6 +126,7 @@ def test_the_same_bytes_for_any_number_of_workers(tmp_path):
     assert memory.frame.equals(one.frame)
 
 
+@pytest.mark.slow
 def test_sums_do_not_depend_on_the_size_of_a_shard(monkeypatch):
     usual = study(**SMALL).frame
     monkeypatch.setattr(sys.modules["adaptinf.audit.studies.runner"], "_CHUNK", 64)
@@ -164,6 +167,7 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
 @pytest.mark.parametrize("kind", ["shards", "estimates"])
 def test_a_damaged_shard_is_found_and_computed_again(tmp_path, damage, kind):

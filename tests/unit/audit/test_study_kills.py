@@ -9,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+import pytest
 
 from adaptinf.audit import Study
 
@@ -42,6 +43,7 @@ def shards(folder):
     return len(list(folder.rglob("[0-9]*.parquet")))
 
 
+@pytest.mark.slow
 def test_tables_of_a_killed_study_are_byte_identical(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

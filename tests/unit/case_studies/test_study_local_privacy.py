@@ -49,6 +49,7 @@ def gradient(parameters: np.ndarray, context: np.ndarray, reward: float, units: 
     return found / max(np.linalg.norm(found), 1.0)
 
 
+@pytest.mark.slow
 def test_a_network_follows_the_literal_rule() -> None:
     """Without noise to speak of, the arms are those of a plain loop; the jump-start comes first."""
     log = ARMS.auxiliary(40, epsilon=NO_NOISE, rng=5)
@@ -91,6 +92,7 @@ def test_a_network_follows_the_literal_rule() -> None:
     assert len(set(run.record.action[warm_up:])) > 1
 
 
+@pytest.mark.slow
 def test_a_networks_noise_has_the_stated_law() -> None:
     """One report on one arm, again and again: its length is a Gamma variable, its direction uniform."""
     design = LDPNetwork(epsilon=0.5, units=1, step=0.01, radius=1e9)  # nothing is projected
@@ -120,6 +122,7 @@ def test_a_networks_noise_has_the_stated_law() -> None:
     assert design.reward_guarantee(100, 2).epsilon == 0.5
 
 
+@pytest.mark.slow
 def test_a_network_can_learn_what_lines_cannot() -> None:
     contexts = np.random.default_rng(3).random((4_000, 2))
     arms = SmoothArms(2, 2, contexts=contexts, order="resampled")
@@ -136,6 +139,7 @@ def test_a_network_names_everything_that_is_wrong() -> None:
 # --- noise in the visited bin -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_noise_the_visited_bin_is_as_good_as_all() -> None:
     """One bin, always visited: the same law of reports; with the same stream the same run."""
     logs = (ARMS.auxiliary(3_000, epsilon=4.0, rng=1), ARMS.auxiliary(2_000, epsilon=8.0, rng=2))
@@ -146,6 +150,7 @@ def test_without_noise_the_visited_bin_is_as_good_as_all() -> None:
     assert plain.released["dropped"].max() > 0.0
 
 
+@pytest.mark.slow
 def test_bins_count_their_own_visitors_alone() -> None:
     """Halves need as many visitors as if they were whole, not as many participants."""
     shared = {"epsilon": 8.0, "auxiliary": (ARMS.auxiliary(30_000, epsilon=8.0, rng=1),)}

@@ -60,6 +60,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_cache_is_used_again_and_goes_stale_with_the_noise(home: Path) -> None:
     first, hits, misses = run(home)
     assert (hits, misses) == (0, 1)

@@ -89,6 +89,7 @@ def fail(number: int) -> None:
     raise InvalidForLog("aipw", f"log {number} has no propensities", ["alee"])
 
 
+@pytest.mark.slow
 def test_an_error_in_a_worker_reaches_the_parent() -> None:
     with pytest.raises(InvalidForLog, match="log 7 has no propensities") as caught:
         Parallel(n_jobs=2)(delayed(fail)(7) for _ in range(2))

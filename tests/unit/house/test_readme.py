@@ -17,7 +17,10 @@ REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "plannin
 PLOTS, AUDITING = ROOT / "docs" / "plots.md", ROOT / "docs" / "auditing.md"
 EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
 EXECUTED += [PLANNING, PLOTS, AUDITING]
-PAGES = pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
+SLOW = {PLANNING, PLOTS, AUDITING}
+PAGES = pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW), id=page.name) for page in EXECUTED]
+)
 
 
 @pytest.fixture(scope="module")

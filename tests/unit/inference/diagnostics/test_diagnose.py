@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -27,7 +28,11 @@ from adaptinf.simulation.environments import BernoulliArms, FiniteContext, Table
 
 ENV = BernoulliArms([0.4, 0.6])
 GREEDY = designs.EpsilonGreedy(exploration=0.4)
-LOG = GREEDY.run(ENV, 1500, rng=1)
+
+
+@functools.cache
+def gathered() -> AdaptiveLog:
+    return GREEDY.run(ENV, 1500, rng=1)
 
 
 def changed(log: AdaptiveLog, keep: np.ndarray | None = None, **columns: object) -> AdaptiveLog:
@@ -57,7 +62,7 @@ def verdicts(log: AdaptiveLog, name: str, **options: object) -> dict[str, str]:
 
 
 def test_a_log_in_order_raises_no_concern() -> None:
-    found = diagnose(LOG)
+    found = diagnose(gathered())
     assert found.concerns == ()
     tested = [check for check in found.checks if not math.isnan(check.log_pvalue)]
     assert {check.verdict for check in tested} == {NO_EVIDENCE}
@@ -69,7 +74,7 @@ def test_a_log_in_order_raises_no_concern() -> None:
 
 def test_propensities_that_are_too_even() -> None:
     """Shrunk towards a half, as a model that is regularised would have them."""
-    wrong = with_propensities(LOG, 0.5 * LOG.arrays.propensities + 0.25)
+    wrong = with_propensities(gathered(), 0.5 * gathered().arrays.propensities + 0.25)
     assert verdicts(wrong, "propensity calibration") == dict.fromkeys(("0", "1", "all arms"), AGAINST)
     assert diagnose(wrong).check("sample ratio, anytime")[0].verdict == AGAINST
 
@@ -105,8 +110,8 @@ def test_propensities_of_the_round_after() -> None:
 def test_lost_rounds() -> None:
     """A quarter of an arm's rounds is missing."""
     rng = np.random.default_rng(0)
-    lost = (LOG.arrays.action == 1) & (rng.random(LOG.n_rounds) < 0.25)
-    found = diagnose(changed(LOG, keep=~lost))
+    lost = (gathered().arrays.action == 1) & (rng.random(gathered().n_rounds) < 0.25)
+    found = diagnose(changed(gathered(), keep=~lost))
     assert found.check("sample ratio")[0].verdict == AGAINST
     assert "lost or filtered" in found.check("sample ratio")[0].advice
 
@@ -182,10 +187,10 @@ def test_a_few_rounds_without_overlap_are_no_concern() -> None:
     """One round in a hundred below .01 is fine, one more is not; below .001 one is too many."""
     e = np.full((200, 2), 0.5)
     e[:2] = [0.995, 0.005]
-    log = with_propensities(changed(LOG, keep=np.arange(200)), e)
+    log = with_propensities(changed(gathered(), keep=np.arange(200)), e)
     assert [row.verdict for row in diagnose(log).check("overlap", "1")] == [FINE, FINE]
     e[2] = [0.9995, 0.0005]
-    log = with_propensities(changed(LOG, keep=np.arange(200)), e)
+    log = with_propensities(changed(gathered(), keep=np.arange(200)), e)
     assert [row.verdict for row in diagnose(log).check("overlap", "1")] == [CAUTION, CAUTION]
 
 
@@ -197,7 +202,7 @@ def reasons(log: AdaptiveLog) -> dict[str, str]:
 
 
 def test_no_propensities() -> None:
-    found = reasons(changed(LOG, propensity=None, propensities=None))
+    found = reasons(changed(gathered(), propensity=None, propensities=None))
     assert set(found) == set(QUESTIONS)
     assert set(found.values()) == {"the log has no propensities"}
 
@@ -211,7 +216,7 @@ def test_deterministic_design() -> None:
 
 
 def test_estimated_propensities_are_circular() -> None:
-    found = diagnose(changed(LOG, status="estimated"))
+    found = diagnose(changed(gathered(), status="estimated"))
     assert "circular" in found.check("propensity calibration")[0].advice
     assert "circular" in found.check("sample ratio")[0].advice
     assert any("estimates, whose error" in note for note in found.notes)
@@ -271,29 +276,29 @@ def test_one_arm() -> None:
 
 
 def test_constant_rewards() -> None:
-    found = diagnose(changed(LOG, reward=np.full(LOG.n_rounds, 0.3)))
+    found = diagnose(changed(gathered(), reward=np.full(gathered().n_rounds, 0.3)))
     assert found.check("sample mean against AIPW", "0")[0].advice == "an arm's rewards are all the same"
     assert found.check("drift, early against late", "1")[0].verdict == NOT_APPLICABLE
     assert found.check("propensity calibration", "all arms")[0].verdict == NO_EVIDENCE
 
 
 def test_an_arm_that_was_never_chosen() -> None:
-    arrays = LOG.arrays
-    e = np.hstack([arrays.propensities, np.zeros((LOG.n_rounds, 1))])
+    arrays = gathered().arrays
+    e = np.hstack([arrays.propensities, np.zeros((gathered().n_rounds, 1))])
     more = LogArrays(action=arrays.action, reward=arrays.reward, propensity=arrays.propensity, propensities=e)
     found = diagnose(AdaptiveLog.from_arrays(more, arms=(0, 1, 2)))
     assert found.check("propensity calibration", "2")[0].verdict == NOT_APPLICABLE
     assert found.check("sample ratio")[0].statistic == pytest.approx(
-        diagnose(LOG).check("sample ratio")[0].statistic
+        diagnose(gathered()).check("sample ratio")[0].statistic
     )
     assert found.check("effective sample size", "2")[0].statistic == 0.0
 
 
 def test_two_arms_need_the_chosen_arms_propensity_alone() -> None:
-    half = changed(LOG, propensities=None)
+    half = changed(gathered(), propensities=None)
     for name in ("propensity calibration", "sample ratio", "sample ratio, anytime"):
         ours = [check.statistic for check in diagnose(half).check(name)]
-        assert ours == pytest.approx([check.statistic for check in diagnose(LOG).check(name)])
+        assert ours == pytest.approx([check.statistic for check in diagnose(gathered()).check(name)])
 
 
 def test_three_arms_with_the_chosen_arms_propensity() -> None:
@@ -366,7 +371,7 @@ def test_what_does_not_vary_has_no_test() -> None:
 
 
 def test_frame_and_summary() -> None:
-    found = diagnose(LOG)
+    found = diagnose(gathered())
     frame = found.to_frame()
     assert list(frame) == [
         "check", "term", "asks", "measure", "statistic", "p_value", "p_holm", "verdict", "advice"
@@ -385,22 +390,25 @@ def test_frame_and_summary() -> None:
 
 
 def test_a_declared_allocation_by_label() -> None:
-    listed, named = diagnose(LOG, expected=[1, 3]), diagnose(LOG, expected={LOG.arms[1]: 3, LOG.arms[0]: 1})
+    listed, named = (
+        diagnose(gathered(), expected=[1, 3]),
+        diagnose(gathered(), expected={gathered().arms[1]: 3, gathered().arms[0]: 1}),
+    )
     assert listed.to_frame().equals(named.to_frame())
     with pytest.raises(ParameterError) as caught:
-        diagnose(LOG, expected={LOG.arms[0]: 1, "placebo": 2})
-    assert f"no share for arm {LOG.arms[1]!r}" in str(caught.value)
+        diagnose(gathered(), expected={gathered().arms[0]: 1, "placebo": 2})
+    assert f"no share for arm {gathered().arms[1]!r}" in str(caught.value)
     assert "'placebo', which is no arm" in str(caught.value)
     with pytest.raises(ParameterError, match="one positive share for each of the 2 arms"):
-        diagnose(LOG, expected=dict.fromkeys(LOG.arms, "half"))
+        diagnose(gathered(), expected=dict.fromkeys(gathered().arms, "half"))
 
 
 def test_checks_that_there_are_not() -> None:
-    found = diagnose(LOG)
+    found = diagnose(gathered())
     with pytest.raises(ParameterError, match="name must be one of propensity calibration, sample ratio"):
         found.check("calibration")
-    assert found.check("overlap", LOG.arms[0]) == found.check("overlap", str(LOG.arms[0]))
-    assert found.check("overlap", LOG.arms[0])
+    assert found.check("overlap", gathered().arms[0]) == found.check("overlap", str(gathered().arms[0]))
+    assert found.check("overlap", gathered().arms[0])
     with pytest.raises(ParameterError, match="term must be one of"):
         found.check("overlap", "placebo")
 
@@ -409,7 +417,7 @@ def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="must be an AdaptiveLog"):
         diagnose([1, 2])
     with pytest.raises(ParameterError, match="alpha"):
-        diagnose(LOG, alpha=0.7)
+        diagnose(gathered(), alpha=0.7)
     for wrong in ([0.5], [1.0, 0.0], "half", [np.nan, 1.0]):
         with pytest.raises(ParameterError, match="one positive share for each of the 2 arms"):
-            diagnose(LOG, expected=wrong)
+            diagnose(gathered(), expected=wrong)

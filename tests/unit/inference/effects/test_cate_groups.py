@@ -246,6 +246,7 @@ def test_released_effects_without_a_common_value_are_told_apart():
     assert log_common_pvalue(released_effect(center=(0.3, 0.3, 0.3)), np.arange(3)) == 0.0
 
 
+@pytest.mark.slow
 def test_released_tests_hold_their_level():
     rng = np.random.default_rng(9)
     rounds, epsilon, replications = 200, 1.0, 400

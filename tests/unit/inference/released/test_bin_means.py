@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -25,14 +26,22 @@ from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = SmoothArms(3, 2)
-LOG = LDPBandit(epsilon=200.0).run(ARMS, 6_000, rng=0)
 METHODS = ("budget", "anytime")
+
+
+@functools.cache
+def gathered() -> AdaptiveLog:
+    return LDPBandit(epsilon=200.0).run(ARMS, 6_000, rng=0)
 
 
 def with_releases(releases: pd.DataFrame) -> AdaptiveLog:
     columns = {name: releases[name].to_numpy() for name in releases}
     return AdaptiveLog.from_arrays(
-        LOG.arrays, arms=LOG.arms, propensity_status="exact", guarantee=LOG.guarantee, releases=columns
+        gathered().arrays,
+        arms=gathered().arms,
+        propensity_status="exact",
+        guarantee=gathered().guarantee,
+        releases=columns,
     )
 
 
@@ -61,18 +70,20 @@ def reports(**changes: Any) -> BinReports:
 @pytest.mark.parametrize("method", METHODS)
 def test_arrays_of_the_log_are_never_read(method: str) -> None:
     rng = np.random.default_rng(0)
-    n = LOG.n_rounds
+    n = gathered().n_rounds
     garbage = dataclasses.replace(
-        LOG.arrays,
+        gathered().arrays,
         action=rng.integers(3, size=n),
         reward=np.full(n, np.nan),
         propensity=None,
         propensities=None,
         context={"x1": np.full(n, np.nan), "x2": rng.normal(size=n)},
     )
-    columns = {name: LOG.releases[name].to_numpy() for name in LOG.releases}
-    other = AdaptiveLog.from_arrays(garbage, arms=LOG.arms, propensity_status="absent", releases=columns)
-    ours, theirs = BinMeans(LOG).fit(method=method), BinMeans(other).fit(method=method)
+    columns = {name: gathered().releases[name].to_numpy() for name in gathered().releases}
+    other = AdaptiveLog.from_arrays(
+        garbage, arms=gathered().arms, propensity_status="absent", releases=columns
+    )
+    ours, theirs = BinMeans(gathered()).fit(method=method), BinMeans(other).fit(method=method)
     pd.testing.assert_frame_equal(ours.conf_int(), theirs.conf_int())
     pd.testing.assert_series_equal(ours.pvalues, theirs.pvalues)
     pd.testing.assert_series_equal(ours.params, theirs.params)
@@ -82,7 +93,7 @@ def test_arrays_of_the_log_are_never_read(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
 def test_p_is_at_most_alpha_exactly_where_the_interval_excludes_the_null(method: str, alpha: float) -> None:
-    result = BinMeans(LOG).fit(method=method)
+    result = BinMeans(gathered()).fit(method=method)
     limits = result.conf_int(alpha)
     assert len(limits) > 20
     for null in (*np.linspace(0.0, 1.0, 53), 0.337, 1e-9):
@@ -189,8 +200,8 @@ def test_whether_a_count_drowns_is_told_by_the_other_arms() -> None:
 
 
 def test_terms_estimands_and_details() -> None:
-    result = BinMeans(LOG).fit()
-    sums = ai.designs.bin_sums(LOG)
+    result = BinMeans(gathered()).fit()
+    sums = ai.designs.bin_sums(gathered())
     assert list(result.terms) == [
         f"arm {arm}, bin {b}" for b, arm in zip(sums["bin"], sums["arm"], strict=True)
     ]
@@ -253,10 +264,10 @@ def test_weighted_sums_are_those_of_the_trial_alone() -> None:
 
 
 def test_the_coin_is_the_same_in_each_analysis_and_moves_with_the_seed_and_the_releases() -> None:
-    known = read_reports(LOG)
-    first, again = BinMeans(LOG).fit().conf_int(), BinMeans(LOG).fit(rng=0).conf_int()
+    known = read_reports(gathered())
+    first, again = BinMeans(gathered()).fit().conf_int(), BinMeans(gathered()).fit(rng=0).conf_int()
     pd.testing.assert_frame_equal(first, again)
-    other = BinMeans(LOG).fit(rng=1).conf_int()
+    other = BinMeans(gathered()).fit(rng=1).conf_int()
     moved = (first != other).any(axis=1).to_numpy()
     left = 1.0 - known.spent.sum(axis=1)
     assert moved[left > 0.01].all()
@@ -265,9 +276,9 @@ def test_the_coin_is_the_same_in_each_analysis_and_moves_with_the_seed_and_the_r
 
 
 def test_results_survive_storage_and_a_mixture_can_be_read(tmp_path: Any) -> None:
-    LOG.to_parquet(tmp_path / "log.parquet")
+    gathered().to_parquet(tmp_path / "log.parquet")
     again = BinMeans(ai.read_log(tmp_path / "log.parquet")).fit()
-    pd.testing.assert_frame_equal(again.conf_int(), BinMeans(LOG).fit().conf_int())
+    pd.testing.assert_frame_equal(again.conf_int(), BinMeans(gathered()).fit().conf_int())
     mixed = Mixture(LDPBandit(epsilon=200.0), exploration=0.5).run(ARMS, 3_000, rng=10)
     assert np.isfinite(BinMeans(mixed).fit().conf_int().to_numpy()).all()
 
@@ -280,16 +291,20 @@ def test_coverage_knows_the_truth_of_every_term() -> None:
     assert 0.85 < np.average(seen["coverage"], weights=seen["runs"]) <= 1.0
 
 
-@pytest.mark.parametrize("given", [None, LOG.releases, 3])
+@pytest.mark.parametrize("given", [None, pd.DataFrame({"value": [1.0]}), 3])
 def test_what_is_not_a_log_is_refused(given: Any) -> None:
     with pytest.raises(ParameterError, match=f"log must be an AdaptiveLog, got {type(given).__name__}"):
         BinMeans(given)
 
 
 def test_arms_that_read_the_same_are_refused() -> None:
-    columns = {name: LOG.releases[name].to_numpy() for name in LOG.releases}
+    columns = {name: gathered().releases[name].to_numpy() for name in gathered().releases}
     log = AdaptiveLog.from_arrays(
-        LOG.arrays, arms=(0, 1, "1"), propensity_status="exact", guarantee=LOG.guarantee, releases=columns
+        gathered().arrays,
+        arms=(0, 1, "1"),
+        propensity_status="exact",
+        guarantee=gathered().guarantee,
+        releases=columns,
     )
     with pytest.raises(InvalidForLog, match="two of its arms read the same"):
         BinMeans(log)
@@ -298,12 +313,12 @@ def test_arms_that_read_the_same_are_refused() -> None:
 def test_logs_that_cannot_be_used() -> None:
     with pytest.raises(InvalidForLog, match="no sums of reports by bin"):
         BinMeans(Uniform().run(ARMS, 10, rng=0))
-    releases = LOG.releases
+    releases = gathered().releases
     names = releases["name"].astype(str)
     plain = with_releases(releases[~names.str.startswith(("spent", "weighted_"))])
     with pytest.raises(InvalidForLog, match="but none by stage"):
         BinMeans(plain)
-    assert len(ai.designs.bin_sums(plain)) == len(ai.designs.bin_sums(LOG))
+    assert len(ai.designs.bin_sums(plain)) == len(ai.designs.bin_sums(gathered()))
     for prefix in ("weighted_sum_1", "sum_2", "participants_0"):
         with pytest.raises(InvalidForLog, match="without all of their sums"):
             BinMeans(with_releases(releases[names != prefix]))
@@ -321,7 +336,7 @@ def test_logs_that_cannot_be_used() -> None:
 )
 def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        BinMeans(LOG).fit(**arguments)
+        BinMeans(gathered()).fit(**arguments)
 
 
 def test_a_fair_guess_has_little_wealth_and_a_wrong_one_much() -> None:

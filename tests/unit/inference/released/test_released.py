@@ -152,6 +152,7 @@ def test_interval_may_start_inside_when_the_estimate_is_beyond_one():
     assert p_at_one < 0.05 < p_inside
 
 
+@pytest.mark.slow
 def test_interval_shrinks_to_the_most_plausible_effect_before_it_is_empty():
     beyond = effect([1.003], [400.0], epsilon_sum=40.0, epsilon_count=40.0)
     grid = np.linspace(1 / 1.003, 1.0, 20_001)

@@ -1,0 +1,255 @@
+"""Size, power and tests of a two-arm binary trial under its exact law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.binary.bernstein import certified_maximum
+from adaptinf.audit.binary.law import CountLaw
+from adaptinf.audit.binary.pvalues import conditional_pvalue, rejection_region, unconditional_pvalue
+from adaptinf.audit.binary.results import ExactTest, exact_result
+from adaptinf.audit.binary.states import binomial_law, checked_thetas
+from adaptinf.log import AdaptiveLog
+from adaptinf.typing import BoolArray, FloatArray
+
+__all__ = ["ExactLaw"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactLaw(CountLaw):
+    """Law of the final counts (n1, s1, n0, s0) of a two-arm trial with rewards 0 and 1, at every theta.
+
+    Attributes
+    ----------
+    name : str
+        The rule.
+    rule : Design or callable
+        As given.
+    horizon : int
+        T.
+    weights : ndarray of shape ((T + 1)(T + 2)(T + 3) / 6,)
+        Weight q of every state, blocks by n1, then by s1, then by s0: the probability of the counts of pulls
+        given how many of each arm's rewards are successes. Read-only.
+
+    Notes
+    -----
+    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This holds where rewards are independent with
+    probabilities theta1 and theta0 that do not move in time, the trial has T rounds fixed in advance, and the
+    arms were drawn by the very design given. **Drift breaks it**: where success rates change over time, even
+    together, none of these numbers is right, and a randomisation test is the way out.
+
+    Arm 1 is the second arm of a log or environment, arm 0 its first.
+    """
+
+    def region(self, test: str | Callable[..., Any], alpha: float = 0.05) -> BoolArray:
+        """States in which a test rejects equal arms.
+
+        Parameters
+        ----------
+        test : {"wald", "score", "fisher", "conditional", "unconditional"} or callable
+            The unpooled Wald and the pooled score test with normal cut-offs, Fisher's test of the final table
+            (none of which knows of the design), the conditional and the unconditional exact Wald test; or
+            ``test(n1, s1, n0, s0)``, a p-value for int arrays of one shape.
+        alpha : float
+            Reject where the p-value is at most alpha, in (0, 0.5).
+
+        Returns
+        -------
+        ndarray of bool, of the shape of `weights`
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
+        """
+        return rejection_region(self, "ExactLaw.region", test, alpha)
+
+    def size(self, test: str | Callable[..., Any], theta: Any, alpha: float = 0.05) -> FloatArray:
+        """Probability that a test rejects where both arms succeed with probability theta.
+
+        Parameters
+        ----------
+        test : str or callable
+            See `region`.
+        theta : float or array_like
+            Common probability of success.
+        alpha : float
+            Level.
+
+        Returns
+        -------
+        ndarray of the shape of theta
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            [0, 1].
+
+        Examples
+        --------
+        >>> from adaptinf.designs import Thompson
+        >>> from adaptinf.audit.binary.two_arms import exact
+        >>> law = exact(Thompson(), 50)
+        >>> law.size("wald", [0.1, 0.5]).round(4), law.size("conditional", [0.1, 0.5]).round(4)
+        (array([0.2263, 0.1634]), array([0.0377, 0.0301]))
+        """
+        (grid,) = checked_thetas("ExactLaw.size", theta)
+        chosen = rejection_region(self, "ExactLaw.size", test, alpha)
+        found = binomial_law(grid, self.horizon) @ self.by_total(chosen)
+        return np.asarray(found.reshape(np.shape(theta)))
+
+    def max_size(self, test: str | Callable[..., Any], alpha: float = 0.05) -> tuple[float, float]:
+        """Largest size over theta.
+
+        Parameters
+        ----------
+        test, alpha
+            As in `size`.
+
+        Returns
+        -------
+        (float, float)
+            A theta, and an upper bound of all sizes that is at most 1e-9 above the size there.
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
+        """
+        return certified_maximum(self.by_total(rejection_region(self, "ExactLaw.max_size", test, alpha)))
+
+    def power(
+        self, test: str | Callable[..., Any], theta1: Any, theta0: Any, alpha: float = 0.05
+    ) -> FloatArray:
+        """Probability that a test rejects.
+
+        Parameters
+        ----------
+        test, alpha
+            As in `size`.
+        theta1, theta0 : float or array_like
+            Probabilities of success.
+
+        Returns
+        -------
+        ndarray of the shape of the thetas
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            [0, 1].
+        """
+        chosen = rejection_region(self, "ExactLaw.power", test, alpha)
+        blocks = ((place, chosen[place].astype(np.float64)) for place, *_ in self.states())
+        return np.asarray(self._sum(blocks, "ExactLaw.power", theta1, theta0)[0])
+
+    def conditional_pvalue(
+        self,
+        n1: int,
+        s1: int,
+        n0: int,
+        s0: int,
+        statistic: Any = "wald",
+        alternative: str = "two-sided",
+        mid_p: bool = False,
+    ) -> float:
+        """P-value of the test given the total number of successes, which needs no theta.
+
+        Parameters
+        ----------
+        n1, s1, n0, s0 : int
+            Pulls and successes of arm 1 and arm 0.
+        statistic : {"wald", "score", "difference"} or callable
+            What orders the outcomes: ``statistic(n1, s1, n0, s0)`` for int arrays, large where arm 1
+                is better.
+        alternative : {"two-sided", "central", "greater", "less"}
+            Two-sided: the probability of a statistic as large in absolute value. Central: twice the smaller
+            of the one-sided p-values. Greater: arm 1 is better.
+        mid_p : bool
+            Count ties by half: the size is then no longer at most alpha, but closer to it.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit or cannot come about under the design, or the statistic or the
+            alternative is unknown, or a value of the statistic is NaN.
+
+        Notes
+        -----
+        With equal arms every sequence of S successes and T - S failures is as likely as any other, whatever
+        theta is. So the law of the outcome given S is known, and P(p <= alpha) <= alpha at every theta.
+        Statistics that differ by rounding (a share of 1e-9) are ties.
+
+        Examples
+        --------
+        >>> from adaptinf.audit.binary.two_arms import exact
+        >>> from adaptinf.designs import PlayTheWinner
+        >>> law = exact(PlayTheWinner(), 12)
+        >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
+        0.019892
+        """
+        return conditional_pvalue(
+            self, "ExactLaw.conditional_pvalue", (n1, s1, n0, s0), statistic, alternative, mid_p
+        )
+
+    def unconditional_pvalue(self, n1: int, s1: int, n0: int, s0: int, statistic: Any = "wald") -> float:
+        """P-value of the test by a two-sided statistic at the theta that is worst for it.
+
+        Parameters
+        ----------
+        n1, s1, n0, s0 : int
+            Pulls and successes of arm 1 and arm 0.
+        statistic : {"wald", "score", "difference"} or callable
+            As in `conditional_pvalue`.
+
+        Returns
+        -------
+        float
+            An upper bound of the maximum over theta, at most 1e-9 above it.
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit, the statistic is unknown, or a value of it is NaN.
+        """
+        return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", (n1, s1, n0, s0), statistic)
+
+    def test(
+        self,
+        log: AdaptiveLog,
+        *,
+        statistic: Any = "wald",
+        alternative: str = "two-sided",
+        mid_p: bool = False,
+    ) -> ExactTest:
+        """Test the log of a trial under this law.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            Of T rounds.
+        statistic, alternative, mid_p
+            As in `conditional_pvalue`.
+
+        Returns
+        -------
+        ExactTest
+
+        Raises
+        ------
+        InvalidForLog
+            Where the log is not one that this law can describe.
+        ParameterError
+            If what is given is no log, or an option is out of range.
+        """
+        return exact_result(self, log, statistic, alternative, mid_p)

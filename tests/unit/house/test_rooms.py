@@ -1,0 +1,144 @@
+"""Rooms, files and functions are of a size to be read; no circles; faces show their public names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import adaptinf
+
+ROOT = Path(adaptinf.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+ROOMS = sorted({path.parent for path in FILES})
+FACES = ("audit", "datasets", "designs", "environments", "formats", "plots", "privacy", "theory")
+
+SMALL_ROOMS = {
+    "adaptinf/audit": "its files are in the rooms inside",
+    "adaptinf/datasets": "one data set ships with a package that adaptinf depends on",
+    "adaptinf/inference": "its files are in the rooms inside",
+    "adaptinf/inference/recommend": "one table, and the rows of it",
+    "adaptinf/log": "one class; validation and storage are rooms inside",
+}
+LONG_FILES = {
+    "adaptinf/designs/linear/models.py": 401,
+    "adaptinf/inference/arms/models.py": 428,
+    "adaptinf/inference/effects/models.py": 443,
+    "adaptinf/inference/results/base.py": 416,
+    "adaptinf/log/log.py": 411,
+    "adaptinf/privacy/counters/counter.py": 410,
+}
+"""Files of more than 400 lines: they may shrink, and no other may join them."""
+LONG_FUNCTIONS = {"adaptinf/inference/effects/projection.py:fit": 73}
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT.parent).as_posix()
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for path in FILES}
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but what stands under ``if TYPE_CHECKING``."""
+    for node in ast.iter_child_nodes(tree):
+        kept = node.orelse if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) else [node]
+        for one in kept:
+            yield one
+            yield from statements(one)
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of the package that a file imports when it runs, inside functions as well."""
+    found = set()
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else str(node.module) for name in names}
+    return found & set(MODULES)
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Sets of modules that all import each other, directly or not."""
+    reach = {name: set(below) for name, below in graph.items()}
+    for middle in graph:
+        for name in graph:
+            if middle in reach[name]:
+                reach[name] |= reach[middle]
+    alike = {name: frozenset(other for other in reach[name] if name in reach[other]) for name in graph}
+    return [set(circle) for circle in sorted(set(alike.values()), key=sorted) if circle]
+
+
+def test_circles_are_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = {name: imported(path) - {name} for name, path in MODULES.items()}
+    assert sum(map(len, graph.values())) > 1000
+    assert [sorted(circle) for circle in circles(graph)] == []
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_a_room_says_what_it_holds_and_can_be_looked_over(room: Path) -> None:
+    assert ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    files = [path for path in room.glob("*.py") if path.name != "__init__.py"]
+    assert len(files) <= 13
+    assert (len(files) < 3) == (named(room) in SMALL_ROOMS)
+
+
+def test_files_are_short() -> None:
+    lines = {named(path): path.read_text(encoding="utf-8").count("\n") for path in FILES}
+    assert {name: count for name, count in lines.items() if count > LONG_FILES.get(name, 400)} == {}
+    assert [name for name in LONG_FILES if lines.get(name, 0) <= 400] == []
+
+
+def lengths(path: Path) -> Iterator[tuple[str, int]]:
+    """Lines of each function, those of its docstring left out."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            first = node.body[0] if ast.get_docstring(node) is not None else None
+            text = 0 if first is None else int(first.end_lineno or 0) - first.lineno + 1
+            yield f"{named(path)}:{node.name}", int(node.end_lineno or 0) - node.lineno + 1 - text
+
+
+def test_functions_are_short() -> None:
+    found = {name: count for path in FILES for name, count in lengths(path) if count > 60}
+    assert {name: count for name, count in found.items() if count > LONG_FUNCTIONS.get(name, 60)} == {}
+    assert set(LONG_FUNCTIONS) <= set(found)
+
+
+def test_no_public_name_hides_a_module() -> None:
+    for name in MODULES:
+        if name != "adaptinf.__main__":
+            importlib.import_module(name)
+    for module in (adaptinf, *(getattr(adaptinf, face) for face in FACES)):
+        for name in dir(module):
+            getattr(module, name)  # a lazy name stands in its package from now on
+    hidden = []
+    for name in MODULES:
+        package, _, last = name.rpartition(".")
+        if (
+            package
+            and last != "__main__"
+            and not isinstance(getattr(importlib.import_module(package), last, None), types.ModuleType)
+        ):
+            hidden.append(name)
+    assert hidden == []
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_face_shows_its_public_names_alone(face: str) -> None:
+    module = getattr(adaptinf, face)
+    assert dir(module) == sorted(module.__all__)
+    assert [name for name in module.__all__ if name.startswith("_") or not hasattr(module, name)] == []

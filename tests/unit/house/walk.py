@@ -1,0 +1,87 @@
+"""How far a call walks through the package: modules that it touches, depth, returns to rooms that it left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pandas as pd
+
+import adaptinf as ai
+
+ROOT = Path(ai.__file__).parent
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The calls of functions of the package, in order: depth among themselves, and module."""
+
+    calls: tuple[tuple[int, str], ...]
+
+    @property
+    def modules(self) -> set[str]:
+        return {module for _, module in self.calls}
+
+    @property
+    def depth(self) -> int:
+        return max(depth for depth, _ in self.calls)
+
+    @property
+    def returns(self) -> int:
+        """Steps into a room that was left before; what stands in no room lies on everybody's way."""
+        rooms = [str(Path(module).parent) for _, module in self.calls if "/" in module]
+        steps = [room for room, last in zip(rooms, ["", *rooms], strict=False) if room != last]
+        return len(steps) - len(set(steps))
+
+
+def walk(call: Callable[[], Any]) -> Walk:
+    """Follow a call, after a first one that imports and computes what is kept."""
+    call()
+    calls: list[tuple[int, str]] = []
+    stack: list[FrameType] = []
+
+    def follow(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(ROOT) and not frame.f_code.co_name.startswith("<"):
+            stack.append(frame)
+            calls.append((len(stack), path.relative_to(ROOT).with_suffix("").as_posix()))
+        elif event == "return" and stack and stack[-1] is frame:
+            stack.pop()
+
+    before = sys.getprofile()
+    sys.setprofile(follow)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return Walk(tuple(calls))
+
+
+def walks() -> dict[str, Walk]:
+    """A collected log and what is asked of it most often."""
+    thompson, bernoulli = ai.designs.Thompson(floor=0.05), ai.environments.BernoulliArms([0.5, 0.6])
+    log = thompson.run(bernoulli, horizon=500, rng=0)
+    groups = ai.environments.FiniteContext([0.5, 0.5], means=[[0.4, 0.7], [0.6, 0.3]], rewards="bernoulli")
+    grouped = ai.designs.ConSE().run(groups, horizon=500, rng=0)
+    by = grouped.context[0]
+    return {
+        "design.run": walk(lambda: thompson.run(bernoulli, horizon=500, rng=0)),
+        "ArmMeans.fit": walk(lambda: ai.ArmMeans(log).fit()),
+        "log to summary": walk(lambda: str(ai.ArmMeans(log).fit().summary())),
+        "CATE.fit": walk(lambda: ai.CATE(grouped, by=by, treatment=1, control=0).fit()),
+        "AdaptiveOLS.fit": walk(lambda: ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()),
+    }
+
+
+def table(found: dict[str, Walk]) -> pd.DataFrame:
+    """One row a walk."""
+    rows = {name: (len(one.modules), one.depth, one.returns, len(one.calls)) for name, one in found.items()}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["modules", "depth", "returns", "calls"])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{table(walks())}\n")
