@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
 __all__ = [
     "LARGEST",
     "SMALLEST",
+    "alpha_problems",
     "arity_problem",
+    "check_alpha",
     "choice_problem",
     "count_problem",
     "flag_problem",
@@ -52,6 +55,20 @@ def number_problem(
         return [f"{name} must be {span}, and at most {LARGEST:g} in size, got {size!r}"]
     if open_low and low == 0.0 and high == math.inf and size < SMALLEST:
         return [f"{name} must be {span}, and at least {SMALLEST:g} in size, got {size!r}"]
+    return []
+
+
+def check_alpha(subject: str, alpha: object) -> None:
+    """Refuse an alpha that is not between 0 and 0.5."""
+    problems = alpha_problems(alpha)
+    if problems:
+        raise ParameterError(subject, problems)
+
+
+def alpha_problems(alpha: object) -> list[str]:
+    """Say what is wrong with an alpha, which must lie between 0 and 0.5."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 0.5:
+        return [f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"]
     return []
 
 

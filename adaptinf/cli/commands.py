@@ -63,8 +63,7 @@ def argument_problems(
 ) -> list[str]:
     """What is wrong with arguments whatever the file holds."""
     from adaptinf.inference.arms.choice import ESTIMATORS, WEIGHTS
-    from adaptinf.inference.results.base import alpha_problems
-    from adaptinf.parameters import choice_problem
+    from adaptinf.parameters import alpha_problems, choice_problem
 
     problems = alpha_problems(alpha)
     if epsilon is not None:

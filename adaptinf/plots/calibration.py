@@ -15,8 +15,7 @@ from adaptinf.audit.studies.results import Study
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.results.base import alpha_problems
-from adaptinf.parameters import choice_problem, number_array
+from adaptinf.parameters import alpha_problems, choice_problem, number_array
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
 from adaptinf.plots.drawing.terms import by_name

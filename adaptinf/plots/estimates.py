@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import Results, alpha_problems
-from adaptinf.inference.results.comparison import label_of
+from adaptinf.inference.results.base import Results
+from adaptinf.parameters import alpha_problems
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
 from adaptinf.plots.drawing.terms import ESTIMANDS, MEANS, by_name, chosen_terms, term_label, true_values
@@ -130,7 +130,7 @@ def _all_series(
     series = []
     level = f"{100.0 * (1.0 - alpha):g}% interval"
     for place, (name, one) in enumerate(named.items()):
-        naive = label_of(one) == "not valid"
+        naive = one.validity == "not valid"
         if single:
             label = f"naive {level}" if naive else level
         else:

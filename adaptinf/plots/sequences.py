@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import alpha_problems
 from adaptinf.inference.sequences.results import SequenceResults
-from adaptinf.parameters import flag_problem
+from adaptinf.parameters import alpha_problems, flag_problem
 from adaptinf.plots.drawing.rows import limits_problem, room
 from adaptinf.plots.drawing.style import (
     axes_problem,

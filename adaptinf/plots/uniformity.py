@@ -9,8 +9,7 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import alpha_problems
-from adaptinf.parameters import count_problem, number_array
+from adaptinf.parameters import alpha_problems, count_problem, number_array
 from adaptinf.plots.drawing.style import GREY, axes_problem, label_text, legend_of, look, prepared, small
 from adaptinf.typing import FloatArray
 

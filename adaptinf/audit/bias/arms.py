@@ -82,7 +82,8 @@ class SimulatedBias:
 
     def summary(self) -> ResultSummary:
         """The table, as text, Markdown, LaTeX, HTML or CSV."""
-        from adaptinf.inference.results.summary import ResultSummary, format_number
+        from adaptinf.inference.results.formatting import format_number
+        from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
         headers = ["", "mean", "bias", "MC error", "bound", "pulled", "naive", "corrected"]

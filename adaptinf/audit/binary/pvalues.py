@@ -24,8 +24,7 @@ from adaptinf.audit.binary.statistics import (
     tail_weights,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import check_alpha
-from adaptinf.parameters import choice_problem, count_problem
+from adaptinf.parameters import check_alpha, choice_problem, count_problem
 from adaptinf.typing import BoolArray
 
 if TYPE_CHECKING:

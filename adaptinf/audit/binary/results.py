@@ -127,7 +127,8 @@ class ExactTest:
         ResultSummary
             With as_text, as_latex, as_html, as_markdown and as_csv.
         """
-        from adaptinf.inference.results.summary import ResultSummary, format_number, format_pvalue
+        from adaptinf.inference.results.formatting import format_number, format_pvalue
+        from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import cell_widths, text_table, total_width
 
         counts = [

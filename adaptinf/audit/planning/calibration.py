@@ -16,8 +16,7 @@ from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import check_alpha
-from adaptinf.parameters import count_problem
+from adaptinf.parameters import check_alpha, count_problem
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource

@@ -12,8 +12,7 @@ import pandas as pd
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
 from adaptinf.audit.studies.results import markdown
 from adaptinf.designs.base import Design
-from adaptinf.inference.results.base import alpha_problems
-from adaptinf.parameters import count_problem, jobs_problem, number_problem, seed_problem
+from adaptinf.parameters import alpha_problems, count_problem, jobs_problem, number_problem, seed_problem
 from adaptinf.simulation.environments import Environment
 
 __all__ = ["PlanTable", "named_scenarios", "null_problems", "plan_problems", "scenario_list"]

@@ -88,7 +88,8 @@ class EpsilonLowerBound:
 
     def summary(self) -> ResultSummary:
         """The bound, its event and the promise, as text, Markdown, LaTeX, HTML or CSV."""
-        from adaptinf.inference.results.summary import ResultSummary, format_number
+        from adaptinf.inference.results.formatting import format_number
+        from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
         bound = [

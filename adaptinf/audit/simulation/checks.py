@@ -10,8 +10,7 @@ from typing import Any
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import alpha_problems
-from adaptinf.parameters import count_problem, seed_problem
+from adaptinf.parameters import alpha_problems, count_problem, seed_problem
 from adaptinf.simulation.environments import Environment
 
 __all__ = ["cell_problems", "grid_problems", "horizon_problems"]

@@ -101,11 +101,22 @@ class BatchedReference:
     std_error: float
     df: FloatArray | None
     exact: bool = field(default=False, init=False)
+    uses_std_error = True
 
     @property
     def name(self) -> str:
         """Name of the distribution."""
-        return "normal" if self.df is None else "mean of Student's t by batch"
+        return "normal" if self.normal else "mean of Student's t by batch"
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return "z" if self.normal else "t"
+
+    @property
+    def normal(self) -> bool:
+        """Whether the batches are large enough for the normal law."""
+        return self.df is None
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural log of the two-sided p-value, shape (1,)."""

@@ -57,16 +57,18 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
 
 def fit_efficiency(
     log: AdaptiveLog, codes: IntArray, fit: ArmFit, variance: FloatArray
-) -> Mapping[str, FloatArray]:
-    """The ratio for a table of diagnostics; none for sample means, whose errors ignore adaptivity.
+) -> tuple[Mapping[str, FloatArray], str]:
+    """The ratio for a table of diagnostics, and its note; none for sample means.
 
     Shapes: codes (k,), variance (k,) or (1,).
     """
-    if fit.sample is not None:
-        return {}
-    bounds = arm_bounds(log, codes, shares=fit.arm_error is not None)
+    if fit.sample is not None:  # their errors ignore adaptivity
+        return {}, ""
+    shares = fit.arm_error is not None
+    bounds = arm_bounds(log, codes, shares=shares)
     whole = bounds if len(variance) == len(bounds) else bounds.sum(keepdims=True)
-    return {"efficiency": over_bound(variance, whole)}
+    ratios = over_bound(variance, whole)
+    return {"efficiency": ratios}, efficiency_note(ratios, shares=shares)
 
 
 def efficiency_note(ratios: FloatArray, *, shares: bool = False) -> str:

@@ -162,6 +162,9 @@ class ArmMeans:
         fit = _fit("ArmMeans.fit", self.log, self._codes, asked, test, outcome, ridge, arm_error)
         correction = profile_of(self.log).correction if fit.naive else None
         kind = resolve_test(self.log, fit, test, corrected=correction is not None)
+        reference = mean_reference(fit, kind)
+        validity, notes = fit_notes(self.log, fit, kind, correction, exact=reference.exact)
+        efficiency, lost = fit_efficiency(self.log, self._codes, fit, fit.std_error**2)
         rows = influence_rows(self.log, self._codes, fit) if keep_scores else None
         return Results(
             model="ArmMeans",
@@ -170,19 +173,21 @@ class ArmMeans:
             estimate=fit.estimate,
             std_error=fit.std_error,
             covariance=fit.covariance,
-            reference=mean_reference(fit, kind),
+            reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
+            validity=validity,
             null=null,
             correction=correction,
             details={
                 "pulls": fit.pulls,
                 "ess": fit.ess,
                 "min_propensity": fit.min_propensity,
-                **fit_efficiency(self.log, self._codes, fit, fit.std_error**2),
+                **efficiency,
             },
-            notes=fit_notes(self.log, fit, kind, correction),
+            notes=notes,
+            efficiency_note=lost,
             scores=rows,
         )
 
@@ -307,6 +312,9 @@ class Contrast:
         correction = profile_of(self.log).correction if fit.naive else None
         kind = resolve_test(self.log, fit, test, corrected=correction is not None)
         difference, std_error, df = fit.difference(0, 1)
+        reference = difference_reference(fit, kind, difference, std_error, df)
+        validity, notes = fit_notes(self.log, fit, kind, correction, exact=reference.exact)
+        efficiency, lost = fit_efficiency(self.log, self._codes, fit, np.array([std_error**2]))
         rows = _difference_rows(influence_rows(self.log, self._codes, fit)) if keep_scores else None
         return Results(
             model="Contrast",
@@ -315,10 +323,11 @@ class Contrast:
             estimate=np.array([difference]),
             std_error=np.array([std_error]),
             covariance=np.array([[std_error**2]]),
-            reference=difference_reference(fit, kind, difference, std_error, df),
+            reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
+            validity=validity,
             null=null,
             correction=correction,
             details={
@@ -326,9 +335,10 @@ class Contrast:
                 "pulls_control": fit.pulls[1:],
                 "ess": fit.ess.min(keepdims=True),
                 "min_propensity": fit.min_propensity.min(keepdims=True),
-                **fit_efficiency(self.log, self._codes, fit, np.array([std_error**2])),
+                **efficiency,
             },
-            notes=fit_notes(self.log, fit, kind, correction),
+            notes=notes,
+            efficiency_note=lost,
             scores=rows,
         )
 
@@ -379,6 +389,7 @@ class Contrast:
             reference=reference,
             estimator="batched",
             facts=LogFacts.of(self.log),
+            validity="asymptotic",
             null=null,
             details={
                 "pulls_treatment": found.treated.sum(keepdims=True),

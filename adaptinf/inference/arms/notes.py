@@ -13,6 +13,7 @@ from adaptinf.inference.arms.sample_mean import SHORT_RUNS
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, effective_events
 from adaptinf.inference.validity.profile import FEW_REWARDS, TINY_PROPENSITY, is_binary, profile_of
+from adaptinf.typing import Validity
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -20,17 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["fit_notes"]
 
 
-def fit_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> tuple[str, ...]:
-    """Assumptions and reasons under a table."""
+def fit_notes(
+    log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None, *, exact: bool
+) -> tuple[Validity, tuple[str, ...]]:
+    """What the uncorrected numbers are worth, and the assumptions and reasons under a table."""
+    validity: Validity = "exact" if exact else "asymptotic"
     if fit.sample is not None:
-        notes = _sample_notes(log, fit, test, correction)
+        valid, why = _sample_validity(log, fit, test, correction)
+        validity = validity if valid else "not valid"
+        notes = [why, *_sample_notes(log, fit, test, correction)]
     elif fit.arm_error is not None:
         notes = _equation_notes(log, fit)
     else:
         notes = _score_notes(log, fit)
     if fit.choice.reason:
         notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
-    return (*notes, *_gaps(fit, test))
+    return validity, (*notes, *_gaps(fit, test))
 
 
 def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
@@ -55,20 +61,23 @@ def _equation_notes(log: AdaptiveLog, fit: ArmFit) -> list[str]:
     return notes
 
 
+def _sample_validity(
+    log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None
+) -> tuple[bool, str]:
+    if not fit.naive:
+        return True, "Sample means: the design does not adapt to rewards, so no correction is due."
+    if correction is not None:
+        return False, "Sample means: not valid under adaptivity; the corrected columns account for it."
+    known = profile_of(log).stability
+    if known is not None and known.stable and test != "exact":
+        title = profile_of(log).design_title
+        settled = f"valid in long runs of {title}, whose arm counts settle ({known.source})"
+        return True, f"Sample means: {settled}, given {known.condition}; {SHORT_RUNS}."
+    return False, "Sample means: not valid under adaptivity; a naive baseline."
+
+
 def _sample_notes(log: AdaptiveLog, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     notes = []
-    known = profile_of(log).stability
-    if not fit.naive:
-        notes.append("Sample means: the design does not adapt to rewards, so no correction is due.")
-    elif correction is not None:
-        notes.append("Sample means: not valid under adaptivity; the corrected columns account for it.")
-    elif known is not None and known.stable and test != "exact":
-        notes.append(
-            f"Sample means: valid in long runs of {profile_of(log).design_title}, whose arm counts settle "
-            f"({known.source}), given {known.condition}; {SHORT_RUNS}."
-        )
-    else:
-        notes.append("Sample means: not valid under adaptivity; a naive baseline.")
     if log.context:
         notes.append(
             "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "

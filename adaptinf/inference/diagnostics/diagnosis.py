@@ -31,10 +31,9 @@ from adaptinf.inference.diagnostics.propensities import (
 )
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged
 from adaptinf.inference.inputs.arguments import require_log
-from adaptinf.inference.results.base import check_alpha
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_array
+from adaptinf.parameters import check_alpha, number_array
 from adaptinf.typing import FloatArray
 
 __all__ = ["diagnose"]

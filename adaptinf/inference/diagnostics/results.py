@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.results.formatting import format_number, format_pvalue
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.parameters import choice_problem
 
@@ -134,7 +135,7 @@ class Diagnosis:
 
     def summary(self) -> ResultSummary:
         """The table, as text, Markdown, LaTeX, HTML or CSV; advice stands among the notes."""
-        from adaptinf.inference.results.summary import ResultSummary, format_number, format_pvalue
+        from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
         rows = []

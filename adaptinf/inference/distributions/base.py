@@ -60,6 +60,18 @@ class Reference(Protocol):
     def exact(self) -> bool:
         """Whether the p-values hold in finite samples."""
 
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables, "z" or "t"."""
+
+    @property
+    def normal(self) -> bool:
+        """Whether the law is normal, with the standard errors shown."""
+
+    @property
+    def uses_std_error(self) -> bool:
+        """Whether p-values and intervals are made of the standard errors shown."""
+
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
 
@@ -88,6 +100,7 @@ class NormalReference:
     std_error: FloatArray
     name: str = field(default="normal", init=False)
     exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "z", True, True
 
     def __post_init__(self) -> None:
         _store(self, estimate=self.estimate, std_error=_usable(self.std_error))
@@ -116,6 +129,7 @@ class StudentReference:
     df: FloatArray
     name: str = field(default="t", init=False)
     exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "t", False, True
 
     def __post_init__(self) -> None:
         _store(self, estimate=self.estimate, std_error=_usable(self.std_error), df=self.df)
@@ -145,6 +159,7 @@ class BinomialReference:
     trials: FloatArray
     name: str = field(default="binomial (exact)", init=False)
     exact: bool = field(default=True, init=False)
+    statistic, normal, uses_std_error = "z", False, False
 
     def __post_init__(self) -> None:
         _store(self, successes=self.successes, trials=self.trials)

@@ -50,6 +50,7 @@ class BoundedDifferenceReference:
     control_counts: FloatArray
     name: str = field(default="bounded difference (exact)", init=False)
     exact: bool = field(default=True, init=False)
+    statistic, normal, uses_std_error = "z", False, False
 
     def __post_init__(self) -> None:
         names = ("means", "counts", "control_means", "control_counts")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
-from adaptinf.inference.results.base import check_alpha
+from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
 __all__ = [
@@ -319,6 +319,7 @@ class DifferenceReference:
 
     difference: Difference
     exact: bool = False
+    normal, uses_std_error = False, True
 
     @property
     def name(self) -> str:
@@ -327,6 +328,11 @@ class DifferenceReference:
         if np.all(adjusted):
             return "Agresti-Caffo"
         return "Welch t or Agresti-Caffo" if np.any(adjusted) else "Welch t"
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables: z where all terms are adjusted."""
+        return "z" if np.all(self.difference.adjusted) else "t"
 
     def statistics(self, null: float) -> FloatArray:
         """Distances from the null in standard errors, of the adjusted difference where it is used."""

@@ -25,6 +25,7 @@ from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.results.base import Estimand, Results
+from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, log_chi2_tail
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -72,8 +73,6 @@ class HeterogeneityTest:
         return math.exp(self.log_pvalue)
 
     def __str__(self) -> str:
-        from adaptinf.inference.results.summary import format_pvalue
-
         p = format_pvalue(self.log_pvalue)
         law = {
             "chi2": f"chi2({self.df}) = {self.statistic:.4f}, P>chi2 = {p}",
@@ -163,6 +162,7 @@ class GroupResults(Results):
             reference=law,
             estimator=self.estimator,
             facts=self.facts,
+            validity=self.validity,
             weights=self.weights,
             null=null,
             details={

@@ -416,6 +416,7 @@ class CATE:
             reference=reference,
             estimator=estimator,
             facts=LogFacts.of(self.log),
+            validity="asymptotic",
             weights=weights,
             null=null,
             details=details,

@@ -32,12 +32,12 @@ from adaptinf.inference.effects.weighted_projection import (
 )
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
-from adaptinf.inference.results.base import Estimand, LogFacts, Results, check_alpha
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import flag_problem
+from adaptinf.parameters import check_alpha, flag_problem
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -259,6 +259,7 @@ class CATEProjection:
             reference=NormalReference(fit.coefficient, std_error),
             estimator="aipw",
             facts=LogFacts.of(log),
+            validity="asymptotic",
             weights=kind,
             null=float(null),
             details={"ess": np.full(len(names), size), "min_propensity": np.full(len(names), lowest)},

@@ -309,6 +309,7 @@ def _results(
         estimator=options.estimator,
         weights=options.label,
         facts=LogFacts.of(log),
+        validity="asymptotic",
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
         notes=policy_notes(log, every, terms, fit, options, few),

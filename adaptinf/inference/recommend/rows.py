@@ -89,9 +89,9 @@ def _settled(row: Method) -> Method:
 
     def run() -> Results:
         result = row.run()
-        why = f"Sample means: {row.verdict.reason}."
-        notes = tuple(why if note.startswith("Sample means: ") else note for note in result.notes)
-        return replace(result, notes=notes)
+        # The first note under sample means says what they are worth.
+        notes = (f"Sample means: {row.verdict.reason}.", *result.notes[1:])
+        return replace(result, notes=notes, validity="exact" if result.reference.exact else "asymptotic")
 
     return replace(row, run=run)
 

@@ -44,6 +44,7 @@ class AnytimeReference:
     ratio: FloatArray
     name: str = field(default="anytime-valid t", init=False)
     exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "t", False, False
 
     def __post_init__(self) -> None:
         _store(

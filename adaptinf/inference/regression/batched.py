@@ -56,6 +56,7 @@ class BatchedCoefficients:
     """Tests and intervals of k combinations of coefficients by batched least squares."""
 
     parts: tuple[BatchedReference, ...]
+    exact, uses_std_error = False, False
 
     @property
     def name(self) -> str:
@@ -63,9 +64,14 @@ class BatchedCoefficients:
         return self.parts[0].name
 
     @property
-    def exact(self) -> bool:
-        """Whether the p-values hold for every law of the rewards."""
-        return False
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return self.parts[0].statistic
+
+    @property
+    def normal(self) -> bool:
+        """Whether the batches are large enough for the normal law."""
+        return self.parts[0].normal
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""

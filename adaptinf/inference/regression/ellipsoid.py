@@ -78,6 +78,7 @@ class EllipsoidReference:
     values: FloatArray | None = None
     name: str = field(default="self-normalised ellipsoid", init=False)
     exact: bool = field(default=True, init=False)
+    statistic, normal, uses_std_error = "z", False, False
 
     @property
     def estimate(self) -> FloatArray:

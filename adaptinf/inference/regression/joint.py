@@ -15,6 +15,7 @@ from adaptinf.inference.regression.batched import (
     drifting_wald,
 )
 from adaptinf.inference.regression.ellipsoid import Ellipsoid, EllipsoidReference
+from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.typing import FloatArray
 
@@ -30,8 +31,6 @@ class JointTest(WaldTest):
     law: str = ""
 
     def __str__(self) -> str:
-        from adaptinf.inference.results.summary import format_pvalue
-
         count = f"{self.df} restriction{'s' if self.df != 1 else ''}"
         lines = [
             f"Joint test of {count}: statistic {self.statistic:.4f}, P = {format_pvalue(self.log_pvalue)} "

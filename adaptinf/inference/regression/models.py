@@ -307,6 +307,7 @@ class AdaptiveOLS:
             estimator=fit.estimator,
             weights=fit.weights,
             facts=replace(LogFacts.of(log), n_units=None) if kind == "cluster" else LogFacts.of(log),
+            validity="not valid" if fit.naive else "exact" if fit.reference.exact else "asymptotic",
             null=float(null),
             correction=fit.correction,
             details=fit.details,
@@ -319,7 +320,6 @@ class AdaptiveOLS:
             df_resid=math.nan if fit.df_resid is None else fit.df_resid,
             rsquared=math.nan if fit.rsquared is None else fit.rsquared,
             arm=data.arm,
-            naive=fit.naive,
             joint=fit.joint,
         )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.results.simultaneous import NAIVE_REGRESSION
 from adaptinf.inference.validity.profile import is_binary, profile_of
 from adaptinf.log import Stability
 
@@ -89,8 +88,9 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
         ]
     if correction is not None:
         notes = [
-            f"{NAIVE_REGRESSION} under adaptivity; the corrected columns account for it, and for a choice of "
-            "arm, formula and test by actions and contexts. They do not account for a choice by the rewards."
+            "Least squares: not valid under adaptivity; the corrected columns account for it, and for a "
+            "choice of arm, formula and test by actions and contexts. They do not account for a choice by "
+            "the rewards."
         ]
         notes.append(
             f"{_CONTEXTS}, and independent normal errors of one variance: t and F are then exact for any "
@@ -116,7 +116,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
             f"({stable.condition}; {stable.source}): normal over a long run.",
             f"{_CONTEXTS} and had no part in the choice of arms, and coefficients that stay the same.",
         ]
-    notes = [f"{NAIVE_REGRESSION} under adaptivity; a naive baseline."]
+    notes = ["Least squares: not valid under adaptivity; a naive baseline."]
     if data.selector is not None:
         notes.append(f"The arm was selected as {data.selector!r}, by what the rewards had moved.")
     if log.design is None:

@@ -13,7 +13,8 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.regression.data import JointTests
-from adaptinf.inference.results.base import Results, check_alpha
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -22,6 +23,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray
 
 __all__ = ["CoefficientTest", "CoefficientTests", "FTest", "RegressionResults"]
@@ -76,8 +78,6 @@ class FTest(WaldTest):
         return math.exp(self.log_pvalue_corrected)
 
     def __str__(self) -> str:
-        from adaptinf.inference.results.summary import format_pvalue
-
         law = f"chi2({self.df})" if self.df_denom is None else f"F({self.df}, {self.df_denom:g})"
         letter = "chi2" if self.df_denom is None else "F"
         head = f"Wald test: {law} = {self.statistic:.4f}, P>{letter} = {format_pvalue(self.log_pvalue)}"
@@ -223,8 +223,6 @@ class RegressionResults(Results):
         span of the columns; NaN for estimators other than least squares.
     arm : label or None
         The arm whose rounds were used; None for all.
-    naive : bool
-        Whether the uncorrected numbers are not valid for the log.
     """
 
     adjustment: str
@@ -235,8 +233,12 @@ class RegressionResults(Results):
     df_resid: float = math.nan
     rsquared: float = math.nan
     arm: Any = None
-    naive: bool = False
     joint: JointTests | None = None
+
+    @property
+    def naive(self) -> bool:
+        """Whether the uncorrected numbers are not valid for the log."""
+        return self.validity == "not valid"
 
     @property
     def rsquared_adj(self) -> float:

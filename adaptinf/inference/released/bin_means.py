@@ -150,6 +150,7 @@ class BinMeans:
             reference=reference,
             estimator=method,
             facts=LogFacts.of(self.log),
+            validity="exact" if reference.exact else "asymptotic",
             null=float(null),
             details={
                 "participants": known.participants,

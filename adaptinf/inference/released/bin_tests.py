@@ -157,6 +157,7 @@ class InvertedTest:
     exact: bool
     _curve: FloatArray = field(init=False, repr=False)
     _best: FloatArray = field(init=False, repr=False)
+    statistic, normal, uses_std_error = "z", False, False
 
     def __post_init__(self) -> None:
         curve = self.test.log_pvalues_at(np.broadcast_to(_GRID, (self.test.size, _GRID.size)))

@@ -39,6 +39,7 @@ class ReleasedDifferenceReference:
     minus: IntArray
     name: str = "normal + Laplace (two intervals combined)"
     exact: bool = False
+    statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""

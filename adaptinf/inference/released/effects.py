@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
-from adaptinf.inference.results.base import check_alpha
+from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -209,6 +209,7 @@ class ReleasedReference:
     effect: NoisyEffect
     name: str = "normal + Laplace (inverted test)"
     exact: bool = False
+    statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""

@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
-from adaptinf.inference.results.multiplicity import check_adjustment, log_adjusted
+from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment
 from adaptinf.inference.results.simultaneous import JointInference
-from adaptinf.typing import FloatArray
+from adaptinf.parameters import check_alpha
+from adaptinf.typing import FloatArray, Validity
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Estimand", "LogFacts", "Results", "alpha_problems", "check_alpha"]
+__all__ = ["Estimand", "LogFacts", "Results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,8 @@ class Results(JointInference):
         Such as ``"aipw"``.
     facts : LogFacts
         What is known of the log.
+    validity : {"exact", "anytime", "asymptotic", "not valid"}
+        What the numbers are worth for the log, without any correction.
     weights : str, optional
         Such as ``"sqrt"``; None where the estimator has none.
     covariance : ndarray, optional
@@ -118,6 +120,8 @@ class Results(JointInference):
         Diagnostics by term, each of shape (k,). ``"ess"`` and ``"min_propensity"`` are also attributes.
     notes : tuple of str
         Assumptions, adjustments and reasons for NaN.
+    efficiency_note : str
+        How much precision was lost, the last note on the model in a summary.
     private : bool
         Whether the numbers come from the log's private releases alone, so that its guarantee covers them.
     scores : mapping of str to ndarray, optional
@@ -156,12 +160,14 @@ class Results(JointInference):
     reference: Reference
     estimator: str
     facts: LogFacts
+    validity: Validity = "asymptotic"
     weights: str | None = None
     covariance: FloatArray | None = None
     null: float = 0.0
     correction: Correction | None = None
     details: Mapping[str, FloatArray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    efficiency_note: str = ""
     private: bool = False
     scores: Mapping[str, FloatArray] | None = None
 
@@ -344,7 +350,9 @@ class Results(JointInference):
             If the method is unknown.
         """
         check_adjustment("adjust", method)
-        return self._by_term(np.exp(log_adjusted(self, method, corrected)), f"p_value_{method}")
+        due = corrected and self.correction is not None
+        logs = self.log_pvalues_corrected if due else self.log_pvalues
+        return self._by_term(np.exp(adjusted_logs(logs.to_numpy(), method)), f"p_value_{method}")
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.
@@ -394,20 +402,6 @@ class Results(JointInference):
                 ["pvalues", "conf_int"],
             )
         return self.correction
-
-
-def check_alpha(subject: str, alpha: object) -> None:
-    """Refuse an alpha that is not between 0 and 0.5."""
-    problems = alpha_problems(alpha)
-    if problems:
-        raise ParameterError(subject, problems)
-
-
-def alpha_problems(alpha: object) -> list[str]:
-    """Say what is wrong with an alpha, which must lie between 0 and 0.5."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < 0.5:
-        return [f"alpha must be between 0 and 0.5 (0.05 gives 95% intervals), got {alpha!r}"]
-    return []
 
 
 def _read_only(values: FloatArray) -> FloatArray:

@@ -10,24 +10,16 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import Estimand, Results, check_alpha
-from adaptinf.inference.results.simultaneous import NAIVE
+from adaptinf.inference.results.base import Estimand, Results
+from adaptinf.inference.results.formatting import format_number, format_pvalue
+from adaptinf.parameters import check_alpha
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["Comparison", "compare", "label_of"]
+__all__ = ["Comparison", "compare"]
 
 _NOTES = 3
-
-
-def label_of(result: Results) -> str:
-    """What the intervals of a result are worth."""
-    if any(note.startswith(NAIVE) for note in result.notes):
-        return "not valid"
-    if not result.reference.exact:
-        return "asymptotic"
-    return "anytime" if result.model == "ConfidenceSequence" else "exact"
 
 
 def _corrected_label(result: Results) -> str:
@@ -81,7 +73,7 @@ class Comparison:
         for name, result in self.results.items():
             part = result.to_frame(self.alpha)
             part.insert(1, "method", name)
-            part.insert(2, "label", label_of(result))
+            part.insert(2, "label", result.validity)
             part["log_p_value"] = result.log_pvalues.to_numpy()
             if result.correction is not None:
                 place = list(part).index("p_value_corrected")
@@ -97,7 +89,7 @@ class Comparison:
 
     def summary(self) -> ResultSummary:
         """The table, as text, Markdown, LaTeX, HTML or CSV."""
-        from adaptinf.inference.results.summary import ResultSummary, format_number, format_pvalue
+        from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
         frame = self._with_logs()
@@ -172,7 +164,7 @@ class Comparison:
 
     def _validity(self) -> list[str]:
         """Whose numbers are not valid, and what corrected ones are worth."""
-        naive = [name for name, result in self.results.items() if label_of(result) == "not valid"]
+        naive = [name for name, result in self.results.items() if result.validity == "not valid"]
         kinds = {name: _corrected_label(result) for name, result in self.results.items()}
         notes = []
         bare = [name for name in naive if not kinds[name]]

@@ -15,6 +15,8 @@ from scipy import linalg, special
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import NormalReference, Reference
+from adaptinf.inference.results.formatting import format_pvalue
+from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray
 
 __all__ = [
@@ -75,8 +77,6 @@ class WaldTest:
         return math.exp(self.log_pvalue)
 
     def __str__(self) -> str:
-        from adaptinf.inference.results.summary import format_pvalue
-
         lines = [
             f"Wald test: chi2({self.df}) = {self.statistic:.4f}, P>chi2 = {format_pvalue(self.log_pvalue)}",
             *(f"  H0: {label}" for label in self.hypothesis),
@@ -127,8 +127,6 @@ class LinearTest:
         alpha : float
             One minus the level, between 0 and 0.5.
         """
-        from adaptinf.inference.results.base import check_alpha
-
         check_alpha("conf_int", alpha)
         return self.reference.interval(math.log(alpha)) + self.value[:, None]
 

@@ -8,22 +8,16 @@ Holm (1979), "A simple sequentially rejective multiple test procedure". Benjamin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
 
 __all__ = [
     "ADJUSTMENTS",
     "adjusted_logs",
     "adjustment_note",
     "check_adjustment",
-    "log_adjusted",
 ]
 
 ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
@@ -88,27 +82,9 @@ def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
     return adjusted
 
 
-def log_adjusted(results: Results, method: str, corrected: bool = True) -> FloatArray:
-    """Natural logs of the adjusted p-values of a result, shape (k,).
-
-    Parameters
-    ----------
-    results : Results
-        Any result.
-    method : {"holm", "bh"}
-        The adjustment.
-    corrected : bool
-        Whether to start from corrected p-values, where a correction is due.
-    """
-    due = corrected and results.correction is not None
-    series = results.log_pvalues_corrected if due else results.log_pvalues
-    return adjusted_logs(np.asarray(series.to_numpy(), dtype=np.float64), method)
-
-
-def adjustment_note(results: Results, method: str) -> str:
-    """What the adjusted column of a summary means."""
-    start = "the corrected p-values" if results.correction is not None else "the p-values"
-    count = int(np.isfinite(results.pvalues.to_numpy()).sum())
+def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
+    """What the adjusted column of a summary means, of so many p-values."""
+    start = "the corrected p-values" if corrected else "the p-values"
     if method == "holm":
         return f"Holm: {start} of {count} terms, adjusted for their number whatever their dependence."
     return (

@@ -27,25 +27,21 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
-from adaptinf.parameters import count_problem, seed_problem
-from adaptinf.typing import BoolArray, FloatArray, RandomSource
+from adaptinf.parameters import check_alpha, count_problem, seed_problem
+from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.results.base import Estimand
 
 __all__ = [
-    "NAIVE",
-    "NAIVE_REGRESSION",
     "JointInference",
     "bootstrap_maxima",
     "familywise_level",
     "max_normal_tail",
 ]
 
-NAIVE_REGRESSION = "Least squares: not valid"
-NAIVE = ("Sample means: not valid", NAIVE_REGRESSION)
-"""How the note starts under every result whose uncorrected numbers are not valid."""
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _SEED = 20_231_107
 _POINTS = 200_000
@@ -119,8 +115,8 @@ class JointInference:
     null: float
     scores: Mapping[str, FloatArray] | None
     estimator: str
-    model: str
-    notes: tuple[str, ...]
+    estimands: tuple[Estimand, ...]
+    validity: Validity
     correction: Correction | None
 
     def conf_int_simultaneous(
@@ -168,8 +164,6 @@ class JointInference:
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
-        from adaptinf.inference.results.base import check_alpha
-
         check_alpha("conf_int_simultaneous", alpha)
         tail, size = self._family("conf_int_simultaneous", method, draws, rng)
         due = self._family_correction(method, corrected)
@@ -282,16 +276,16 @@ class JointInference:
     def _test_notes(self) -> tuple[str, ...]:
         """Why tests of combinations are no more valid than those of single terms, or less."""
         notes = []
-        if any(note.startswith(NAIVE) for note in self.notes):
+        if self.validity == "not valid":
             notes.append("Not valid under adaptivity: sample means.")
         if self.correction is not None:
             way = (
                 "pvalues_corrected and conf_int_corrected are"
-                if self.model == "Contrast"
+                if self.estimands[0].kind == "contrast"
                 else "Contrast gives corrected columns"
             )
             notes.append(f"Not corrected: {way}.")
-        if self.reference.name != "normal":
+        if not self.reference.normal:
             notes.append(f"Normal approximation; the terms' own law is {self.reference.name}.")
         return tuple(notes)
 
@@ -311,7 +305,7 @@ class JointInference:
     def _joint_covariance(self, subject: str, hypothesis: LinearHypothesis) -> FloatArray:
         if self.covariance is not None:
             return self.covariance
-        if self.reference.name != "normal":
+        if not self.reference.normal:
             raise InvalidForLog(
                 subject,
                 f"its standard errors are descriptions: p-values and intervals follow {self.reference.name}",

@@ -8,24 +8,19 @@ from __future__ import annotations
 import csv
 import html
 import io
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
-from adaptinf.inference.arms.batched import BatchedReference
-from adaptinf.inference.arms.efficiency import efficiency_note
-from adaptinf.inference.distributions.base import AdjustedReference, NormalReference, StudentReference
-from adaptinf.inference.results.base import check_alpha
+from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
     ADJUSTMENTS,
+    adjusted_logs,
     adjustment_note,
     check_adjustment,
-    log_adjusted,
 )
 from adaptinf.inference.results.tables import (
     cell_widths,
@@ -36,6 +31,7 @@ from adaptinf.inference.results.tables import (
     text_table,
     total_width,
 )
+from adaptinf.parameters import check_alpha
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
@@ -44,14 +40,14 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.typing import FloatArray
 
-__all__ = ["ResultSummary", "escape_latex", "footer", "format_number", "format_pvalue", "summarise"]
+__all__ = ["ResultSummary", "escape_latex", "footer", "summarise"]
 
 _MIN_WIDTH = 78
 _FACT_GAP = "   "
 
 
-class ResultSummary(Summary):  # type: ignore[misc]
-    """Tables and notes of one result, as text, LaTeX, HTML or CSV.
+class ResultSummary:
+    """Tables and notes of one result, as text, Markdown, LaTeX, HTML or CSV.
 
     Parameters
     ----------
@@ -71,10 +67,21 @@ class ResultSummary(Summary):  # type: ignore[misc]
     """
 
     def __init__(self, title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> None:
-        super().__init__()
         self.title = title
         self.tables = list(tables)
         self.notes = tuple(" ".join(note.split()) for note in notes)
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def __repr__(self) -> str:
+        return f'{type(self)}\n"""\n{self}\n"""'
+
+    def _repr_html_(self) -> str:
+        return self.as_html()
+
+    def _repr_latex_(self) -> str:
+        return self.as_latex()
 
     def as_text(self) -> str:
         """Summary as plain text, its notes wrapped to the width of the tables."""
@@ -167,7 +174,8 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
     ]
     notes = footer(results, alpha)
     if adjust is not None:
-        notes = (*notes, adjustment_note(results, adjust))
+        count = int(np.isfinite(results.pvalues.to_numpy()).sum())
+        notes = (*notes, adjustment_note(adjust, count, corrected=results.correction is not None))
     return ResultSummary(f"{results.model} Results", tables, notes)
 
 
@@ -176,14 +184,12 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     kind = "exact for any fixed sequence of actions" if results.reference.exact else "an approximation"
     law = results.reference
     notes = [f"P-values and intervals: {law.name}, {kind}."]
-    if not isinstance(law, (NormalReference, StudentReference, BatchedReference, AdjustedReference)):
+    if not law.uses_std_error:
         notes.append("Standard errors and z are descriptions: p-values and intervals do not use them.")
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
     notes += results.notes
-    if "efficiency" in results.details:
-        lost = efficiency_note(results.details["efficiency"], shares=results.estimator == "alee")
-        notes += [lost] if lost else []
+    notes += [results.efficiency_note] if results.efficiency_note else []
     facts = results.facts
     if facts.n_units is not None:
         notes.append(
@@ -197,47 +203,33 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def format_pvalue(log_p: float) -> str:
-    """P-value for a table, also where it underflows."""
-    if math.isnan(log_p):
-        return "nan"
-    if log_p < -300.0 * math.log(10.0):
-        return "<1e-300" if log_p > -math.inf else "0"
-    if log_p >= math.log(0.001):
-        return f"{math.exp(log_p):.3f}"
-    exponent = math.floor(log_p / math.log(10.0))
-    mantissa = f"{math.exp(log_p - exponent * math.log(10.0)):.1f}"
-    if mantissa == "10.0":
-        mantissa, exponent = "1.0", exponent + 1
-    return f"{mantissa}e{exponent:03d}"
-
-
 def _coefficients(
     results: Results, alpha: float, adjust: str | None
 ) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
-    letter = "t" if "t" in results.reference.name.split() else "z"
+    letter, logs = results.reference.statistic, results.log_pvalues
     test = "P exact" if results.reference.exact else f"P>|{letter}|"
-    limits = [f"[{_level(alpha / 2)}", f"{_level(1 - alpha / 2)}]"]
+    limits = [f"[{alpha / 2:.6g}", f"{1 - alpha / 2:.6g}]"]
     bottom = ["", "coef", "std err", letter, test, *limits]
     top = [""] * len(bottom)
     columns = [
         [format_number(x) for x in results.estimate],
         [format_number(x) for x in results.std_error],
-        [_statistic(x) for x in results.tvalues],
-        [format_pvalue(x) for x in results.log_pvalues],
+        [format_statistic(x) for x in results.tvalues],
+        [format_pvalue(x) for x in logs],
         *_limit_columns(results.conf_int(alpha).to_numpy()),
     ]
     if results.correction is not None:
         bottom += [test, *limits]
         top += ["corrected"] * 3
+        logs = results.log_pvalues_corrected
         columns += [
-            [format_pvalue(x) for x in results.log_pvalues_corrected],
+            [format_pvalue(x) for x in logs],
             *_limit_columns(results.conf_int_corrected(alpha).to_numpy()),
         ]
     if adjust is not None:
         top.append(ADJUSTMENTS[adjust])
         bottom.append("P")
-        columns.append([format_pvalue(x) for x in log_adjusted(results, adjust)])
+        columns.append([format_pvalue(x) for x in adjusted_logs(logs.to_numpy(), adjust)])
     rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
     return (top, bottom), rows
 
@@ -292,24 +284,6 @@ def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:
         return "none"
     delta = f", delta = {guarantee.delta:.3g}" if guarantee.delta > 0 else ""
     return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {guarantee.unit}"
-
-
-def format_number(x: float) -> str:
-    """Number for a table: four decimals, or an exponent where they would mislead."""
-    if not math.isfinite(x):
-        return str(float(x))
-    size = abs(x)
-    if size == 0 or 1e-4 <= size < 1e3:
-        return f"{x:.4f}"
-    return f"{x:.2f}" if 1e3 <= size < 1e6 else f"{x:.2e}"
-
-
-def _statistic(x: float) -> str:
-    return f"{x:.3f}" if not math.isfinite(x) or abs(x) < 1e4 else f"{x:.2e}"
-
-
-def _level(x: float) -> str:
-    return f"{x:.6g}"
 
 
 def _limit_columns(limits: FloatArray) -> tuple[list[str], list[str]]:

@@ -10,10 +10,9 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.choice import choose
-from adaptinf.inference.results.base import check_alpha
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import check_alpha, choice_problem, count_problem, number_problem
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:

@@ -136,6 +136,7 @@ class SequenceReference:
     exact: bool
     tracks: tuple[Track, ...]
     n_rounds: int
+    statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the anytime-valid p-values, shape (k,)."""

@@ -217,6 +217,7 @@ class ConfidenceSequence:
             reference=SequenceReference(_NAMES[method], method != "asymptotic", tracks, self.log.n_rounds),
             estimator=settings.estimator,
             facts=LogFacts.of(self.log),
+            validity="asymptotic" if method == "asymptotic" else "anytime",
             null=float(null),
             details=details,
             notes=_notes(self.log, self.target, settings),

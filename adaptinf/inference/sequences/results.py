@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.results.base import Results, check_alpha
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.laws import SequenceReference
+from adaptinf.parameters import check_alpha
 from adaptinf.typing import IntArray, RandomSource
 
 if TYPE_CHECKING:

@@ -13,9 +13,7 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["LABELS", "Traits", "Verdict"]
-
-LABELS = ("exact", "anytime", "asymptotic", "not valid")
+__all__ = ["Traits", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)

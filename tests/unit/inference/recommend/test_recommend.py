@@ -22,10 +22,8 @@ from adaptinf.inference.corrections.information import correction_for
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import Recommendation, recommend
-from adaptinf.inference.results.comparison import label_of
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.verdicts import LABELS
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import (
     BernoulliArms,
@@ -33,6 +31,7 @@ from adaptinf.simulation.environments import (
     LinearArms,
     NormalArms,
 )
+from adaptinf.typing import VALIDITY_LABELS
 
 ARMS = BernoulliArms([0.4, 0.6, 0.5])
 TWO = BernoulliArms([0.4, 0.6])
@@ -144,7 +143,7 @@ def test_valid_rows_run_and_the_others_are_refused(name: str) -> None:
         assert order == sorted(order, reverse=True)
         for one in table.methods:
             verdict, fit = one.verdict, table.fit
-            assert verdict.label in LABELS
+            assert verdict.label in VALIDITY_LABELS
             assert verdict.reason
             if verdict.valid:
                 assert verdict.assumes
@@ -445,11 +444,11 @@ def test_what_is_recommended_does_not_call_itself_naive() -> None:
     result = table.fit()
     assert any("re-simulated arm counts vary by 2%" in note for note in result.notes)
     assert not any("naive baseline" in note for note in result.notes)
-    assert label_of(result) == "asymptotic"
+    assert result.validity == "asymptotic"
     plain = ArmMeans(log).fit("sample-mean")
     assert any("whose arm counts settle" in note for note in plain.notes)
-    assert label_of(plain) == "asymptotic"
-    assert label_of(ArmMeans(log_of("thompson")).fit("sample-mean")) == "not valid"
+    assert plain.validity == "asymptotic"
+    assert ArmMeans(log_of("thompson")).fit("sample-mean").validity == "not valid"
 
 
 def test_an_unknown_method() -> None:

@@ -19,7 +19,8 @@ from adaptinf.inference.distributions.base import (
     StudentReference,
 )
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
-from adaptinf.inference.results.summary import escape_latex, footer, format_pvalue
+from adaptinf.inference.results.formatting import format_pvalue
+from adaptinf.inference.results.summary import escape_latex, footer
 
 NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
 GUARANTEE = PrivacyGuarantee(epsilon=0.1)

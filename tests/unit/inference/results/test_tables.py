@@ -17,9 +17,9 @@ from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.results.comparison import compare, label_of
+from adaptinf.inference.results.comparison import compare
+from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.multiplicity import adjusted_logs
-from adaptinf.inference.results.summary import format_pvalue
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
@@ -186,9 +186,9 @@ class TestCompare:
 
     def test_labels(self) -> None:
         log = private()
-        assert label_of(ArmMeans(log).fit("alee")) == "asymptotic"
-        assert label_of(ConfidenceSequence(log).fit("asymptotic")) == "asymptotic"
-        assert label_of(ConfidenceSequence(log).fit("betting")) == "anytime"
+        assert ArmMeans(log).fit("alee").validity == "asymptotic"
+        assert ConfidenceSequence(log).fit("asymptotic").validity == "asymptotic"
+        assert ConfidenceSequence(log).fit("betting").validity == "anytime"
 
     @pytest.mark.parametrize(
         ("given", "message"),
