@@ -105,8 +105,9 @@ class LogProfile:
 
     @cached_property
     def undeclared_context(self) -> bool:
-        """Whether contexts may have assigned the arms of a design of which only the name is known."""
-        named = self.log.design is not None and self.log.design.traits is None
+        """Whether contexts may have assigned the arms of a design that does not say so."""
+        design = self.log.design
+        named = design is not None and (design.traits is None or design.traits.uses_context == "unknown")
         open_question = bool(self.log.context) and self.log.context_free is None
         return named and open_question and not self.constant_propensities
 
@@ -120,8 +121,8 @@ class LogProfile:
             )
         if self.undeclared_context:
             return (
-                f"of the design {self.design_title} the log has the name alone: contexts may have assigned "
-                "the arms, whose rounds would then be different mixes of contexts"
+                f"the log does not say whether {self.design_title} looks at contexts: if it does, the arms' "
+                "rounds are different mixes of contexts, whose means cannot be compared"
             )
         return ""
 

@@ -7,10 +7,11 @@ import math
 import numpy as np
 from scipy import stats
 
+from adaptinf import designs
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 
 FALSE_ALARM = 1e-4
 
@@ -23,7 +24,7 @@ def test_t_and_f_are_exact_for_normal_errors_where_nothing_adapts() -> None:
     rejected = np.zeros(2)
     for _ in range(runs):
         arrays = LogArrays(action, rng.normal(size=n) + 3.0 * x, context={"x": x, "z": z})
-        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=DesignRecord("Uniform", {}))
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=designs.Uniform().record())
         result = AdaptiveOLS(log).fit("none")
         rejected += [result.pvalues["z"] <= 0.05, result.wald_test("z = 0, x = 3").pvalue <= 0.05]
     low, high = stats.binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], runs, 0.05)

@@ -10,9 +10,10 @@ import math
 import numpy as np
 import pytest
 
+from adaptinf import designs
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.scores.weights import two_point_weights
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 
 DECAY = 0.7
 HORIZON = 240
@@ -41,7 +42,7 @@ def adaptive_log(n_arms: int, seed: int, *, binary: bool = False) -> AdaptiveLog
         propensity=propensities[np.arange(HORIZON), action],
         propensities=propensities,
     )
-    design = DesignRecord("Thompson", {"floor": (1.0 / n_arms, DECAY)})
+    design = designs.Thompson(floor=(1.0 / n_arms, DECAY)).record()
     return AdaptiveLog.from_arrays(arrays, arms=tuple(range(n_arms)), design=design)
 
 

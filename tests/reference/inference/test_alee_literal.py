@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from adaptinf import designs
 from adaptinf.designs import UCB, Thompson
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.alee import alee_means, alee_offset, alee_weights, allocation
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.results.base import Results
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import NormalArms
 
 
@@ -120,7 +121,7 @@ def test_wrong_uses() -> None:
 
 def test_refused_where_the_design_looks_at_the_context() -> None:
     arrays = LogArrays(action=np.array([0, 1, 0, 1]), reward=np.array([0.1, 0.2, 0.3, 0.5]))
-    log = AdaptiveLog.from_arrays(arrays, arms=(0, 1), design=DesignRecord("ConSE"))
+    log = AdaptiveLog.from_arrays(arrays, arms=(0, 1), design=designs.ConSE(alpha=0.2).record())
     with pytest.raises(InvalidForLog, match="ConSE assigns arms by context"):
         ArmMeans(log).fit("alee")
 

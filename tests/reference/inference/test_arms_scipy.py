@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
+from adaptinf import designs
 from adaptinf.inference.arms.models import ArmMeans, Contrast
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 
 
 def uniform_log(seed: int) -> AdaptiveLog:
@@ -16,7 +17,7 @@ def uniform_log(seed: int) -> AdaptiveLog:
     action = rng.integers(0, 3, size=150)
     reward = rng.normal(np.array([1.0, 1.2, -3.0])[action], np.array([1.0, 2.0, 0.1])[action])
     arrays = LogArrays(action=action, reward=reward)
-    return AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), design=DesignRecord("Uniform"))
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), design=designs.Uniform().record())
 
 
 def rewards(log: AdaptiveLog, code: int) -> np.ndarray:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.batched import batch_contrasts
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.distributions.student_sums import MeanStudent
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 
 
 def batched_log(seed: int, batches: int = 4, size: int = 12, effect: float = 0.0) -> AdaptiveLog:
@@ -152,7 +153,7 @@ class TestRefusals:
             model.fit("batched")
         with pytest.raises(InvalidForLog, match="lack one of the arms"):
             model.batch_test()
-        fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=DesignRecord("Uniform"))
+        fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=designs.Uniform().record())
         result = Contrast(fixed, treatment="b", control="a").fit("batched")
         assert "left out, as the design does not adapt" in " ".join(result.notes)
         assert result.diagnostics()["batches"].iloc[0] == 2.0

@@ -9,10 +9,11 @@ import pytest
 from statsmodels.formula.api import ols as formula_ols
 from statsmodels.regression.linear_model import OLS
 
+from adaptinf import designs
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
-from adaptinf.log import AdaptiveLog, DesignRecord
+from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 
 NAMES = ("Intercept", "x1", "x2", "x3")
@@ -177,7 +178,7 @@ def labelled_log() -> tuple[AdaptiveLog, pd.DataFrame]:
         reward="reward",
         context=["x1", "x2"],
         unit="unit_id",
-        design=DesignRecord("Uniform", {}),
+        design=designs.Uniform().record(),
     )
     return log, frame
 
@@ -195,7 +196,7 @@ def test_a_prediction_far_from_zero_keeps_its_digits() -> None:
     log, frame = labelled_log()
     far = frame.assign(x1=frame["x1"] + 1e7)
     shifted = AdaptiveLog(
-        far, action="action", reward="reward", context=["x1", "x2"], design=DesignRecord("Uniform", {})
+        far, action="action", reward="reward", context=["x1", "x2"], design=designs.Uniform().record()
     )
     near = AdaptiveOLS.from_formula("reward ~ x1 + x2", log).fit("none", "classical")
     near = near.t_test("Intercept + 3 * x1 + x2 = 0")

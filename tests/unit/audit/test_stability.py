@@ -113,7 +113,7 @@ def test_a_name_alone_makes_no_design() -> None:
     assert rebuilt(DesignRecord("Thompson", {})) is None
     assert rebuilt(DesignRecord("UCB", {})) is None
     assert rebuilt(DesignRecord("nobody", {})) is None
-    assert rebuilt(DesignRecord("Uniform", {})) == designs.Uniform()
+    assert rebuilt(designs.Uniform().record()) == designs.Uniform()
     for design in (designs.Thompson(floor=(0.1, 0.5)), designs.Mixture(design=designs.UCB(width=3.0))):
         assert rebuilt(design.record()) == design
     partial = dict(designs.Thompson().record().parameters)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf import designs
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -23,12 +24,12 @@ from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Estimand
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import FiniteContext
 
 ARMS = ("a", "b", "c")
 HORIZON = 300
-FLOOR = DesignRecord("Thompson", {"floor": (1 / 3, 0.7)})
+FLOOR = designs.Thompson(floor=(1 / 3, 0.7)).record()
 
 NAIVE = "sample-mean as a naive baseline, not valid under adaptivity"
 
@@ -123,12 +124,12 @@ class TestDefault:
 
     @pytest.mark.parametrize("floor", [(1 / 3, 0.7), [1 / 3, 0.7]])
     def test_a_floor_of_known_decay(self, floor: Any) -> None:
-        log = make_log(design=DesignRecord("Thompson", {"floor": floor}))
+        log = make_log(design=designs.Thompson(floor=floor).record())
         assert default_estimator(log) == Choice("aipw", "two-point", 0.7)
 
     @pytest.mark.parametrize("floor", [None, 0.05, (0.3, 1.0)])
     def test_a_floor_without_a_usable_decay(self, floor: Any) -> None:
-        log = make_log(design=DesignRecord("Thompson", {"floor": floor}))
+        log = make_log(design=designs.Thompson(floor=floor).record())
         assert default_estimator(log) == Choice("aipw", "sqrt", None)
 
     def test_the_chosen_arms_propensity(self) -> None:
@@ -279,7 +280,7 @@ class TestCorrection:
     def test_inverse_weighting_needs_none(self, estimator: str) -> None:
         assert ArmMeans(make_log(guarantee=self.guarantee)).fit(estimator).correction is None
 
-    @pytest.mark.parametrize("metadata", [{"design": DesignRecord("Uniform")}, {"adaptive_rounds": 0}])
+    @pytest.mark.parametrize("metadata", [{"design": designs.Uniform().record()}, {"adaptive_rounds": 0}])
     def test_a_design_that_does_not_adapt_needs_none(self, metadata: dict[str, Any]) -> None:
         result = ArmMeans(make_log("none", guarantee=self.guarantee, **metadata)).fit("sample-mean")
         assert result.correction is None
@@ -317,7 +318,7 @@ class TestReferences:
         """One arm 0 of 20, the other 6 of 20: Clopper-Pearson for means, Agresti-Caffo for the difference."""
         reward = np.concatenate([np.zeros(20), np.ones(6), np.zeros(14)])
         arrays = LogArrays(action=np.repeat([0, 1], 20), reward=reward)
-        fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=DesignRecord("Uniform"))
+        fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=designs.Uniform().record())
         means = ArmMeans(fixed).fit()
         assert means.reference.name == "binomial (exact)"
         assert means.conf_int().loc["a"].tolist() == pytest.approx([0.0, 1 - 0.025 ** (1 / 20)])
@@ -330,7 +331,7 @@ class TestReferences:
         adaptive = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         assert Contrast(adaptive, treatment="b", control="a").fit("sample-mean").reference.name == "t"
         many = LogArrays(action=np.tile([0, 1], 40), reward=np.tile([0.0, 0.0, 1.0, 1.0], 20))
-        plenty = AdaptiveLog.from_arrays(many, arms=("a", "b"), design=DesignRecord("Uniform"))
+        plenty = AdaptiveLog.from_arrays(many, arms=("a", "b"), design=designs.Uniform().record())
         assert ArmMeans(plenty).fit().reference.name == "t"
 
     def test_on_request(self) -> None:

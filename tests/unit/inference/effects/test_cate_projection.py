@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.projection import CATEProjection
 from adaptinf.inference.effects.weighted_projection import contrast_weights
-from adaptinf.log import AdaptiveLog, DesignRecord
+from adaptinf.log import AdaptiveLog
 
 
 def user_frame(rounds=400, seed=0):
@@ -277,7 +278,7 @@ def test_a_round_that_alone_decides_a_coefficient_leaves_no_residual(kind, row, 
 
 
 def test_two_point_weights_take_the_decay_that_the_design_states():
-    log = user_log(design=DesignRecord("Thompson", {"floor": (0.5, 0.3)}))
+    log = user_log(design=designs.Thompson(floor=(0.5, 0.3)).record())
     stated = CATE.from_formula("~ age", log).fit(weights="two-point")
     given = CATE.from_formula("~ age", user_log()).fit(weights="two-point", decay=0.3)
     np.testing.assert_array_equal(stated.params, given.params)

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from adaptinf import designs
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms.models import ArmMeans, Contrast
@@ -81,7 +82,7 @@ def notes(result: Any) -> str:
 class TestLimits:
     @pytest.mark.parametrize("options", ALL_WEIGHTS)
     def test_of_a_uniform_design_is_the_mean_of_the_scores(self, options: dict[str, Any]) -> None:
-        log = make_log(design=DesignRecord("Uniform", {}))
+        log = make_log(design=designs.Uniform().record())
         result = PolicyValue(log, ["b", "uniform"]).fit(estimator="ipw", **options)
         score = 3 * log.arrays.reward * (log.arrays.action == 1)
         n = HORIZON
@@ -91,7 +92,7 @@ class TestLimits:
             assert result.std_error[j] == pytest.approx(expected, rel=1e-12)
 
     def test_of_a_uniform_design_agrees_with_scipy(self) -> None:
-        log = make_log(design=DesignRecord("Uniform", {}))
+        log = make_log(design=designs.Uniform().record())
         result = PolicyValue(log, "b").fit(estimator="ipw", null=1.2)
         score = 3 * log.arrays.reward * (log.arrays.action == 1)
         z = (score.mean() - 1.2) / (score.std() / np.sqrt(HORIZON))
@@ -305,11 +306,11 @@ class TestDefaults:
         assert "propensities settle" not in notes(given)
         without = make_log("two batches", context=False)
         assert PolicyValue(without, "a").fit().weights == "stable-variance, non-contextual"
-        ours = make_log("two batches", design=DesignRecord("Thompson", {"batch_size": 10}))
+        ours = make_log("two batches", design=designs.Thompson(batch_size=10).record())
         assert PolicyValue(ours, sign).fit().weights == "stable-variance, non-contextual"
         only_named = make_log("two batches", design=DesignRecord("Thompson", {}))
         assert PolicyValue(only_named, sign).fit().weights == "uniform"
-        wrapped = make_log("two batches", design=DesignRecord("Mixture", {"design": "LinUCB"}))
+        wrapped = make_log("two batches", design=designs.Mixture(designs.LinUCB(), 0.2).record())
         assert PolicyValue(wrapped, sign).fit().weights == "uniform"
 
     def test_the_chosen_arms_propensity_allows_uniform_weights(self) -> None:

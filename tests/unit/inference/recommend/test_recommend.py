@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adaptinf.inference.validity.stable_designs import STABILITY
 
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
@@ -24,7 +23,7 @@ from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import Recommendation, recommend
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import (
     BernoulliArms,
     FiniteContext,
@@ -352,15 +351,16 @@ class TestOrder:
 
 
 class TestStability:
-    def test_the_registry(self) -> None:
-        assert {name for name, entry in STABILITY.items() if entry.stable} == {
-            "UCB",
-            "LinUCB",
-            "Variance-inflated Thompson",
-        }
-        assert all(entry.source and entry.condition for entry in STABILITY.values())
+    def test_what_designs_say(self) -> None:
+        stable, unstable = profile_of(log_of("ucb")).stability, profile_of(log_of("thompson")).stability
+        assert stable is not None
+        assert unstable is not None
+        assert (stable.stable, unstable.stable) == (True, False)
+        assert stable.source
+        assert unstable.condition
         assert profile_of(log_of("linucb")).stability is None
         assert profile_of(log_of("mixture")).stability is None
+        assert designs.UCB(width=1.9).traits.stability is None
 
     @pytest.mark.parametrize(
         ("name", "label"),
@@ -423,7 +423,7 @@ def test_wrong_arguments(target: str, arguments: dict[str, Any], message: str) -
 
 
 def test_the_decay_that_the_design_states_serves_projections_too() -> None:
-    log = user_log(design=DesignRecord("Thompson", {"floor": (0.1, 0.2)}), context=True)
+    log = user_log(design=designs.Thompson(floor=(0.1, 0.2)).record(), context=True)
     rows = recommend(log, "cate", formula="~ age").frame.set_index("method")
     assert rows.loc["projection with two-point weights", "label"] == "asymptotic"
 
@@ -457,7 +457,7 @@ def test_an_unknown_method() -> None:
 
 
 def test_the_records_of_mixtures_name_both_designs() -> None:
-    record = DesignRecord("Mixture", {"design": "LinUCB"})
+    record = designs.Mixture(designs.LinUCB(), 0.2).record()
     log = user_log("all", design=record)
     verdicts = {one.verdict.name: one.verdict for one in recommend(log).methods}
     assert verdicts["alee"].reason.startswith("Mixture over LinUCB assigns arms by context")

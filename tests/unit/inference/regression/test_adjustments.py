@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.distributions.student_sums import MeanStudent
@@ -26,7 +27,7 @@ from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
 from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
 from adaptinf.inference.results.hypotheses import linear_hypothesis
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 
 ROUNDS = 120
 
@@ -54,7 +55,7 @@ def made(
         arrays,
         arms=("a", "b"),
         reward_range=reward_range,
-        design=None if adaptive else DesignRecord("Uniform", {}),
+        design=None if adaptive else designs.Uniform().record(),
         propensity_status="exact" if propensity else "absent",
         adaptive_rounds=None if adaptive else 0,
     )

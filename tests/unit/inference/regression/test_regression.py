@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adaptinf import designs
 from adaptinf.designs import LinUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -22,7 +23,7 @@ from adaptinf.simulation.environments import LinearArms
 MILD = PrivacyGuarantee(epsilon=0.02, unit="reward")
 STRONG = PrivacyGuarantee(epsilon=3.0, unit="reward")
 THOMPSON = DesignRecord("Thompson", {})
-UNIFORM = DesignRecord("Uniform", {})
+UNIFORM = designs.Uniform().record()
 
 
 def make_log(n: int = 300, seed: int = 5, propensities: Any = None, **metadata: Any) -> AdaptiveLog:
@@ -119,7 +120,7 @@ def test_contexts_that_may_have_moved_the_choice_belong_into_the_regression() ->
 
 
 def test_small_widths_are_not_known_to_be_stable() -> None:
-    log = make_log(design=DesignRecord("UCB", {"width": 0.001}))
+    log = make_log(design=designs.UCB(width=0.001).record())
     assert AdaptiveOLS(log, covariates=["x1"]).fit("none").naive
     assert AdaptiveOLS(make_log(design=DesignRecord("UCB", {})), covariates=["x1"]).fit("none").naive
 
@@ -177,7 +178,7 @@ def test_the_naive_table_says_that_it_is_naive() -> None:
     [
         ({"design": UNIFORM}, False),
         ({"adaptive_rounds": 0}, False),
-        ({"design": DesignRecord("UCB", {"width": 2.0})}, False),
+        ({"design": designs.UCB(width=2.0).record()}, False),
         ({"design": THOMPSON}, True),
         ({"design": None}, True),
     ],
@@ -189,7 +190,7 @@ def test_when_least_squares_is_valid_as_it_is(metadata: dict[str, Any], naive: b
 
 
 def test_a_stable_design_does_not_cover_an_arm_that_was_selected() -> None:
-    log = make_log(design=DesignRecord("UCB", {"width": 2.0}))
+    log = make_log(design=designs.UCB(width=2.0).record())
     assert not AdaptiveOLS(log, covariates=["x1"], arm="b").fit("none").naive
     assert AdaptiveOLS(log, covariates=["x1"], arm="last-pulled").fit("none").naive
 
@@ -265,7 +266,7 @@ def test_notes_on_rewards_that_cannot_be_normal() -> None:
         ({"reward_guarantee": MILD}, "most-pulled", "max-information"),
         ({"reward_guarantee": PrivacyGuarantee(0.5, unit="reward")}, None, "w-decorrelation"),
         ({"reward_guarantee": PrivacyGuarantee(0.5, unit="reward")}, "most-pulled", "max-information"),
-        ({"design": DesignRecord("UCB", {"width": 2.0})}, None, "w-decorrelation"),
+        ({"design": designs.UCB(width=2.0).record()}, None, "w-decorrelation"),
     ],
 )
 def test_the_default_is_valid_for_the_log(metadata: dict[str, Any], arm: str | None, expected: str) -> None:

@@ -16,7 +16,7 @@ from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.scores.outcome_models import context_matrix, running_ridge
 from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.inference.scores.weights import sqrt_weights, two_point_weights, uniform_weights
-from adaptinf.inference.validity.profile import impossible
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 
 ROUNDS = 400
@@ -118,7 +118,7 @@ class TestStreams:
             propensities=p,
         )
         log = AdaptiveLog.from_arrays(arrays, arms=(0, 1))
-        assert impossible(log, np.array([1, 0])).tolist() == [0, 2]
+        assert profile_of(log).impossible.tolist() == [2, 0]
 
 
 class TestRunningRidge:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptinf import designs
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import sequence_rows
@@ -17,7 +18,7 @@ from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.results import SequenceResults, spread_rounds
 from adaptinf.inference.sequences.sides import BettingSide
 from adaptinf.inference.sequences.wealth import betting_peak
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
 METHODS = ("betting", "empirical-bernstein", "normal-mixture", "asymptotic")
@@ -296,7 +297,7 @@ def test_defaults() -> None:
         np.tile([0, 1], 50),
         np.tile([0.0, 1.0], 50),
         [0.5, 0.5],
-        design=DesignRecord("ConSE"),
+        design=designs.ConSE(alpha=0.2).record(),
         context={"feature": np.tile([0, 0, 1, 1], 25)},
     )
     assert ConfidenceSequence(grouped).fit().estimator == "ipw"
@@ -350,7 +351,7 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
         result = ConfidenceSequence(other).fit()
         assert result.estimator == "sample-mean"
         assert "The log has contexts: right only if they had no part in the choice." in result.notes
-    blind = by_context(design=DesignRecord("UCB", {"exploration": 1.0}))
+    blind = by_context(design=designs.UCB().record())
     result = ConfidenceSequence(blind).fit()
     assert result.estimator == "sample-mean"
     assert not any("contexts" in note for note in result.notes)
@@ -364,7 +365,7 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
 def test_sample_means_rank_last_where_contexts_may_have_chosen() -> None:
     for log, mixed in (
         (by_context(), True),
-        (by_context(design=DesignRecord("UCB", {"exploration": 1.0})), False),
+        (by_context(design=designs.UCB().record()), False),
     ):
         rows = {
             one.verdict.name: one.verdict for one in sequence_rows(log, "arm-means", {}) if one.verdict.valid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import warnings
 from typing import Any
@@ -15,15 +16,9 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.validity import policies as snapshots
-from adaptinf.inference.validity import profile as log_traits
-from adaptinf.inference.validity.policies import is_context_free
-from adaptinf.inference.validity.profile import is_adaptive, profile_of
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
-
-WITHOUT_CONTEXTS = {"DPBAI", "DPBAIGauss", "DPOD", "ODLinBAI", "SequentialHalving"}
-"""Designs that refuse environments with contexts, so that their logs have none."""
 
 
 def followed(
@@ -66,25 +61,70 @@ def _record(design: Any) -> DesignRecord | None:
     return DesignRecord(design) if isinstance(design, str) else design
 
 
-def test_every_design_is_of_one_kind() -> None:
-    kinds = [
-        snapshots._CONTEXT_FREE,
-        log_traits._BY_FINITE_CONTEXT,
-        log_traits._BY_CONTEXT_VECTOR,
-        log_traits._BY_POSITION,
-        log_traits._BY_SCALAR,
-        WITHOUT_CONTEXTS,
-    ]
+def concrete_designs() -> list[type[designs.Design]]:
     public = [getattr(designs, name) for name in designs.__all__]
-    names = [
-        one.__name__
+    return [
+        one
         for one in public
         if inspect.isclass(one) and issubclass(one, designs.Design) and not inspect.isabstract(one)
     ]
-    assert len(names) >= 18
-    for name in names:
-        assert sum(name in kind for kind in kinds) == 1, name
-    assert set().union(*kinds) <= set(names)
+
+
+def test_every_design_states_its_traits() -> None:
+    assert len(concrete_designs()) >= 18
+    for design in concrete_designs():
+        assert any("traits" in vars(kind) for kind in design.__mro__[: design.__mro__.index(designs.Design)])
+
+
+CONTEXTUAL = [
+    designs.ABSE(),
+    designs.ConSE(alpha=0.2),
+    designs.DPConSE(epsilon=1.0),
+    designs.LDPBandit(epsilon=1.0),
+    designs.LDPLinear(epsilon=8.0),
+    designs.LinPriv(epsilon=1.0),
+    designs.LinUCB(),
+]
+
+
+@pytest.mark.parametrize("design", CONTEXTUAL, ids=lambda design: type(design).__name__)
+def test_a_subclass_is_refused_as_its_parent_is(design: designs.Design) -> None:
+    kind = type("Renamed", (type(design),), {})
+    child = kind(**{field.name: getattr(design, field.name) for field in dataclasses.fields(design)})
+    assert child.record().name == "Renamed"
+    refusals = []
+    for record in (design.record(), child.record()):
+        log = followed(record, propensities=False)
+        assert profile_of(log).decides_by_context
+        assert not any(one.verdict.valid for one in recommend(log).methods)
+        for estimator in (None, "alee", "sample-mean"):
+            with pytest.raises(InvalidForLog) as caught:
+                ArmMeans(log).fit(estimator)
+            refusals.append(str(caught.value).replace("Renamed", type(design).__name__))
+    assert refusals[:3] == refusals[3:]
+
+
+class TestUnknownDesigns:
+    def test_contexts_may_have_moved_the_choice(self) -> None:
+        log = followed("HomegrownBandit", propensities=False)
+        profile = profile_of(log)
+        assert profile.adaptive
+        assert not profile.context_free
+        for estimator in (None, "alee", "sample-mean"):
+            with pytest.raises(InvalidForLog, match="does not say whether HomegrownBandit looks at contexts"):
+                ArmMeans(log).fit(estimator)
+        assert ArmMeans(followed("HomegrownBandit")).fit().weights == "uniform"
+
+    def test_what_a_user_can_say(self) -> None:
+        said = followed("HomegrownBandit", propensities=False, context_free=True)
+        assert ArmMeans(said).fit().estimator == "alee"
+        stated = DesignRecord("HomegrownBandit", {}, DesignTraits(uses_context="no", own_coins=False))
+        assert profile_of(followed(stated)).context_free
+        unsaid = DesignRecord("HomegrownBandit", {}, DesignTraits(own_coins=False))
+        assert profile_of(followed(unsaid)).undeclared_context
+
+    def test_constant_propensities_leave_no_question(self) -> None:
+        assert not profile_of(fixed(design="HomegrownBandit")).undeclared_context
 
 
 def test_a_locally_private_linear_bandit_has_no_arm_means() -> None:
@@ -108,17 +148,16 @@ class TestNames:
         weighted = ArmMeans(log).fit("aipw", "sqrt")
         assert np.all(np.abs(weighted.estimate - 0.5) > 4 * weighted.std_error)
 
-    def test_a_bare_name_is_believed_where_no_propensity_changes(self) -> None:
-        assert profile_of(fixed(design="Thompson")).context_free
-        assert profile_of(fixed(design="Uniform")).context_free
-        assert not profile_of(fixed(design="Thompson", propensity_status="estimated")).context_free
-        assert not profile_of(fixed(design="LinUCB")).context_free
-        assert not profile_of(fixed()).context_free
+    def test_a_bare_name_decides_nothing(self) -> None:
+        for name in ("Thompson", "Uniform", "LinUCB", None):
+            log = fixed(design=name)
+            assert not profile_of(log).context_free
+            assert profile_of(log).adaptive
 
     def test_records_of_the_library_are_believed(self) -> None:
         every = [
             designs.EpsilonGreedy(),
-            designs.Mixture(designs.Uniform(), 0.2),
+            designs.SequentialHalving(),
             designs.Mixture(designs.UCB(), 0.2),
             designs.PrivateSuccessiveElimination(epsilon=1.0),
             designs.PrivateUCB(epsilon=1.0),
@@ -127,12 +166,13 @@ class TestNames:
             designs.UCB(),
         ]
         for design in every:
-            assert is_context_free(followed(design.record())), design
+            assert profile_of(followed(design.record())).context_free, design
 
     def test_uniform_that_its_propensities_contradict(self) -> None:
-        assert not profile_of(fixed(design="Uniform")).adaptive
-        assert is_adaptive(fixed(design="Uniform", share=np.linspace(0.2, 0.8, 400)))
-        assert profile_of(followed("Uniform", chosen=True)).adaptive
+        record = designs.Uniform().record()
+        assert not profile_of(fixed(design=record)).adaptive
+        assert profile_of(fixed(design=record, share=np.linspace(0.2, 0.8, 400))).adaptive
+        assert profile_of(followed(record, chosen=True)).adaptive
 
 
 class TestEstimatedPropensities:
