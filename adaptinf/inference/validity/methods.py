@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.validity.verdicts import Verdict
 
-__all__ = ["MethodRecord", "verdicts"]
+__all__ = ["MethodRecord", "refusal", "verdicts"]
 
 Question = TypeVar("Question")
 """What a model asks about: the log's profile, and the arms, groups or policies of interest."""
@@ -32,3 +33,12 @@ def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> l
     """What every variant of some methods is worth, the valid ones first, each by its rank."""
     found = [verdict for method in methods for verdict in method.assess(question)]
     return sorted(found, key=lambda verdict: (not verdict.valid, verdict.rank))
+
+
+def refusal(check: Callable[..., Any], *arguments: Any) -> str:
+    """Why a check refuses a log; empty where it does not."""
+    try:
+        check(*arguments)
+    except InvalidForLog as error:
+        return error.reason
+    return ""
