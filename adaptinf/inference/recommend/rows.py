@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning, InvalidForLog
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.rules import arm_verdicts
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
+from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import SMALL, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -201,91 +201,18 @@ def _policy_verdict(
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `CATE`."""
+    from adaptinf.inference.effects.methods import METHODS
     from adaptinf.inference.effects.models import CATE
 
     model = _Model(CATE, log, arguments)
-    others = bool(model.made()._other_contexts())
-    marked = arguments.get("rounds") is not None
-    same = "the effect within a group stays the same"
-    own = f"{same}; the logged propensities are the design's own"
-    table: list[tuple[str, float, dict[str, Any], str, str]] = [
-        (
-            "difference-in-means",
-            10.0,
-            {"estimator": "difference-in-means"},
-            "arms were drawn with fixed probabilities in these rounds: plain means are unbiased",
-            same,
-        ),
-        (
-            "aipw with sqrt weights",
-            16.0 if others else 14.0,
-            {"estimator": "aipw", "weights": "sqrt"},
-            "inverse propensities, with weights that keep the variance even",
-            own + ("; propensities within a group do not depend on other contexts" if others else ""),
-        ),
-        (
-            "aipw with uniform weights",
-            15.0,
-            {"estimator": "aipw", "weights": "uniform"},
-            "inverse propensities over all rounds in which both arms could be chosen",
-            own,
-        ),
-    ]
-    if not marked:
-        pooled = {"estimator": "difference-in-means", "pooled": True}
-        reason = "propensities are constant within each group: every round of the phase counts"
-        table.append(("difference-in-means, pooled", 12.0, pooled, reason, same))
-        reason = "from the private releases alone, so that the guarantee covers it"
-        table.append(("released", 20.0, {"estimator": "released"}, reason, same))
-    return [model.method(_tried(model, *row)) for row in table]
+    return [model.method(verdict) for verdict in verdicts(METHODS, model.made().question)]
 
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
     """Rows of `CATE.from_formula`."""
     from adaptinf.inference.effects.models import CATE
+    from adaptinf.inference.effects.projected_scores import PROJECTION
     from adaptinf.inference.effects.projection import CATEProjection
 
-    decay = profile_of(log).usable_decay if decay is None else decay
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
-    found = []
-    first = model.made().fit
-    default = None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AdaptinfWarning)
-            default = first().weights
-    except InvalidForLog:
-        pass
-    for place, weights in enumerate(("uniform", "sqrt", "two-point")):
-        call: dict[str, Any] = {"weights": weights}
-        name = f"projection with {weights} weights"
-        if weights == "two-point":
-            if decay is None:
-                reason = "its weights need decay=, fixed in advance"
-                found.append(model.method(Verdict(name, "not valid", 13.0, call, reason)))
-                continue
-            call["decay"] = decay
-        rank = 9.0 if weights == default else 10.0 + place
-        reason = "the best linear approximation of the effect by the formula"
-        assumes = "contexts do not depend on the past; the logged propensities are the design's own"
-        if weights != "uniform":
-            assumes += "; weights count contexts by their propensities, right where the formula holds"
-        found.append(model.method(_tried(model, name, rank, call, reason, assumes)))
-    return found
-
-
-def _tried(model: _Model, name: str, rank: float, call: dict[str, Any], reason: str, assumes: str) -> Verdict:
-    """A verdict by making the call: these checks are not separate from the fit."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AdaptinfWarning)
-            result = model.made().fit(**call)
-    except InvalidForLog as error:
-        return Verdict(name, "not valid", rank, call, error.reason)
-    verdict = Verdict(name, "exact" if result.reference.exact else "asymptotic", rank, call, reason, assumes)
-    if call.get("weights") == "uniform" and profile_of(model.log).moves:
-        return replace(
-            verdict,
-            warning="not normal in general when propensities move with the data; right where they settle",
-        )
-    return verdict
+    return [model.method(verdict) for verdict in PROJECTION.assess(model.made().question, decay)]

@@ -9,7 +9,10 @@ from typing import Any, Generic, TypeVar
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.validity.verdicts import Verdict
 
-__all__ = ["MethodRecord", "refusal", "verdicts"]
+__all__ = ["UNSETTLED", "MethodRecord", "refusal", "verdicts"]
+
+UNSETTLED = "not normal in general when propensities move with the data; right where they settle"
+"""Caution for uniform weights."""
 
 Question = TypeVar("Question")
 """What a model asks about: the log's profile, and the arms, groups or policies of interest."""
@@ -25,7 +28,7 @@ class MethodRecord(Generic[Question]):
     """
 
     name: str
-    assess: Callable[[Question], Sequence[Verdict]]
+    assess: Callable[..., Sequence[Verdict]]
     fit: Callable[..., Any]
 
 
