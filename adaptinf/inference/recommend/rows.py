@@ -13,7 +13,7 @@ from adaptinf.inference.arms.rules import arm_verdicts
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
 from adaptinf.inference.validity.methods import verdicts
-from adaptinf.inference.validity.profile import SMALL, profile_of
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -135,68 +135,15 @@ def _sequence_verdict(model: Any, method: str, estimator: str, rank: float) -> V
     return Verdict(name, "anytime", rank, call, reason, f"{assumes}; rewards within the stated range")
 
 
-_WEIGHTED = (
-    ("stable-variance", False, "the design's policy is known at all contexts: the variance is kept even", ""),
-    ("stable-variance", True, "weights by context often give shorter intervals", "propensities settle"),
-    ("min-variance", False, "the least variance where the propensities settle", "propensities settle"),
-    ("min-variance", True, "weights by context, for the least variance", "propensities settle"),
-    ("uniform", None, "every round counts alike", ""),
-)
-_DRAWN = (
-    "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
-)
-
-
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
     """Rows of `PolicyValue`."""
+    from adaptinf.inference.policies.methods import METHODS
     from adaptinf.inference.policies.models import PolicyValue
+    from adaptinf.inference.policies.question import PolicyQuestion
 
     model = _Model(PolicyValue, log, {"policy": policy})
-    given = {} if snapshots is None else {"snapshots": snapshots}
-    verdicts = []
-    for estimator, start in (("aipw", 10.0), ("ipw", 30.0)):
-        for place, (weights, contextual, reason, assumes) in enumerate(_WEIGHTED):
-            kind = "" if contextual is None else ", contextual" if contextual else ", non-contextual"
-            call = {"estimator": estimator, "weights": weights, **given}
-            if contextual is not None:
-                call["contextual"] = contextual
-            name = f"{estimator} with {weights} weights{kind}"
-            rank = start + 2.0 * place
-            verdicts.append(_policy_verdict(model, name, rank, call, reason, assumes))
-    cadr = {"estimator": "cadr", **given}
-    reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
-    verdicts.append(_policy_verdict(model, "cadr", 11.0, cadr, reason, ""))
-    return [model.method(verdict) for verdict in verdicts]
-
-
-def _policy_verdict(
-    model: _Model, name: str, rank: float, call: dict[str, Any], reason: str, assumes: str
-) -> Verdict:
-    from adaptinf.inference.policies.fit import policy_options
-
-    log = model.log
-    full: dict[str, Any] = {
-        "weights": None,
-        "contextual": None,
-        "outcome": None,
-        "ridge": None,
-        "snapshots": None,
-    }
-    full |= {"burn_in": None, "null": 0.0, "keep_scores": False}
-    try:
-        policies = model.made().policies
-        policy_options("PolicyValue.fit", log, policies, **{**full, **call})
-    except InvalidForLog as error:
-        return Verdict(name, "not valid", rank, call, error.reason)
-    warning = ""
-    if call.get("weights") == "uniform" and profile_of(log).moves:
-        warning = "not normal in general when propensities move with the data; right where they settle"
-    elif log.arrays.propensity is not None and log.arrays.propensity.min(initial=1.0) < SMALL:
-        warning = "small propensities: at moderate numbers of rounds normal intervals may be too short"
-    rests = "; ".join(part for part in (_DRAWN, assumes) if part)
-    if log.propensity_status == "estimated":
-        rests += "; propensities are estimates, whose error is ignored"
-    return Verdict(name, "asymptotic", rank, call, reason, rests, warning)
+    question = PolicyQuestion(profile_of(log), model.made().policies, snapshots=snapshots)
+    return [model.method(verdict) for verdict in verdicts(METHODS.values(), question)]
 
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
