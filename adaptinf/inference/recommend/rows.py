@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.rules import arm_verdicts
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["Method", "arm_rows", "cate_rows", "policy_rows", "projection_rows", "sequence_rows"]
-
-_USUAL_ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,40 +95,11 @@ def _settled(row: Method) -> Method:
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `ConfidenceSequence`."""
     from adaptinf.inference.sequences.models import ConfidenceSequence
+    from adaptinf.inference.sequences.verdicts import sequence_verdicts
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
-    rows = []
-    for i, method in enumerate(METHODS):
-        for j, estimator in enumerate(ESTIMATORS):
-            if target == "policy-value" and estimator == "sample-mean":
-                continue
-            rank = 40.0 + 2.0 * i + 0.5 * j
-            verdict = _sequence_verdict(model.made(), method, estimator, rank)
-            rows.append(model.method(verdict))
-    return rows
-
-
-def _sequence_verdict(model: Any, method: str, estimator: str, rank: float) -> Verdict:
-    name = f"{method} sequence on {'sample means' if estimator == 'sample-mean' else f'{estimator} scores'}"
-    call = {"method": method, "estimator": estimator}
-    options = (method, _USUAL_ALPHA, estimator, None, None, None, None)
-    try:
-        settle(model.log, model._quantities, *options)
-    except InvalidForLog as error:
-        return Verdict(name, "not valid", rank, call, error.reason)
-    mixed = estimator == "sample-mean" and not profile_of(model.log).context_free
-    # The ranks of sequences span less than 10.
-    rank += 10.0 if mixed else 0.0
-    assumes = (
-        "an arm's expected reward, given the past, is the same at each pull"
-        if estimator == "sample-mean"
-        else "the logged propensities are the design's own; the same expected value in every round"
-    ) + ("; contexts had no part in the choice" if mixed else "")
-    if method == "asymptotic":
-        reason = "holds at all rounds together, from a start that is late enough"
-        return Verdict(name, "asymptotic", rank, call, reason, assumes)
-    reason = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
-    return Verdict(name, "anytime", rank, call, reason, f"{assumes}; rewards within the stated range")
+    found = sequence_verdicts(profile_of(log), model.made().quantities)
+    return [model.method(verdict) for verdict in found]
 
 
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
