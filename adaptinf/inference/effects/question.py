@@ -67,21 +67,17 @@ class GroupQuestion:
     @cached_property
     def randomised(self) -> Rounds:
         """Rounds whose arm was drawn at random."""
-        return self._comparable(pooled=False)
+        return randomised_rounds(self, pooled=False)
 
     @cached_property
     def pooled(self) -> Rounds:
         """All rounds, where propensities are constant within each group."""
-        return self._comparable(pooled=True)
+        return randomised_rounds(self, pooled=True)
 
     @cached_property
     def weightable(self) -> Rounds:
         """Rounds in which both arms could be chosen."""
         return weightable_rounds(self.profile.log, self.marked, self.propensities)
-
-    def _comparable(self, *, pooled: bool) -> Rounds:
-        own = self.marked, self.pair, self.group, self.terms
-        return randomised_rounds(self.profile, self.propensities, *own, pooled=pooled)
 
 
 def group_question(

@@ -15,6 +15,7 @@ from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.effects.question import GroupQuestion
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
@@ -75,27 +76,16 @@ def arm_propensities(log: AdaptiveLog, pair: IntArray) -> FloatArray | None:
     return np.where(chosen, arrays.propensity[:, None], 1.0 - arrays.propensity[:, None])
 
 
-def randomised_rounds(
-    profile: LogProfile,
-    both: FloatArray | None,
-    marked: BoolArray | None,
-    pair: IntArray,
-    group: IntArray,
-    terms: Sequence[str],
-    *,
-    pooled: bool,
-) -> Rounds:
-    """Rounds whose arms can be compared by plain means within a group.
-
-    Shapes: both (T, 2), marked (T,), pair (2,), group (T,).
-    """
+def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
+    """Rounds whose arms can be compared by plain means within a group."""
+    profile, marked, terms = question.profile, question.marked, question.terms
     log = profile.log
     in_phase, where = _phase_rounds(log)
     if marked is None and not pooled and log.arrays.randomised is not None:
         marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
     elif marked is not None:
         where = "the rounds marked by rounds="
-    varying = _varying_groups(log, both, in_phase if marked is None else marked, pair, group, len(terms))
+    varying = _varying_groups(question, in_phase if marked is None else marked)
     if marked is None:
         method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
         _check_constant(method, profile, varying, terms)
@@ -146,15 +136,13 @@ def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
     return phase == log.phases.index(_PHASE), f"phase {_PHASE!r}"
 
 
-def _varying_groups(
-    log: AdaptiveLog,
-    both: FloatArray | None,
-    keep: BoolArray,
-    pair: IntArray,
-    group: IntArray,
-    n_groups: int,
-) -> BoolArray | None:
-    """Groups in which the share of the treatment among the two arms varies, shape (G,); None if unknown."""
+def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | None:
+    """Groups in which the share of the treatment among the two arms varies, keep (T,).
+
+    Returns shape (G,), and None if it is not known.
+    """
+    log, both, pair, group = question.profile.log, question.propensities, question.pair, question.group
+    n_groups = len(question.labels)
     if log.arrays.propensity is None:
         return None
     action = log.arrays.action

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.policies.inputs import Policy, check_support
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.policies import LoggingPolicies, logging_policies
 from adaptinf.inference.validity.profile import LogProfile
@@ -29,6 +29,10 @@ class PolicyQuestion:
     policies: tuple[Policy, ...]
     contrast: bool = False
     snapshots: Any = None
+
+    def check_support(self, subject: str) -> None:
+        """Refuse policies that take arms which the design could not choose."""
+        check_support(subject, self.profile.log, self.policies)
 
     def check_propensities(self, subject: str) -> FloatArray:
         """Propensities of the chosen arms, shape (T,)."""

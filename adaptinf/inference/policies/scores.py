@@ -75,7 +75,7 @@ def policy_verdict(
     """What one way to weight is worth; all but uniform weights need the design's policies."""
     profile = question.profile
     call = dict(arguments) if question.snapshots is None else {**arguments, "snapshots": question.snapshots}
-    refused = refusal(question.check_propensities, name)
+    refused = refusal(question.check_support, name) or refusal(question.check_propensities, name)
     if not refused and not (uniform and question.snapshots is None):
         refused = refusal(question.check_logging, name)
     if refused:

@@ -9,6 +9,7 @@ bandits".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verd
     found = []
     for place, (weights, contextual, reason, assumes) in enumerate(_VARIANTS):
         kind = "" if contextual is None else ", contextual" if contextual else ", non-contextual"
-        call = {"estimator": estimator, "weights": weights}
+        call: dict[str, Any] = {"estimator": estimator, "weights": weights}
         call |= {} if contextual is None else {"contextual": contextual}
         name, rank = f"{estimator} with {weights} weights{kind}", first + 2.0 * place
         uniform = contextual is None

@@ -104,12 +104,14 @@ def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any]) -
 
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
     """Rows of `PolicyValue`."""
+    from adaptinf.inference.policies.inputs import read_policies
     from adaptinf.inference.policies.methods import METHODS
     from adaptinf.inference.policies.models import PolicyValue
     from adaptinf.inference.policies.question import PolicyQuestion
 
     model = _Model(PolicyValue, log, {"policy": policy})
-    question = PolicyQuestion(profile_of(log), model.made().policies, snapshots=snapshots)
+    policies = read_policies("PolicyValue", log, policy)
+    question = PolicyQuestion(profile_of(log), policies, snapshots=snapshots)
     return [model.method(verdict) for verdict in verdicts(METHODS.values(), question)]
 
 
