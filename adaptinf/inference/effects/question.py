@@ -41,11 +41,7 @@ class GroupQuestion:
     pair: IntArray
     group: IntArray
     labels: list[tuple[Any, ...]]
-
-    @cached_property
-    def terms(self) -> tuple[str, ...]:
-        """Names of the groups in tables."""
-        return group_terms(self.by, self.labels)
+    terms: tuple[str, ...]
 
     @cached_property
     def other_contexts(self) -> tuple[str, ...]:
@@ -96,4 +92,5 @@ def group_question(
     marked = round_mask(log, rounds)
     pair = np.array([log.arms.index(control), log.arms.index(treatment)])
     group, found = group_codes([log.column(name) for name in names])
-    return GroupQuestion(profile_of(log), names, treatment, control, marked, pair, group, found)
+    terms = group_terms(names, found)
+    return GroupQuestion(profile_of(log), names, treatment, control, marked, pair, group, found, terms)
