@@ -23,8 +23,7 @@ from adaptinf.inference.effects.notes import (
     warn_of_tiny,
     weight_notes,
 )
-from adaptinf.inference.effects.question import GroupQuestion
-from adaptinf.inference.effects.results import group_results
+from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
 

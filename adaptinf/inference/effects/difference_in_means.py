@@ -22,8 +22,7 @@ from adaptinf.inference.distributions.two_samples import (
 )
 from adaptinf.inference.effects.groups import arm_moments
 from adaptinf.inference.effects.notes import SAME_EFFECT, adjustment_notes, gap_notes
-from adaptinf.inference.effects.question import GroupQuestion
-from adaptinf.inference.effects.results import group_results
+from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
 

@@ -11,8 +11,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.inputs import group_terms
 from adaptinf.inference.effects.notes import SAME_EFFECT, by_reason, empty_interval_notes
-from adaptinf.inference.effects.question import GroupQuestion
-from adaptinf.inference.effects.results import group_results
+from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.released.effects import (
     NoisyEffect,
     ReleasedReference,

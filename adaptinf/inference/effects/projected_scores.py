@@ -54,7 +54,6 @@ __all__ = [
     "PROJECTION",
     "SUBJECT",
     "WEIGHTS",
-    "ProjectionOptions",
     "ProjectionQuestion",
     "ProjectionResults",
     "projection_question",
@@ -108,19 +107,6 @@ class ProjectionResults(Results):
         half = -float(special.ndtri(0.5 * alpha)) * std_error
         columns = {"effect": effect, "std_error": std_error, "low": effect - half, "high": effect + half}
         return pd.DataFrame(columns, index=frame.index if isinstance(frame, pd.DataFrame) else None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ProjectionOptions:
-    """What a user asked of a fit."""
-
-    weights: str | None = None
-    decay: float | None = None
-    covariance: str = "HC0"
-    outcome: Any = None
-    ridge: float | None = None
-    null: float = 0.0
-    keep_scores: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,25 +219,35 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
     return found
 
 
-def _fit(question: ProjectionQuestion, options: ProjectionOptions) -> ProjectionResults:
+def _fit(
+    question: ProjectionQuestion,
+    null: float,
+    *,
+    weights: str | None,
+    decay: float | None,
+    covariance: str,
+    outcome: Any,
+    ridge: float | None,
+    keep_scores: bool,
+) -> ProjectionResults:
     log, names, both = question.profile.log, question.covariates.names, question.propensities
-    kept, kind = question.kept, options.weights or question.default_weights
+    kept, kind = question.kept, weights or question.default_weights
     if kind != "uniform" and both is None:
         raise InvalidForLog(f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"])
-    weight = np.ones(len(kept)) if both is None else contrast_weights(both, kind, options.decay)[kept]
+    weight = np.ones(len(kept)) if both is None else contrast_weights(both, kind, decay)[kept]
     chosen = question.chosen
-    model = outcome_model(SUBJECT, log, question.pair, options.outcome, options.ridge)
+    model = outcome_model(SUBJECT, log, question.pair, outcome, ridge)
     assert log.arrays.propensity is not None
     reward, own = log.arrays.reward[kept], log.arrays.propensity[kept]
     predicted = model.values[kept] if isinstance(model.values, np.ndarray) else running_means(chosen, reward)
     scores = aipw_scores(chosen, reward, own, predicted)
     x = question.covariates.matrix[kept]
-    fit = weighted_projection(x, scores[:, 1] - scores[:, 0], weight, names, options.covariance)
+    fit = weighted_projection(x, scores[:, 1] - scores[:, 0], weight, names, covariance)
     std_error, gaps = _standard_errors(fit, kept)
     size = effective_size(chosen * (weight / own)[:, None]).min()
     lowest = (own if both is None else both[kept]).min()
     warn_of_tiny(SUBJECT, ["the projection"], np.array([lowest]), np.array([size]))
-    notes = _notes(question, kind, model.note, options.covariance, lowest)
+    notes = _notes(question, kind, model.note, covariance, lowest)
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -266,12 +262,10 @@ def _fit(question: ProjectionQuestion, options: ProjectionOptions) -> Projection
         facts=LogFacts.of(log),
         validity="asymptotic",
         weights=kind,
-        null=options.null,
+        null=null,
         details={"ess": np.full(len(names), size), "min_propensity": np.full(len(names), lowest)},
         notes=(*notes, *gaps),
-        scores={"influence": _every_round(fit.influence, kept, log.n_rounds)}
-        if options.keep_scores
-        else None,
+        scores={"influence": _every_round(fit.influence, kept, log.n_rounds)} if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
     )

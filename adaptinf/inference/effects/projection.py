@@ -20,7 +20,6 @@ from adaptinf.inference.effects.projected_scores import (
     PROJECTION,
     SUBJECT,
     WEIGHTS,
-    ProjectionOptions,
     ProjectionResults,
     projection_question,
 )
@@ -148,9 +147,15 @@ class CATEProjection:
         if weights == "two-point" and decay is None:
             decay = self.question.profile.floor_decay
         _check(weights, decay, covariance, null, keep_scores)
-        options = ProjectionOptions(weights, decay, covariance, outcome, ridge, float(null), keep_scores)
+        options: dict[str, Any] = {
+            "weights": weights,
+            "decay": decay,
+            "covariance": covariance,
+            "outcome": outcome,
+        }
+        options |= {"ridge": ridge, "keep_scores": keep_scores}
         try:
-            result: ProjectionResults = PROJECTION.fit(self.question, options)
+            result: ProjectionResults = PROJECTION.fit(self.question, float(null), **options)
         except InvalidForLog as error:
             ways = error.alternatives or self.question.alternatives
             raise InvalidForLog(error.method, error.reason, ways) from None

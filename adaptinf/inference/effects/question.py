@@ -1,8 +1,8 @@
-"""What `CATE` asks of a log: two arms, groups, and the rounds that serve each method."""
+"""What `CATE` asks of a log (two arms, groups, the rounds that serve each method), and its results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
 from adaptinf.inference.effects.inputs import arm_pair, context_problems, group_terms
 from adaptinf.inference.effects.rounds import (
@@ -20,13 +22,14 @@ from adaptinf.inference.effects.rounds import (
     weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
+from adaptinf.inference.results.base import Estimand, LogFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["GroupQuestion", "group_question"]
+__all__ = ["GroupQuestion", "group_question", "group_results"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,3 +97,43 @@ def group_question(
     group, found = group_codes([log.column(name) for name in names])
     terms = group_terms(names, found)
     return GroupQuestion(profile_of(log), names, treatment, control, marked, pair, group, found, terms)
+
+
+def group_results(
+    question: GroupQuestion,
+    estimator: str,
+    estimate: FloatArray,
+    std_error: FloatArray,
+    reference: Reference,
+    *,
+    null: float,
+    details: Mapping[str, FloatArray],
+    notes: Sequence[str],
+    weights: str | None = None,
+    terms: tuple[str, ...] | None = None,
+    groups: Sequence[Any] | None = None,
+    private: bool = False,
+) -> GroupResults:
+    """Effects of the groups as a table; estimate, std_error (G,)."""
+    treatment, control = question.treatment, question.control
+    if groups is None:
+        groups = [label[0] if len(label) == 1 else label for label in question.labels]
+    return GroupResults(
+        model="CATE",
+        estimands=tuple(
+            Estimand("cate", treatment=treatment, control=control, group=group) for group in groups
+        ),
+        terms=question.terms if terms is None else terms,
+        estimate=estimate,
+        std_error=std_error,
+        covariance=None if private else np.diag(std_error**2),
+        reference=reference,
+        estimator=estimator,
+        facts=LogFacts.of(question.profile.log),
+        validity="asymptotic",
+        weights=weights,
+        null=null,
+        details=details,
+        notes=(f"Effect of {treatment!r} over {control!r}.", *notes),
+        private=private,
+    )
