@@ -8,7 +8,7 @@ Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +17,8 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.fit import Difference, without_propensities
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.distributions.student_sums import NORMAL, SMALLEST_TAIL, MeanStudent
-from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
+from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
+from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 __all__ = [
     "BATCHED",
     "BatchContrasts",
-    "BatchedReference",
     "batch_contrasts",
     "batched_fit",
     "drifting_test",
     "usable_batches",
 ]
 
-_LOG_2 = math.log(2.0)
 _SAME = 1e-9
 
 
@@ -84,60 +82,6 @@ def batch_contrasts(
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(np.where(freedom > 0.0, squares.sum(axis=0) / freedom, np.nan))
     return BatchContrasts(counts[1], counts[0], means[1] - means[0], scale)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BatchedReference:
-    """Tests and interval of a difference by batched least squares.
-
-    Shapes: df (B,).
-
-    Notes
-    -----
-    P-values below 2e-10 are not resolved where the law is not normal: they are reported as 2e-10 (as more in
-    batches of three or four rewards), and there is no interval at smaller alphas.
-    """
-
-    estimate: float
-    std_error: float
-    df: FloatArray | None
-    exact: bool = field(default=False, init=False)
-    uses_std_error = True
-
-    @property
-    def name(self) -> str:
-        """Name of the distribution."""
-        return "normal" if self.normal else "mean of Student's t by batch"
-
-    @property
-    def statistic(self) -> str:
-        """Letter of the statistic in tables."""
-        return "z" if self.normal else "t"
-
-    @property
-    def normal(self) -> bool:
-        """Whether the batches are large enough for the normal law."""
-        return self.df is None
-
-    def log_pvalues(self, null: float) -> FloatArray:
-        """Natural log of the two-sided p-value, shape (1,)."""
-        if not self.std_error > 0.0:
-            return np.array([math.nan])
-        z = abs(self.estimate - null) / self.std_error
-        if self.df is None:
-            return np.minimum(0.0, _LOG_2 + log_normal_tail(np.array([z])))
-        return np.array([min(0.0, math.log(2.0 * max(MeanStudent(self.df).tail(z), SMALLEST_TAIL)))])
-
-    def interval(self, log_alpha: float) -> FloatArray:
-        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
-        if not self.std_error > 0.0:
-            return np.full((1, 2), np.nan)
-        if self.df is None:
-            quantile = float(normal_quantile(log_alpha - _LOG_2))
-        else:
-            quantile = MeanStudent(self.df).quantile(0.5 * math.exp(log_alpha))
-        half = quantile * self.std_error
-        return np.array([[self.estimate - half, self.estimate + half]])
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:

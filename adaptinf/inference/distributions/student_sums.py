@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import optimize, special
 
+from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
 from adaptinf.typing import FloatArray
 
-__all__ = ["NORMAL", "SMALLEST_TAIL", "MeanStudent"]
+__all__ = ["NORMAL", "SMALLEST_TAIL", "BatchedReference", "MeanStudent"]
 
 NORMAL = 1e6
 """Above so many degrees of freedom Student's law counts as normal."""
@@ -96,6 +98,60 @@ class MeanStudent:
                 return math.nan
             high *= 2.0
         return float(optimize.brentq(lambda x: self.tail(x) - probability, 0.0, high, xtol=1e-13))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchedReference:
+    """Tests and interval of a difference by batched least squares.
+
+    Shapes: df (B,).
+
+    Notes
+    -----
+    P-values below 2e-10 are not resolved where the law is not normal: they are reported as 2e-10 (as more in
+    batches of three or four rewards), and there is no interval at smaller alphas.
+    """
+
+    estimate: float
+    std_error: float
+    df: FloatArray | None
+    exact: bool = field(default=False, init=False)
+    uses_std_error = True
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return "normal" if self.normal else "mean of Student's t by batch"
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return "z" if self.normal else "t"
+
+    @property
+    def normal(self) -> bool:
+        """Whether the batches are large enough for the normal law."""
+        return self.df is None
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural log of the two-sided p-value, shape (1,)."""
+        if not self.std_error > 0.0:
+            return np.array([math.nan])
+        z = abs(self.estimate - null) / self.std_error
+        if self.df is None:
+            return np.minimum(0.0, _LOG_2 + log_normal_tail(np.array([z])))
+        return np.array([min(0.0, math.log(2.0 * max(MeanStudent(self.df).tail(z), SMALLEST_TAIL)))])
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        if not self.std_error > 0.0:
+            return np.full((1, 2), np.nan)
+        if self.df is None:
+            quantile = float(normal_quantile(log_alpha - _LOG_2))
+        else:
+            quantile = MeanStudent(self.df).quantile(0.5 * math.exp(log_alpha))
+        half = quantile * self.std_error
+        return np.array([[self.estimate - half, self.estimate + half]])
 
 
 def _log_student_transform(u: FloatArray, df: float) -> FloatArray:

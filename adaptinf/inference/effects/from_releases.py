@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.effects.inputs import group_terms
+from adaptinf.inference.effects.notes import SAME_EFFECT, by_reason, empty_interval_notes
+from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.released.effects import (
     NoisyEffect,
+    ReleasedReference,
     effect_from_mean,
     effect_from_sums,
     released_estimate,
+    released_std_error,
 )
+from adaptinf.inference.validity.methods import MethodRecord, refusal
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adaptinf.inference.effects.comparisons import GroupResults
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ReleasedEffects", "released_effects"]
+__all__ = ["RELEASED", "ReleasedEffects", "released_effects"]
 
-_RAW = ("difference-in-means", "aipw")
+_NAME = "released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ def released_effects(log: AdaptiveLog) -> ReleasedEffects:
     if "length" in names:
         return _from_means(releases)
     reason = "it has no private releases of group effects (contrast_sum and arrivals, or estimate and length)"
-    raise InvalidForLog("released", reason, _RAW)
+    raise InvalidForLog(_NAME, reason, ())
 
 
 def _from_sums(log: AdaptiveLog, releases: pd.DataFrame) -> ReleasedEffects:
@@ -57,7 +65,7 @@ def _from_sums(log: AdaptiveLog, releases: pd.DataFrame) -> ReleasedEffects:
     sums = _by_group(releases[last & (releases["name"] == "contrast_sum")])
     if counts.empty or set(counts.index) != set(sums.index):
         reason = f"its last round, {log.n_rounds}, has no contrast_sum and arrivals for every group"
-        raise InvalidForLog("released", reason, _RAW)
+        raise InvalidForLog(_NAME, reason, ())
     groups = tuple(counts.index.tolist())
     sums = sums.loc[list(groups)]
     budget_sum, budget_count = 1.0 / _column(sums, "scale"), 2.0 / _column(counts, "scale")
@@ -94,7 +102,7 @@ def _planned_rounds(log: AdaptiveLog, earlier: pd.DataFrame, budget_count: Float
             "the smallest usable count depends on the design's alpha and on the arrivals released in the "
             "first half, and the log does not have both"
         )
-        raise InvalidForLog("released", reason, _RAW)
+        raise InvalidForLog(_NAME, reason, ())
     totals = np.maximum(earlier.groupby("group")["value"].sum().to_numpy(dtype=float), 1.0)
     least = 4.0 * np.log(log.n_rounds) / budget_count.min()
     return float(max(least, totals.min() ** (1.0 - float(alpha))))
@@ -130,3 +138,57 @@ def _by_group(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _column(rows: pd.DataFrame, name: str) -> FloatArray:
     return rows[name].to_numpy(dtype=float)
+
+
+def _assess(question: GroupQuestion) -> list[Verdict]:
+    if question.marked is not None:
+        return []
+    call = {"estimator": _NAME}
+    why = refusal(_effects, question)
+    if why:
+        return [Verdict(_NAME, "not valid", 20.0, call, why)]
+    reason = "from the private releases alone, so that the guarantee covers it"
+    return [Verdict(_NAME, "asymptotic", 20.0, call, reason, SAME_EFFECT)]
+
+
+def _effects(question: GroupQuestion) -> ReleasedEffects:
+    """Effects of the releases, if these are for the groups in question."""
+    effects = released_effects(question.profile.log)
+    observed = {label[0] for label in question.labels}
+    if len(question.by) > 1 or not observed <= set(effects.groups):
+        shown = ", ".join(map(repr, effects.groups[:10]))
+        reason = f"its releases are for the groups {shown}, which are not the labels of by="
+        raise InvalidForLog(_NAME, f"{reason} {', '.join(question.by)}", ())
+    return effects
+
+
+def _fit(question: GroupQuestion, null: float) -> GroupResults:
+    if question.marked is not None:
+        raise ParameterError("CATE.fit", ["rounds= does not apply to releases: leave it out"])
+    effects = _effects(question)
+    if question.pair[1] == 0:
+        effect = replace(effects.effect, center=-effects.effect.center)
+        effects = replace(effects, effect=effect, estimate=-effects.estimate)
+    terms = group_terms(question.by, [(label,) for label in effects.groups])
+    reference = ReleasedReference(effects.effect)
+    return group_results(
+        question,
+        _NAME,
+        effects.estimate,
+        released_std_error(effects.effect),
+        reference,
+        null=null,
+        terms=terms,
+        groups=effects.groups,
+        private=True,
+        details=effects.details,
+        notes=(
+            *effects.notes,
+            *by_reason(terms, [effects.reasons.get(i, "") for i in range(len(terms))]),
+            *empty_interval_notes(terms, reference, effects.estimate),
+        ),
+    )
+
+
+RELEASED: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit)
+"""From the log's private releases alone."""

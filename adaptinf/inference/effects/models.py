@@ -11,7 +11,7 @@ proportions result from adding two successes and two failures".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -20,50 +20,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.two_samples import (
-    DifferenceReference,
-    agresti_caffo,
-    choose_difference,
-    few_events,
-    welch,
-)
 from adaptinf.inference.effects.comparisons import GroupResults
-from adaptinf.inference.effects.from_releases import ReleasedEffects, released_effects
-from adaptinf.inference.effects.groups import arm_moments, group_aipw, group_codes
-from adaptinf.inference.effects.inputs import arm_pair, context_problems, group_terms
-from adaptinf.inference.effects.notes import (
-    adjustment_notes,
-    by_reason,
-    empty_interval_notes,
-    estimated_propensities,
-    gap_notes,
-    warn_of_tiny,
-    weight_notes,
-)
-from adaptinf.inference.effects.rounds import (
-    Rounds,
-    arm_propensities,
-    randomised_rounds,
-    round_mask,
-    weightable_rounds,
-)
-from adaptinf.inference.inputs.arguments import label_problems, labels, require_log, text_problems
-from adaptinf.inference.released.effects import ReleasedReference, released_std_error
-from adaptinf.inference.results.base import Estimand, LogFacts
-from adaptinf.inference.validity.profile import is_binary
+from adaptinf.inference.effects.difference_in_means import POOLED
+from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid_alternatives
+from adaptinf.inference.effects.projection import CATEProjection
+from adaptinf.inference.effects.question import GroupQuestion, group_question
+from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.parameters import flag_problem
-from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.effects.projection import CATEProjection
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["CATE"]
 
-_ESTIMATORS = ("difference-in-means", "aipw", "released")
 _WEIGHTS = ("uniform", "sqrt")
-_ORDER = (("difference-in-means", False), ("difference-in-means", True), ("aipw", False), ("released", False))
 
 
 class CATE:
@@ -124,20 +94,8 @@ class CATE:
         control: Any = None,
         rounds: str | ArrayLike | None = None,
     ) -> None:
-        require_log("CATE", log)
+        self.question = group_question(log, by, treatment, control, rounds)
         self.log = log
-        self.by, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
-        problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
-        if problems:
-            raise ParameterError("CATE", problems)
-        self.treatment, self.control, problems = arm_pair(log, treatment, control)
-        problems += context_problems(log, self.by)
-        if problems:
-            raise ParameterError("CATE", problems)
-        self._marked = round_mask(log, rounds)
-        self._pair = np.array([log.arms.index(self.control), log.arms.index(self.treatment)])
-        self._group, self._labels = group_codes([log.column(name) for name in self.by])
-        self._terms = group_terms(self.by, self._labels)
 
     @classmethod
     def from_formula(
@@ -168,8 +126,6 @@ class CATE:
         ParameterError
             If the formula cannot be read or used, or other arguments do not fit the log.
         """
-        from adaptinf.inference.effects.projection import CATEProjection
-
         if isinstance(log, str):
             problem = "the formula comes first and the log second, as in CATE.from_formula('age', log)"
             raise ParameterError("CATE.from_formula", [problem])
@@ -219,226 +175,37 @@ class CATE:
         """
         if estimator is None and (pooled or weights is not None):
             estimator = "difference-in-means" if weights is None else "aipw"
-        self._check_arguments(estimator, pooled, weights, null)
+        _check_arguments(self.question, estimator, pooled, weights, null)
+        note, options = "", {} if weights is None else {"weights": weights}
+        if estimator is None:
+            record, note = default_method(self.question)
+        else:
+            record = POOLED if pooled else ESTIMATORS[estimator]
         try:
-            if estimator is None:
-                return self._default(float(null))
-            return self._fit(estimator, pooled, weights, float(null))
+            result: GroupResults = record.fit(self.question, float(null), **options)
         except InvalidForLog as error:
-            ways = [way for way in error.alternatives if self._runs(way)]
+            ways = error.alternatives or valid_alternatives(self.question, record)
             raise InvalidForLog(error.method, error.reason, ways) from None
+        return replace(result, notes=(*result.notes, note)) if note else result
 
-    def _default(self, null: float) -> GroupResults:
-        """The first estimator that the log supports, with the reason why the one before does not serve."""
-        refusals: list[InvalidForLog] = []
-        for estimator, pooled in _ORDER:
-            if self._marked is not None and (pooled or estimator == "released"):
-                continue
-            try:
-                result = self._fit(estimator, pooled, None, null)
-            except InvalidForLog as refusal:
-                refusals.append(refusal)
-                continue
-            if not refusals:
-                return result
-            why = f"{refusals[0].method} is not valid for this log, as {refusals[0].reason}"
-            note = f"Chosen as the first of recommend(log, 'cate', ...): {why}."
-            return replace(result, notes=(*result.notes, note))
-        raise refusals[0]
 
-    def _runs(self, way: str) -> bool:
-        """Whether what an error offers is advice on the data, or an estimator that the log supports."""
-        estimator, _, rest = way.partition(" with ")
-        if estimator not in _ESTIMATORS:
-            return True
-        try:
-            self._fit(
-                estimator, False, rest.removesuffix(" weights") if estimator == "aipw" and rest else None, 0.0
-            )
-        except (InvalidForLog, ParameterError):
-            return False
-        return True
-
-    def _fit(self, estimator: str, pooled: bool, weights: str | None, null: float) -> GroupResults:
-        if estimator == "released":
-            return self._released(null)
-        if estimator == "aipw":
-            return self._aipw(weights, null)
-        return self._difference_in_means(pooled, null)
-
-    def _difference_in_means(self, pooled: bool, null: float) -> GroupResults:
-        log = self.log
-        rounds = randomised_rounds(log, self._marked, self._pair, self._group, self._terms, pooled=pooled)
-        rows = np.flatnonzero(rounds.keep & np.isin(log.arrays.action, self._pair))
-        treated = (log.arrays.action[rows] == self._pair[1]).astype(np.int64)
-        moments = arm_moments(self._group[rows], treated, log.arrays.reward[rows], len(self._terms))
-        (n0, n1), (m0, m1), (v0, v1) = (part.T for part in (moments.count, moments.mean, moments.variance))
-        difference = welch(n1, m1, v1, n0, m0, v0)
-        if is_binary(log.arrays.reward):
-            arms = (n1, np.rint(n1 * m1), n0, np.rint(n0 * m0))
-            difference = choose_difference(difference, agresti_caffo(*arms), few_events(*arms))
-        return self._results(
-            "difference-in-means",
-            difference.estimate,
-            difference.std_error,
-            DifferenceReference(difference),
-            null=null,
-            details={"pulls_treatment": n1, "pulls_control": n0, "ess": np.minimum(n1, n0)},
-            notes=(
-                *rounds.notes,
-                *adjustment_notes(self._terms, difference),
-                *gap_notes(self._terms, moments.count, difference.std_error),
-            ),
-        )
-
-    def _aipw(self, weights: str | None, null: float) -> GroupResults:
-        log = self.log
-        rounds = weightable_rounds(log, self._marked, self._pair)
-        both = arm_propensities(log, self._pair)
-        if weights == "sqrt" and both is None:
-            reason = (
-                "they need both arms' propensities at every round, and the log has the chosen arm's alone"
-            )
-            raise InvalidForLog("aipw with sqrt weights", reason, ["aipw with uniform weights"])
-        others = self._other_contexts()
-        weighted = weights == "sqrt" or (weights is None and both is not None and not others)
-        result = group_aipw(
-            *self._weighting_arrays(rounds),
-            len(self._terms),
-            both[rounds.keep] if both is not None and weighted else None,
-        )
-        warn_of_tiny("CATE.fit", self._terms, result.min_propensity, result.ess)
-        notes = (
-            *rounds.notes,
-            "Outcome model: the arm's mean reward over the earlier rounds of its group among these. Student's"
-            " t with the smaller arm's rewards minus 1 degrees of freedom.",
-            *weight_notes(others, weighted=weighted, asked=weights is not None or both is None),
-            *estimated_propensities(log),
-            *gap_notes(self._terms, result.count, result.std_error),
-        )
-        control, treatment = result.count.T
-        return self._results(
-            "aipw",
-            result.estimate,
-            result.std_error,
-            StudentReference(result.estimate, result.std_error, result.df),
-            null=null,
-            weights="sqrt" if weighted else "uniform",
-            details={
-                "pulls_treatment": treatment,
-                "pulls_control": control,
-                "ess": result.ess,
-                "min_propensity": result.min_propensity,
-            },
-            notes=notes,
-        )
-
-    def _other_contexts(self) -> tuple[str, ...]:
-        """Contexts of the log that vary within a group."""
-        columns, contexts = self.log.columns, self.log.arrays.context
-        used = {name if name in contexts else columns[name] for name in self.by}
-        grouped = [contexts[name] for name in contexts if name in used]
-        return tuple(
-            name
-            for name, values in contexts.items()
-            if name not in used and len(group_codes([*grouped, values])[1]) > len(self._labels)
-        )
-
-    def _weighting_arrays(self, rounds: Rounds) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Group, arm (0 control, 1 treatment, -1 another), reward and propensity of the rounds used."""
-        arrays, keep = self.log.arrays, rounds.keep
-        role = np.full(self.log.n_arms, -1)
-        role[self._pair] = (0, 1)
-        propensity = np.ones(self.log.n_rounds) if arrays.propensity is None else arrays.propensity
-        return self._group[keep], role[arrays.action[keep]], arrays.reward[keep], propensity[keep]
-
-    def _released(self, null: float) -> GroupResults:
-        if self._marked is not None:
-            raise ParameterError("CATE.fit", ["rounds= does not apply to releases: leave it out"])
-        effects = released_effects(self.log)
-        self._check_groups(effects)
-        if self.treatment == self.log.arms[0]:
-            effect = replace(effects.effect, center=-effects.effect.center)
-            effects = replace(effects, effect=effect, estimate=-effects.estimate)
-        terms = group_terms(self.by, [(label,) for label in effects.groups])
-        reference = ReleasedReference(effects.effect)
-        return self._results(
-            "released",
-            effects.estimate,
-            released_std_error(effects.effect),
-            reference,
-            null=null,
-            terms=terms,
-            groups=effects.groups,
-            private=True,
-            details=effects.details,
-            notes=(
-                *effects.notes,
-                *by_reason(terms, [effects.reasons.get(i, "") for i in range(len(terms))]),
-                *empty_interval_notes(terms, reference, effects.estimate),
-            ),
-        )
-
-    def _check_groups(self, effects: ReleasedEffects) -> None:
-        observed = {label[0] for label in self._labels}
-        if len(self.by) > 1 or not observed <= set(effects.groups):
-            shown = ", ".join(map(repr, effects.groups[:10]))
-            reason = f"its releases are for the groups {shown}, which are not the labels of by="
-            raise InvalidForLog("released", f"{reason} {', '.join(self.by)}", ["difference-in-means", "aipw"])
-
-    def _results(
-        self,
-        estimator: str,
-        estimate: FloatArray,
-        std_error: FloatArray,
-        reference: Reference,
-        *,
-        null: float,
-        details: Mapping[str, FloatArray],
-        notes: tuple[str, ...],
-        weights: str | None = None,
-        terms: tuple[str, ...] | None = None,
-        groups: Sequence[Any] | None = None,
-        private: bool = False,
-    ) -> GroupResults:
-        if groups is None:
-            groups = [label[0] if len(label) == 1 else label for label in self._labels]
-        return GroupResults(
-            model="CATE",
-            estimands=tuple(
-                Estimand("cate", treatment=self.treatment, control=self.control, group=group)
-                for group in groups
-            ),
-            terms=self._terms if terms is None else terms,
-            estimate=estimate,
-            std_error=std_error,
-            covariance=None if private else np.diag(std_error**2),
-            reference=reference,
-            estimator=estimator,
-            facts=LogFacts.of(self.log),
-            validity="asymptotic",
-            weights=weights,
-            null=null,
-            details=details,
-            notes=(f"Effect of {self.treatment!r} over {self.control!r}.", *notes),
-            private=private,
-        )
-
-    def _check_arguments(self, estimator: str | None, pooled: bool, weights: str | None, null: Any) -> None:
-        problems = text_problems(estimator=estimator, weights=weights) + flag_problem("pooled", pooled)
-        if problems:
-            raise ParameterError("CATE.fit", problems)
-        if estimator is not None and estimator not in _ESTIMATORS:
-            problems.append(f"estimator must be one of {', '.join(_ESTIMATORS)}, got {estimator!r}")
-        if weights is not None and weights not in _WEIGHTS:
-            problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
-        if weights is not None and estimator != "aipw":
-            problems.append("weights belong to aipw")
-        if pooled and estimator != "difference-in-means":
-            problems.append("pooled belongs to difference-in-means (aipw pools all usable rounds anyway)")
-        if pooled and self._marked is not None:
-            problems.append("pooled and rounds= contradict each other: give one of them")
-        if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
-            problems.append(f"null must be a finite number, got {null!r}")
-        if problems:
-            raise ParameterError("CATE.fit", problems)
+def _check_arguments(
+    question: GroupQuestion, estimator: str | None, pooled: bool, weights: str | None, null: Any
+) -> None:
+    problems = text_problems(estimator=estimator, weights=weights) + flag_problem("pooled", pooled)
+    if problems:
+        raise ParameterError("CATE.fit", problems)
+    if estimator is not None and estimator not in ESTIMATORS:
+        problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    if weights is not None and weights not in _WEIGHTS:
+        problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
+    if weights is not None and estimator != "aipw":
+        problems.append("weights belong to aipw")
+    if pooled and estimator != "difference-in-means":
+        problems.append("pooled belongs to difference-in-means (aipw pools all usable rounds anyway)")
+    if pooled and question.marked is not None:
+        problems.append("pooled and rounds= contradict each other: give one of them")
+    if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
+        problems.append(f"null must be a finite number, got {null!r}")
+    if problems:
+        raise ParameterError("CATE.fit", problems)

@@ -15,9 +15,11 @@ from adaptinf.inference.validity.profile import TINY_PROPENSITY
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.inference.validity.profile import LogProfile
 
 __all__ = [
+    "BOTH_PROPENSITIES",
+    "SAME_EFFECT",
     "adjustment_notes",
     "by_reason",
     "empty_interval_notes",
@@ -27,6 +29,8 @@ __all__ = [
     "weight_notes",
 ]
 
+SAME_EFFECT = "the effect within a group stays the same"
+BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
 _SHOWN, _FEW = 8, 3
 
 
@@ -98,9 +102,9 @@ def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[
     return notes
 
 
-def estimated_propensities(log: AdaptiveLog) -> list[str]:
+def estimated_propensities(profile: LogProfile) -> list[str]:
     """That propensities are estimates, where they are."""
-    if log.propensity_status != "estimated":
+    if not profile.estimated:
         return []
     return ["The propensities were estimated: their error is not in the standard errors."]
 

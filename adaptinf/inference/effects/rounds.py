@@ -12,14 +12,24 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.notes import estimated_propensities
 from adaptinf.inference.inputs.labelled import by_round
-from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.effects.question import GroupQuestion
+    from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Rounds", "arm_propensities", "randomised_rounds", "round_mask", "weightable_rounds"]
+__all__ = [
+    "MARKED_ROUNDS",
+    "Rounds",
+    "arm_propensities",
+    "randomised_rounds",
+    "round_mask",
+    "weightable_rounds",
+]
 
+MARKED_ROUNDS = "rounds= with a column that marks the rounds whose arm was drawn at random"
+"""What would make a log serve."""
 _PHASE = "estimation"
 _SAME = 1e-9
 
@@ -66,27 +76,22 @@ def arm_propensities(log: AdaptiveLog, pair: IntArray) -> FloatArray | None:
     return np.where(chosen, arrays.propensity[:, None], 1.0 - arrays.propensity[:, None])
 
 
-def randomised_rounds(
-    log: AdaptiveLog,
-    marked: BoolArray | None,
-    pair: IntArray,
-    group: IntArray,
-    terms: Sequence[str],
-    *,
-    pooled: bool,
-) -> Rounds:
-    """Rounds whose arms can be compared by plain means within a group; marked (T,), pair (2,), group (T,)."""
+def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
+    """Rounds whose arms can be compared by plain means within a group."""
+    profile, marked, terms = question.profile, question.marked, question.terms
+    log = profile.log
     in_phase, where = _phase_rounds(log)
     if marked is None and not pooled and log.arrays.randomised is not None:
         marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
     elif marked is not None:
         where = "the rounds marked by rounds="
-    varying = _varying_groups(log, in_phase if marked is None else marked, pair, group, len(terms))
+    varying = _varying_groups(question, in_phase if marked is None else marked)
     if marked is None:
-        _check_constant(log, varying, terms, pooled=pooled)
+        method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
+        _check_constant(method, profile, varying, terms)
         used = int(in_phase.sum())
         note = f"Rounds: all {used} of {where}; their propensities are constant within each group."
-        return Rounds(in_phase, (note, *estimated_propensities(log)))
+        return Rounds(in_phase, (note, *estimated_propensities(profile)))
     notes = [f"Rounds: {where}, {int(marked.sum())} of {log.n_rounds}."]
     if varying is not None and np.any(varying):
         notes.append(
@@ -96,14 +101,13 @@ def randomised_rounds(
     return Rounds(marked, tuple(notes))
 
 
-def weightable_rounds(log: AdaptiveLog, marked: BoolArray | None, pair: IntArray) -> Rounds:
-    """Rounds in which both arms could be chosen, so that inverse weighting works; marked (T,), pair (2,)."""
+def weightable_rounds(log: AdaptiveLog, marked: BoolArray | None, both: FloatArray | None) -> Rounds:
+    """Rounds in which both arms could be chosen, for inverse weighting; marked (T,), both (T, 2)."""
     if log.arrays.propensity is None:
-        raise InvalidForLog("aipw", "it divides by propensities, and the log has none", _ways_out(log))
+        raise InvalidForLog("aipw", "it divides by propensities, and the log has none", ())
     candidates, where = _phase_rounds(log)
     if marked is not None:
         candidates, where = marked, "the rounds marked by rounds="
-    both = arm_propensities(log, pair)
     if both is None:
         note = (
             f"Rounds: all {int(candidates.sum())} of {where}. Only the chosen arm's propensity is known: the "
@@ -114,7 +118,7 @@ def weightable_rounds(log: AdaptiveLog, marked: BoolArray | None, pair: IntArray
     dropped = int(candidates.sum() - keep.sum())
     if not keep.any():
         reason = f"in none of the {dropped} rounds of {where} could both arms have been chosen"
-        raise InvalidForLog("aipw", reason, _ways_out(log))
+        raise InvalidForLog("aipw", reason, ())
     notes = [f"Rounds: {int(keep.sum())} of {where}."]
     if dropped:
         notes.append(
@@ -132,15 +136,17 @@ def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
     return phase == log.phases.index(_PHASE), f"phase {_PHASE!r}"
 
 
-def _varying_groups(
-    log: AdaptiveLog, keep: BoolArray, pair: IntArray, group: IntArray, n_groups: int
-) -> BoolArray | None:
-    """Groups in which the share of the treatment among the two arms varies, shape (G,); None if unknown."""
+def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | None:
+    """Groups in which the share of the treatment among the two arms varies, keep (T,).
+
+    Returns shape (G,), and None if it is not known.
+    """
+    log, both, pair, group = question.profile.log, question.propensities, question.pair, question.group
+    n_groups = len(question.labels)
     if log.arrays.propensity is None:
         return None
     action = log.arrays.action
     rows = np.flatnonzero(keep & np.isin(action, pair))
-    both = arm_propensities(log, pair)
     if both is None:
         # The chosen arm's propensity alone: each arm's own must not move.
         cell = 2 * group[rows] + (action[rows] == pair[1])
@@ -158,29 +164,20 @@ def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
 
 
 def _check_constant(
-    log: AdaptiveLog, varying: BoolArray | None, terms: Sequence[str], *, pooled: bool
+    method: str, profile: LogProfile, varying: BoolArray | None, terms: Sequence[str]
 ) -> None:
-    method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
-    marked = ["difference-in-means with pooled=False"] if pooled and log.arrays.randomised is not None else []
+    reason = ""
     if varying is None:
         reason = "it says neither which rounds were randomised nor with which propensities"
-        raise InvalidForLog(method, reason, marked + _ways_out(log))
-    if log.propensity_status == "estimated" and profile_of(log).adaptive:
+    elif profile.estimated and profile.adaptive:
         reason = (
             "its propensities are estimates, which cannot show that arms were drawn with fixed probabilities"
         )
-        raise InvalidForLog(method, reason, [*marked, "aipw", *_ways_out(log)])
-    if np.any(varying):
+    elif np.any(varying):
         where = _some(terms, varying)
         reason = f"the propensities vary within {where}, so plain means are biased by what moved them"
-        raise InvalidForLog(method, reason, [*marked, "aipw", *_ways_out(log)])
-
-
-def _ways_out(log: AdaptiveLog) -> list[str]:
-    ways = ["rounds= with a column that marks the rounds whose arm was drawn at random"]
-    if not log.releases.empty:
-        ways.append("released")
-    return ways
+    if reason:
+        raise InvalidForLog(method, reason, ())
 
 
 def _some(terms: Sequence[str], where: BoolArray, most: int = 5) -> str:

@@ -23,7 +23,7 @@ from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = ["COVARIANCES", "Projection", "contrast_weights", "weighted_projection"]
+__all__ = ["COVARIANCES", "Projection", "check_columns", "contrast_weights", "weighted_projection"]
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
@@ -96,10 +96,9 @@ def weighted_projection(
     """
     center, back = _centering(covariates)
     centered = covariates - center
-    size, own = np.linalg.norm(centered, axis=0), np.linalg.norm(covariates, axis=0)
-    size = np.where(size > _CONSTANT * own, size, np.where(own > 0.0, own, 1.0))
+    size = _sizes(centered, covariates)
     root = np.sqrt(weight)
-    _refuse_dependent(centered / size, names)
+    _check_rank(centered / size, names)
     q, r = linalg.qr(root[:, None] * (centered / size), mode="economic")
     solved = linalg.solve_triangular(r, q.T @ (root * score)) / size
     residual = score - centered @ solved
@@ -137,7 +136,19 @@ def _centering(covariates: FloatArray) -> tuple[FloatArray, FloatArray]:
     return center, back
 
 
-def _refuse_dependent(scaled: FloatArray, names: Sequence[str]) -> None:
+def check_columns(covariates: FloatArray, names: Sequence[str]) -> None:
+    """Refuse columns that are linear combinations of others; covariates (n, p)."""
+    centered = covariates - _centering(covariates)[0]
+    _check_rank(centered / _sizes(centered, covariates), names)
+
+
+def _sizes(centered: FloatArray, covariates: FloatArray) -> FloatArray:
+    """Norms of the centered columns, of the columns themselves where these are constant; shape (p,)."""
+    size, own = np.linalg.norm(centered, axis=0), np.linalg.norm(covariates, axis=0)
+    return np.where(size > _CONSTANT * own, size, np.where(own > 0.0, own, 1.0))
+
+
+def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
     n, p = scaled.shape
     if p == 0:
         raise ParameterError("projection", ["the formula has no columns"])

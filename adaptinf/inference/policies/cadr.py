@@ -17,10 +17,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.policies.question import PolicyQuestion
+from adaptinf.inference.policies.scores import (
+    PolicyFit,
+    PolicyOptions,
+    policy_fit,
+    policy_verdict,
+    score_parts,
+)
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["CadrFit", "cadr_fit", "conditional_variances", "default_burn_in"]
+__all__ = ["CADR", "CadrFit", "cadr_fit", "conditional_variances", "default_burn_in"]
 
 _FLOOR = 0.1
 _NOTHING = 1e-12
@@ -165,3 +176,29 @@ def _lagged(values: FloatArray) -> FloatArray:
     total = np.zeros(len(values))
     np.cumsum(values[:-1], out=total[1:])
     return total
+
+
+def _assess(question: PolicyQuestion) -> list[Verdict]:
+    reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
+    return [policy_verdict(question, "cadr", 11.0, {"estimator": "cadr"}, reason)]
+
+
+def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
+    log, propensity = question.profile.log, question.check_propensities("cadr")
+    plain, change, taken = score_parts(log, question.policies, options.outcome)
+    if question.contrast:
+        plain, change = plain[:, :-1] - plain[:, -1:], change[:, :-1] - change[:, -1:]
+    logging = question.check_logging("cadr")
+    found = cadr_fit(logging, log.arrays.action, propensity, plain, change, options.burn_in)
+    observed = taken / propensity[:, None]
+    if question.contrast:
+        last = effective_size(found.weights * observed[:, -1:])
+        ess = np.minimum(effective_size(found.weights * observed[:, :-1]), last)
+    else:
+        ess = effective_size(found.weights * observed)
+    rows = {"scores": plain + change / propensity[:, None], "weights": found.weights}
+    return policy_fit(question, found.estimate, found.covariance, ess, rows)
+
+
+CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit)
+"""With an outcome model, and weights of its own."""

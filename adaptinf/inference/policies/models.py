@@ -9,36 +9,25 @@ bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-cont
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.inputs.arguments import require_log
-from adaptinf.inference.policies.fit import fit_policies, policy_options
-from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
+from adaptinf.inference.policies.inputs import check_support, read_policies
+from adaptinf.inference.policies.methods import METHODS, Request, policy_options
 from adaptinf.inference.policies.notes import few_rewards, policy_notes, warn_of_few_rewards
+from adaptinf.inference.policies.question import PolicyQuestion
+from adaptinf.inference.policies.scores import PolicyFit
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["PolicyContrast", "PolicyValue"]
-
-
-class _Request(NamedTuple):
-    """The arguments of a fit."""
-
-    weights: Any
-    contextual: Any
-    estimator: Any
-    outcome: Any
-    ridge: Any
-    snapshots: Any
-    burn_in: Any
-    null: Any
-    keep_scores: Any
 
 
 class PolicyValue:
@@ -169,10 +158,11 @@ class PolicyValue:
             If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
             that is worth fewer than 10 successes or failures.
         """
-        chosen = _Request(
+        chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
         )
-        return _results("PolicyValue", self.log, self.policies, None, chosen)
+        question = PolicyQuestion(profile_of(self.log), self.policies, snapshots=snapshots)
+        return _results("PolicyValue", question, chosen)
 
 
 class PolicyContrast:
@@ -271,32 +261,20 @@ class PolicyContrast:
             If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
             that is worth fewer than 10 successes or failures.
         """
-        chosen = _Request(
+        chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
         )
-        return _results("PolicyContrast", self.log, self.policies, self.baseline, chosen)
+        every = (*self.policies, self.baseline)
+        question = PolicyQuestion(profile_of(self.log), every, contrast=True, snapshots=snapshots)
+        return _results("PolicyContrast", question, chosen)
 
 
-def _results(
-    model: str,
-    log: AdaptiveLog,
-    policies: tuple[Policy, ...],
-    baseline: Policy | None,
-    chosen: _Request,
-) -> Results:
-    every = policies if baseline is None else (*policies, baseline)
-    options = policy_options(f"{model}.fit", log, every, **chosen._asdict())
-    fit = fit_policies(log, policies, options, baseline)
-    if baseline is None:
-        terms = tuple(policy.name for policy in policies)
-        estimands = tuple(Estimand("policy-value", arm=policy.name) for policy in policies)
-    else:
-        terms = tuple(f"{policy.name} - {baseline.name}" for policy in policies)
-        estimands = tuple(
-            Estimand("policy-contrast", treatment=policy.name, control=baseline.name) for policy in policies
-        )
-    few = few_rewards(log, fit)
+def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
+    options = policy_options(f"{model}.fit", question, chosen)
+    fit: PolicyFit = METHODS[options.estimator].fit(question, options)
+    few = few_rewards(question.profile, fit)
     warn_of_few_rewards(few)
+    terms, estimands = _named(question)
     std_error = np.sqrt(np.diag(fit.covariance))
     return Results(
         model=model,
@@ -308,10 +286,20 @@ def _results(
         reference=NormalReference(fit.estimate, std_error),
         estimator=options.estimator,
         weights=options.label,
-        facts=LogFacts.of(log),
+        facts=LogFacts.of(question.profile.log),
         validity="asymptotic",
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
-        notes=policy_notes(log, every, terms, fit, options, few),
+        notes=policy_notes(question, terms, fit, options, few),
         scores=fit.rows if chosen.keep_scores else None,
     )
+
+
+def _named(question: PolicyQuestion) -> tuple[tuple[str, ...], tuple[Estimand, ...]]:
+    """Terms of the table, and what they are of."""
+    names = tuple(policy.name for policy in question.policies)
+    if not question.contrast:
+        return names, tuple(Estimand("policy-value", arm=name) for name in names)
+    *first, last = names
+    estimands = tuple(Estimand("policy-contrast", treatment=name, control=last) for name in first)
+    return tuple(f"{name} - {last}" for name in first), estimands

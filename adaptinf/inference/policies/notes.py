@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
-from adaptinf.inference.policies.fit import UNOBSERVED, PolicyFit, PolicyOptions, unobserved
-from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
+from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
 from adaptinf.inference.scores.means import effective_events
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, is_binary, profile_of
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 
 __all__ = ["few_rewards", "policy_notes", "warn_of_few_rewards"]
 
 
 def policy_notes(
-    log: AdaptiveLog,
-    policies: Sequence[Policy],
+    question: PolicyQuestion,
     terms: Sequence[str],
     fit: PolicyFit,
     options: PolicyOptions,
@@ -35,18 +30,19 @@ def policy_notes(
         "given the past and the context, and policies that were fixed without this log."
     ]
     notes += [] if options.outcome is None else [options.outcome.note]
-    if log.propensity_status == "estimated":
+    profile = question.profile
+    if profile.estimated:
         notes.append(
             "Propensities were estimated: that they are right is an assumption, their error is ignored."
         )
-    if log.arrays.propensities is None:
+    if profile.log.arrays.propensities is None:
         notes.append(
             "The log has the chosen arm's propensity alone: that the design could choose every arm that a "
             "policy takes is assumed."
         )
-    notes += _weight_notes(log, fit, options)
+    notes += _weight_notes(profile, fit, options)
     notes += few
-    return (*notes, *_gaps(log, policies, terms, fit))
+    return (*notes, *_gaps(question, terms, fit))
 
 
 def warn_of_few_rewards(few: Sequence[str]) -> None:
@@ -55,7 +51,7 @@ def warn_of_few_rewards(few: Sequence[str]) -> None:
         warnings.warn(message, AdaptinfWarning, stacklevel=4)
 
 
-def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
+def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
     """Say where very small propensities, or few events, carry the estimates."""
     messages = []
     if np.any(fit.min_propensity < TINY_PROPENSITY):
@@ -64,9 +60,9 @@ def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
             f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and "
             "its normal interval may be far too short."
         )
-    reward = log.arrays.reward
+    reward = profile.log.arrays.reward
     rate, sizes = float(reward.mean()), fit.ess[fit.ess > 0.0]
-    if is_binary(reward) and 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
+    if profile.binary and 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
         messages.append(
             f"An effective sample size of {sizes.min():.1f} at a success rate of {rate:.2g} is worth "
             f"{effective_events(sizes.min(), rate):.1f} {'successes' if rate <= 0.5 else 'failures'}, fewer "
@@ -76,21 +72,21 @@ def few_rewards(log: AdaptiveLog, fit: PolicyFit) -> list[str]:
     return messages
 
 
-def _weight_notes(log: AdaptiveLog, fit: PolicyFit, options: PolicyOptions) -> list[str]:
+def _weight_notes(profile: LogProfile, fit: PolicyFit, options: PolicyOptions) -> list[str]:
     notes = []
-    if options.weights == "uniform" and profile_of(log).adaptive:
+    if options.weights == "uniform" and profile.adaptive:
         notes.append(
             "Uniform weights: not normal in general when propensities move with the data; stable-variance "
             "weights guard against that"
             + (", and need the design's policies at all contexts (snapshots=)." if options.defaulted else ".")
         )
-    if (options.contextual or options.weights == "min-variance") and profile_of(log).adaptive:
+    if (options.contextual or options.weights == "min-variance") and profile.adaptive:
         notes.append(
             f"{'Contextual' if options.contextual else 'Min-variance'} weights: normal if the design's "
             "propensities settle; non-contextual stable-variance weights do not need that."
         )
     if options.logging is not None and options.logging.rows is not None:
-        reason = "" if log.context else " (the log has no contexts)"
+        reason = "" if profile.log.context else " (the log has no contexts)"
         notes.append(f"Propensities are taken not to depend on contexts{reason}.")
     elif options.logging is not None:
         notes.append(
@@ -101,17 +97,18 @@ def _weight_notes(log: AdaptiveLog, fit: PolicyFit, options: PolicyOptions) -> l
         used = np.count_nonzero(fit.rows["weights"], axis=0)
         notes.append(
             f"CADR: the first {options.burn_in} rounds, and those before which no score varied, have no "
-            f"weight; {int(used.min())} of {log.n_rounds} rounds have one."
+            f"weight; {int(used.min())} of {profile.log.n_rounds} rounds have one."
         )
     elif options.logging is not None and not options.contextual and not fit.rows["weights"][0].all():
         notes.append("The first round has no weight, as there are no earlier contexts to average over.")
     return notes
 
 
-def _gaps(log: AdaptiveLog, policies: Sequence[Policy], terms: Sequence[str], fit: PolicyFit) -> list[str]:
-    notes = []
+def _gaps(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> list[str]:
+    notes, log = [], question.profile.log
+    gone, bare = question.unobserved(), question.unobserved(2)
     never = np.bincount(log.arrays.action, minlength=log.n_arms) == 0
-    for policy, share in zip(policies, unobserved(log, policies), strict=True):
+    for policy, share in zip(question.policies, gone, strict=True):
         if share > 0.0:
             arms = ", ".join(str(arm) for arm, gone in zip(log.arms, never, strict=True) if gone)
             end = (
@@ -123,8 +120,8 @@ def _gaps(log: AdaptiveLog, policies: Sequence[Policy], terms: Sequence[str], fi
                 f"{policy.name}: {share:.2%} of its probability is on arms that were never chosen ({arms}), "
                 f"of which nothing is known: {end}"
             )
-    for policy, share in zip(policies, unobserved(log, policies, 2), strict=True):
-        if share >= UNOBSERVED > unobserved(log, [policy])[0]:
+    for policy, share, none in zip(question.policies, bare, gone, strict=True):
+        if share >= UNOBSERVED > none:
             notes.append(
                 f"{policy.name}: {share:.2%} of its probability is on arms with one reward at most, whose "
                 "spread is unknown: no standard error."

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.choice import arm_verdicts
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.sequences.choice import ESTIMATORS, METHODS, settle
-from adaptinf.inference.validity.profile import SMALL, profile_of
+from adaptinf.inference.validity.methods import verdicts
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import Validity
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 __all__ = ["Method", "arm_rows", "cate_rows", "policy_rows", "projection_rows", "sequence_rows"]
-
-_USUAL_ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,193 +88,40 @@ def _opened(row: Method) -> Method:
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `ConfidenceSequence`."""
     from adaptinf.inference.sequences.models import ConfidenceSequence
+    from adaptinf.inference.sequences.verdicts import sequence_verdicts
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
-    rows = []
-    for i, method in enumerate(METHODS):
-        for j, estimator in enumerate(ESTIMATORS):
-            if target == "policy-value" and estimator == "sample-mean":
-                continue
-            rank = 40.0 + 2.0 * i + 0.5 * j
-            verdict = _sequence_verdict(model.made(), method, estimator, rank)
-            rows.append(model.method(verdict))
-    return rows
-
-
-def _sequence_verdict(model: Any, method: str, estimator: str, rank: float) -> Verdict:
-    name = f"{method} sequence on {'sample means' if estimator == 'sample-mean' else f'{estimator} scores'}"
-    call = {"method": method, "estimator": estimator}
-    options = (method, _USUAL_ALPHA, estimator, None, None, None, None)
-    try:
-        settle(model.log, model._quantities, *options)
-    except InvalidForLog as error:
-        return Verdict(name, "not valid", rank, call, error.reason)
-    mixed = estimator == "sample-mean" and not profile_of(model.log).context_free
-    # The ranks of sequences span less than 10.
-    rank += 10.0 if mixed else 0.0
-    assumes = (
-        "an arm's expected reward, given the past, is the same at each pull"
-        if estimator == "sample-mean"
-        else "the logged propensities are the design's own; the same expected value in every round"
-    ) + ("; contexts had no part in the choice" if mixed else "")
-    if method == "asymptotic":
-        reason = "holds at all rounds together, from a start that is late enough"
-        return Verdict(name, "asymptotic", rank, call, reason, assumes)
-    reason = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
-    return Verdict(name, "anytime", rank, call, reason, f"{assumes}; rewards within the stated range")
-
-
-_WEIGHTED = (
-    ("stable-variance", False, "the design's policy is known at all contexts: the variance is kept even", ""),
-    ("stable-variance", True, "weights by context often give shorter intervals", "propensities settle"),
-    ("min-variance", False, "the least variance where the propensities settle", "propensities settle"),
-    ("min-variance", True, "weights by context, for the least variance", "propensities settle"),
-    ("uniform", None, "every round counts alike", ""),
-)
-_DRAWN = (
-    "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
-)
+    found = sequence_verdicts(profile_of(log), model.made().quantities)
+    return [model.method(verdict) for verdict in found]
 
 
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
     """Rows of `PolicyValue`."""
+    from adaptinf.inference.policies.inputs import read_policies
+    from adaptinf.inference.policies.methods import METHODS
     from adaptinf.inference.policies.models import PolicyValue
+    from adaptinf.inference.policies.question import PolicyQuestion
 
     model = _Model(PolicyValue, log, {"policy": policy})
-    given = {} if snapshots is None else {"snapshots": snapshots}
-    verdicts = []
-    for estimator, start in (("aipw", 10.0), ("ipw", 30.0)):
-        for place, (weights, contextual, reason, assumes) in enumerate(_WEIGHTED):
-            kind = "" if contextual is None else ", contextual" if contextual else ", non-contextual"
-            call = {"estimator": estimator, "weights": weights, **given}
-            if contextual is not None:
-                call["contextual"] = contextual
-            name = f"{estimator} with {weights} weights{kind}"
-            rank = start + 2.0 * place
-            verdicts.append(_policy_verdict(model, name, rank, call, reason, assumes))
-    cadr = {"estimator": "cadr", **given}
-    reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
-    verdicts.append(_policy_verdict(model, "cadr", 11.0, cadr, reason, ""))
-    return [model.method(verdict) for verdict in verdicts]
-
-
-def _policy_verdict(
-    model: _Model, name: str, rank: float, call: dict[str, Any], reason: str, assumes: str
-) -> Verdict:
-    from adaptinf.inference.policies.fit import policy_options
-
-    log = model.log
-    full: dict[str, Any] = {
-        "weights": None,
-        "contextual": None,
-        "outcome": None,
-        "ridge": None,
-        "snapshots": None,
-    }
-    full |= {"burn_in": None, "null": 0.0, "keep_scores": False}
-    try:
-        policies = model.made().policies
-        policy_options("PolicyValue.fit", log, policies, **{**full, **call})
-    except InvalidForLog as error:
-        return Verdict(name, "not valid", rank, call, error.reason)
-    warning = ""
-    if call.get("weights") == "uniform" and profile_of(log).moves:
-        warning = "not normal in general when propensities move with the data; right where they settle"
-    elif log.arrays.propensity is not None and log.arrays.propensity.min(initial=1.0) < SMALL:
-        warning = "small propensities: at moderate numbers of rounds normal intervals may be too short"
-    rests = "; ".join(part for part in (_DRAWN, assumes) if part)
-    if log.propensity_status == "estimated":
-        rests += "; propensities are estimates, whose error is ignored"
-    return Verdict(name, "asymptotic", rank, call, reason, rests, warning)
+    policies = read_policies("PolicyValue", log, policy)
+    question = PolicyQuestion(profile_of(log), policies, snapshots=snapshots)
+    return [model.method(verdict) for verdict in verdicts(METHODS.values(), question)]
 
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `CATE`."""
+    from adaptinf.inference.effects.methods import METHODS
     from adaptinf.inference.effects.models import CATE
 
     model = _Model(CATE, log, arguments)
-    others = bool(model.made()._other_contexts())
-    marked = arguments.get("rounds") is not None
-    same = "the effect within a group stays the same"
-    own = f"{same}; the logged propensities are the design's own"
-    table: list[tuple[str, float, dict[str, Any], str, str]] = [
-        (
-            "difference-in-means",
-            10.0,
-            {"estimator": "difference-in-means"},
-            "arms were drawn with fixed probabilities in these rounds: plain means are unbiased",
-            same,
-        ),
-        (
-            "aipw with sqrt weights",
-            16.0 if others else 14.0,
-            {"estimator": "aipw", "weights": "sqrt"},
-            "inverse propensities, with weights that keep the variance even",
-            own + ("; propensities within a group do not depend on other contexts" if others else ""),
-        ),
-        (
-            "aipw with uniform weights",
-            15.0,
-            {"estimator": "aipw", "weights": "uniform"},
-            "inverse propensities over all rounds in which both arms could be chosen",
-            own,
-        ),
-    ]
-    if not marked:
-        pooled = {"estimator": "difference-in-means", "pooled": True}
-        reason = "propensities are constant within each group: every round of the phase counts"
-        table.append(("difference-in-means, pooled", 12.0, pooled, reason, same))
-        reason = "from the private releases alone, so that the guarantee covers it"
-        table.append(("released", 20.0, {"estimator": "released"}, reason, same))
-    return [model.method(_tried(model, *row)) for row in table]
+    return [model.method(verdict) for verdict in verdicts(METHODS, model.made().question)]
 
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
     """Rows of `CATE.from_formula`."""
     from adaptinf.inference.effects.models import CATE
+    from adaptinf.inference.effects.projected_scores import PROJECTION
     from adaptinf.inference.effects.projection import CATEProjection
 
-    decay = profile_of(log).usable_decay if decay is None else decay
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
-    found = []
-    first = model.made().fit
-    default = None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AdaptinfWarning)
-            default = first().weights
-    except InvalidForLog:
-        pass
-    for place, weights in enumerate(("uniform", "sqrt", "two-point")):
-        call: dict[str, Any] = {"weights": weights}
-        name = f"projection with {weights} weights"
-        if weights == "two-point":
-            if decay is None:
-                reason = "its weights need decay=, fixed in advance"
-                found.append(model.method(Verdict(name, "not valid", 13.0, call, reason)))
-                continue
-            call["decay"] = decay
-        rank = 9.0 if weights == default else 10.0 + place
-        reason = "the best linear approximation of the effect by the formula"
-        assumes = "contexts do not depend on the past; the logged propensities are the design's own"
-        if weights != "uniform":
-            assumes += "; weights count contexts by their propensities, right where the formula holds"
-        found.append(model.method(_tried(model, name, rank, call, reason, assumes)))
-    return found
-
-
-def _tried(model: _Model, name: str, rank: float, call: dict[str, Any], reason: str, assumes: str) -> Verdict:
-    """A verdict by making the call: these checks are not separate from the fit."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AdaptinfWarning)
-            result = model.made().fit(**call)
-    except InvalidForLog as error:
-        return Verdict(name, "not valid", rank, call, error.reason)
-    verdict = Verdict(name, "exact" if result.reference.exact else "asymptotic", rank, call, reason, assumes)
-    if call.get("weights") == "uniform" and profile_of(model.log).moves:
-        return replace(
-            verdict,
-            warning="not normal in general when propensities move with the data; right where they settle",
-        )
-    return verdict
+    return [model.method(verdict) for verdict in PROJECTION.assess(model.made().question, decay)]

@@ -8,17 +8,33 @@ randomized experiments".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import _store, _usable
+from adaptinf.inference.regression.data import (
+    Adjustment,
+    CoefficientFit,
+    FitOptions,
+    RegressionData,
+    check_freedom,
+    perfect_notes,
+)
+from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
+from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
+from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import number_problem
 from adaptinf.typing import FloatArray
 
-__all__ = ["AnytimeReference", "anytime_coefficients", "anytime_wald"]
+if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
+
+__all__ = ["ANYTIME", "AnytimeReference", "AnytimeTests", "anytime_coefficients", "anytime_wald"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +114,7 @@ def anytime_coefficients(
     not change with them. The design must not depend on earlier rewards. What may depend on the invariants is
     when to stop.
     """
-    _check(precision)
+    _check_precision(precision)
     variance = np.einsum("ki,ij,kj->k", rows, inverse, rows)
     prior = np.sum(rows * rows, axis=1) / precision
     effect = rows @ estimate if values is None else rows @ estimate - values
@@ -129,7 +145,7 @@ def anytime_wald(
 
     For one restriction it is that of `AnytimeReference`.
     """
-    _check(precision)
+    _check_precision(precision)
     size = len(rows)
     gap = rows @ estimate - values
     own = linalg.cholesky(rows @ inverse @ rows.T, lower=True)
@@ -141,7 +157,83 @@ def anytime_wald(
     return inner * df / size, size, min(0.0, -log_factor), log_factor
 
 
-def _check(precision: float) -> None:
+def _check_precision(precision: float) -> None:
     problems = number_problem("precision", precision, 0.0, open_low=True)
     if problems:
         raise ParameterError("anytime-valid least squares", problems)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnytimeTests:
+    """By anytime-valid t and F tests; estimate (d,), inverse (d, d)."""
+
+    estimate: FloatArray
+    inverse: FloatArray
+    rest: float
+    df: int
+    precision: float
+
+    def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
+        """Separate tests of q combinations."""
+        rows, values = hypothesis.matrix, hypothesis.values
+        reference = anytime_coefficients(
+            self.estimate, self.inverse, self.rest, self.df, rows, self.precision, values
+        )
+        effect = reference.estimate + values
+        return LinearTest(hypothesis.labels, effect, reference.std_error, values, reference, notes)
+
+    def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> WaldTest:
+        """Joint test of q restrictions."""
+        check_independent(hypothesis)
+        check_residuals(self.rest > 0.0)
+        statistic, size, log_pvalue, _ = anytime_wald(
+            self.estimate,
+            self.inverse,
+            self.rest,
+            self.df,
+            hypothesis.matrix,
+            hypothesis.values,
+            self.precision,
+        )
+        law = "anytime-valid F, by its Bayes factor"
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law)
+
+
+def _check(data: RegressionData, profile: LogProfile) -> None:
+    if data.adaptive:
+        reason = (
+            "its Bayes factors need a design that was fixed in advance, and here rewards may have changed "
+            "later actions"
+        )
+        raise InvalidForLog("anytime", reason, ())
+
+
+def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
+    _check(data, profile)
+    check_freedom("anytime", data)
+    precision = options.settings.get("precision", 1.0)
+    fit = least_squares(data.x, data.y, data.names)
+    inverse = fit.root @ fit.root.T
+    law = (fit.coefficient, inverse, 0.0 if fit.perfect else fit.rss, fit.df_resid)
+    reference = anytime_coefficients(*law, np.eye(data.size), precision)
+    errors = np.sqrt(np.diag(inverse) * law[2] / fit.df_resid)
+    notes = (
+        "Anytime-valid t and F tests: hold at all rounds at once, for a design that does not depend on "
+        "rewards and normal noise of one variance.",
+        f"Mixture of precision {precision:g}, fixed before the data: powerful for coefficients of about "
+        f"{1.0 / math.sqrt(precision):.3g} times the standard deviation of the noise.",
+    )
+    return CoefficientFit(
+        estimate=fit.coefficient,
+        std_error=errors,
+        reference=reference,
+        estimator="ols",
+        notes=(*notes, *perfect_notes(errors)),
+        df_resid=float(fit.df_resid),
+        joint=AnytimeTests(*law, float(precision)),
+        rsquared=fit.rsquared,
+    )
+
+
+ANYTIME = Adjustment("anytime", 5.0, _fit, _check, options=("precision",))
+"""T and F tests valid at all rounds at once, for a design that does not adapt."""

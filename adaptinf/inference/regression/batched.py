@@ -9,21 +9,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg, special
 
-from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.batched import BatchedReference
-from adaptinf.inference.distributions.student_sums import NORMAL, SMALLEST_TAIL, MeanStudent
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.student_sums import (
+    NORMAL,
+    SMALLEST_TAIL,
+    BatchedReference,
+    MeanStudent,
+)
 from adaptinf.inference.distributions.tails import log_f_tail
-from adaptinf.inference.results.hypotheses import log_chi2_tail
+from adaptinf.inference.regression.data import Adjustment, CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
+from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest, log_chi2_tail
 from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.parameters import choice_problem, flag_problem
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
+
 __all__ = [
+    "BATCHED",
     "BatchRegressions",
     "BatchedCoefficients",
+    "BatchedTests",
     "batch_regressions",
     "batched_coefficients",
     "batched_wald",
@@ -190,3 +203,96 @@ def _chi2_quantile(log_tail: float, df: int) -> float:
         # The log tail is concave with a slope of nearly -1/2 so far out.
         x -= 2.0 * (log_tail - log_chi2_tail(x, df))
     return x
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchedTests:
+    """By batched least squares."""
+
+    found: BatchRegressions
+    test: str = "t"
+    drift: bool = False
+
+    def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
+        """Separate tests of q combinations."""
+        rows, values = hypothesis.matrix, hypothesis.values
+        gap, std_error, reference = batched_coefficients(self.found, rows, self.test, values)
+        return LinearTest(hypothesis.labels, gap + values, std_error, values, reference, notes)
+
+    def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> WaldTest:
+        """Joint test of q restrictions."""
+        check_independent(hypothesis)
+        check_residuals(bool(np.all(self.found.scale > 0.0)))
+        if self.drift:
+            labels = tuple(f"{label} in every batch" for label in hypothesis.labels)
+            note = "Sum over batches of F statistics, each mapped to chi-squared: coefficients may drift."
+            found = drifting_wald(self.found, hypothesis.matrix, hypothesis.values)
+            return WaldTest(*found, labels, (note, *notes))
+        law = "chi-squared" if self.test == "normal" else "sum of multivariate Student vectors by batch"
+        found = batched_wald(self.found, hypothesis.matrix, hypothesis.values, self.test)
+        return JointTest(*found, hypothesis.labels, notes, law)
+
+
+def _check(data: RegressionData, profile: LogProfile) -> tuple[BatchRegressions, list[str]]:
+    """Regressions of the usable batches, and a note on the others.
+
+    Which batches lack rank is settled before their own rewards, but not before earlier batches' ones: a sum
+    over a number of terms that depends on the terms has another law. So adaptive logs with such are refused.
+    """
+    if data.batch is None:
+        raise InvalidForLog("batched", "it needs batches, and the log has none (give batch=)", ())
+    found = batch_regressions(data.batch, data.x, data.y)
+    every = profile.log.arrays.batch
+    usable = np.zeros(int(data.batch.max() if every is None else every.max()) + 1, dtype=np.bool_)
+    usable[np.unique(data.batch)[found.usable]] = True
+    missing = np.flatnonzero(~usable)
+    if len(missing) == 0:
+        return found, []
+    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+    what = (
+        f"in {len(missing)} of {len(usable)} batches ({shown}, counted from 0) the columns are not "
+        "independent, or leave no residual"
+    )
+    if data.adaptive and usable.any():
+        reason = (
+            f"{what}; which ones can depend on earlier batches' rewards, so that leaving them out would bend "
+            "the law of the statistic"
+        )
+        raise InvalidForLog("batched", reason, ())
+    if not usable.any():
+        raise InvalidForLog("batched", what, ())
+    return found.only(found.usable), [f"Left out, as the design does not adapt to rewards: {what}."]
+
+
+def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
+    test, drift = options.settings.get("test", "t"), options.settings.get("drift", False)
+    problems = [*choice_problem("test", test, ("t", "normal")), *flag_problem("drift", drift)]
+    if problems:
+        raise ParameterError("batched least squares", problems)
+    found, left_out = _check(data, profile)
+    estimate, errors, reference = batched_coefficients(found, np.eye(data.size), test)
+    notes = [
+        f"Batched least squares over {len(found.df)} batches: assumes coefficients that stay the same, and "
+        "within each batch noise of one variance that adapts to nothing.",
+        *left_out,
+        "The law of the statistics is exact for normal noise."
+        if test == "t"
+        else "Normal approximation: it needs large batches, or many of moderate size.",
+    ]
+    if drift:
+        notes.append("wald_test: restrictions in every batch, whatever the coefficients' drift.")
+    if np.any(found.scale == 0.0):
+        notes.append("In a batch the rewards do not vary about the fit: there is no estimate.")
+    return CoefficientFit(
+        estimate=estimate,
+        std_error=errors,
+        reference=reference,
+        estimator="batched",
+        notes=tuple(notes),
+        df_resid=float(found.df.sum()),
+        joint=BatchedTests(found, test, bool(drift)),
+    )
+
+
+BATCHED = Adjustment("batched", 3.0, _fit, _check, options=("test", "drift"))
+"""A regression in each batch."""

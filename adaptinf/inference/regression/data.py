@@ -6,15 +6,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["Adjustment", "CoefficientFit", "FitOptions", "JointTests", "RegressionData"]
+__all__ = [
+    "LINEAR",
+    "Adjustment",
+    "CoefficientFit",
+    "FitOptions",
+    "JointTests",
+    "RegressionData",
+    "check_freedom",
+    "perfect_notes",
+]
+
+LINEAR = "one conditional mean throughout, linear in the columns"
+"""What adjustments assume of the rewards."""
+_PERFECT = "The rewards do not vary about the fit: there are no tests or intervals."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,11 +110,33 @@ class FitOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Adjustment:
-    """An entry of `regression.ADJUSTMENTS`."""
+    """One way to make least squares valid under adaptive collection.
 
-    fit: Callable[[RegressionData, AdaptiveLog, FitOptions], CoefficientFit]
+    `check` raises `InvalidForLog` where the log does not support it; the model adds what works instead.
+    `preferred` says why it is the default for the log; empty where it is not. `rank` is its place among the
+    candidates, and among what errors offer.
+    """
+
+    name: str
+    rank: float
+    fit: Callable[[RegressionData, LogProfile, FitOptions], CoefficientFit]
+    check: Callable[[RegressionData, LogProfile], Any] = lambda data, profile: None
+    preferred: Callable[[RegressionData, LogProfile], str] = lambda data, profile: ""
     covariances: tuple[str, ...] = ("classical",)
     options: tuple[str, ...] = ()
     why: str = ""
+    plain: bool = False
+
+
+def check_freedom(name: str, data: RegressionData) -> None:
+    """Refuse regressions without residual degrees of freedom."""
+    if data.nobs <= data.size:
+        problem = f"{data.nobs} rounds and {data.size} columns leave no residual: use fewer columns"
+        raise ParameterError(name, [problem])
+
+
+def perfect_notes(errors: FloatArray) -> list[str]:
+    """Why there are no tests; errors (p,)."""
+    return [] if np.all(errors > 0.0) else [_PERFECT]

@@ -9,15 +9,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.regression.data import (
+    LINEAR,
+    Adjustment,
+    CoefficientFit,
+    FitOptions,
+    RegressionData,
+)
+from adaptinf.inference.regression.joint import JointTest, check_independent
+from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
+from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import number_problem
 from adaptinf.typing import FloatArray
 
-__all__ = ["Ellipsoid", "EllipsoidReference", "confidence_ellipsoid"]
+if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
+
+__all__ = ["ELLIPSOID", "Ellipsoid", "EllipsoidReference", "EllipsoidTests", "confidence_ellipsoid"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,3 +143,78 @@ def confidence_ellipsoid(
     estimate = linalg.solve_triangular(triangle, q[size:].T @ response)
     log_volume = 2.0 * float(np.sum(np.log(np.abs(np.diag(triangle))))) - size * math.log(ridge)
     return Ellipsoid(estimate, triangle, max(log_volume, 0.0), float(noise_scale), float(bound), float(ridge))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EllipsoidTests:
+    """By the self-normalised ellipsoid."""
+
+    ellipsoid: Ellipsoid
+
+    def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
+        """Separate tests of q combinations, valid together."""
+        reference = EllipsoidReference(self.ellipsoid, hypothesis.matrix, hypothesis.values)
+        effect = reference.estimate + hypothesis.values
+        return LinearTest(hypothesis.labels, effect, reference.std_error, hypothesis.values, reference, notes)
+
+    def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> WaldTest:
+        """Joint test of q restrictions."""
+        check_independent(hypothesis)
+        distance, log_pvalue = self.ellipsoid.distance(hypothesis.matrix, hypothesis.values)
+        statistic = (distance / self.ellipsoid.noise_scale) ** 2
+        law = "self-normalised ellipsoid, valid at any time"
+        size = len(hypothesis.labels)
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law)
+
+
+def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
+    settings, log = options.settings, profile.log
+    scale, bound = settings.get("noise_scale"), settings.get("bound")
+    source = "as given"
+    if scale is None and log.reward_range is not None and math.isfinite(np.ptp(log.reward_range)):
+        scale, source = 0.5 * float(np.ptp(log.reward_range)), "half the range of the rewards"
+    problems = []
+    if scale is None:
+        problems.append(
+            "give noise_scale=, the sub-Gaussian scale of the noise: the log has no finite reward_range"
+        )
+    if bound is None:
+        problems.append("give bound=, the largest Euclidean norm that the coefficients can have")
+    if problems or scale is None or bound is None:
+        raise ParameterError("the confidence ellipsoid", problems)
+    found = confidence_ellipsoid(data.x, data.y, scale, bound, settings.get("ridge", 1.0))
+    reference = EllipsoidReference(found, np.eye(data.size))
+    notes = (
+        f"Self-normalised ellipsoid: holds at all rounds at once and for all combinations of coefficients at "
+        f"once, whatever the design did; assumes {LINEAR}.",
+        f"Sub-Gaussian noise of scale {found.noise_scale:g} ({source}), coefficients of norm at most "
+        f"{found.bound:g}, ridge {found.ridge:g}.",
+        "Standard errors are descriptions: the noise scale times a half-width of the ellipsoid of radius 1.",
+        *_beyond_bound(data, found.bound),
+    )
+    return CoefficientFit(
+        estimate=found.estimate,
+        std_error=reference.std_error,
+        reference=reference,
+        estimator="ridge",
+        notes=notes,
+        joint=EllipsoidTests(found),
+    )
+
+
+def _beyond_bound(data: RegressionData, bound: float) -> tuple[str, ...]:
+    """A doubt about the bound, which is in the units of the coefficients."""
+    if data.nobs <= data.size:
+        return ()
+    size = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+    if size <= bound:
+        return ()
+    return (
+        f"Least squares has coefficients of norm {size:.3g}, beyond the bound: if the bound is wrong, so are "
+        "the intervals. Covariates on one scale, such as scale(age) in the formula, make a bound easier to "
+        "know.",
+    )
+
+
+ELLIPSOID = Adjustment("ellipsoid", 6.0, _fit, options=("noise_scale", "bound", "ridge"))
+"""Valid at all rounds at once, from a bound on the noise and the coefficients."""

@@ -16,112 +16,32 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.regression.adjustments import (
-    LARGEST_LEFT,
-    WITHOUT_GUARANTEE,
-    left_reason,
-    left_ways,
-    ways_to_regress,
+    ADJUSTMENTS,
+    check_selection,
+    default_adjustment,
+    repeated_units,
+    valid_alternatives,
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
-from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import omission_reason, omitted_contexts, rounds_notes
-from adaptinf.inference.regression.plain import MAX_INFORMATION, NONE, usable_correction
+from adaptinf.inference.regression.notes import rounds_notes
+from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import Estimand, LogFacts
-from adaptinf.inference.validity.profile import SMALL
+from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ADJUSTMENTS", "AdaptiveOLS", "default_adjustment"]
+__all__ = ["AdaptiveOLS"]
 
-ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType(
-    {"none": NONE, "max-information": MAX_INFORMATION, **WITHOUT_GUARANTEE}
-)
-"""Adjustments by name."""
 _SUBJECT = "AdaptiveOLS.fit"
-_PATIENCE = 2.0
-_USUAL_ALPHA = 0.05
-_BASELINE = "adjustment='none' as a naive baseline, not valid under adaptivity"
-_BEFOREHAND = "the arm by its label, if it was settled before the data; or all arms, with arm dummies"
-
-
-def default_adjustment(data: RegressionData, log: AdaptiveLog) -> tuple[str, str]:
-    """Adjustment that `AdaptiveOLS.fit` takes where none is asked for.
-
-    Notes
-    -----
-    The rewards are not read, so that the choice does not spoil the intervals.
-    """
-    omitted = omitted_contexts(data, log)
-    if omitted:
-        ways = ["these contexts among the columns", "AdaptiveLog(..., context_free=True) if they had no part"]
-        ways += ["Contrast or ArmMeans, by propensities"] if log.arrays.propensity is not None else []
-        ways.append("an adjustment= of your own choice")
-        raise InvalidForLog("a regression without adjustment=", omission_reason(omitted), ways)
-    if not data.adaptive:
-        return "none", "the design does not adapt to rewards"
-    if repeated_units(data, log):
-        reason = (
-            "units have several rounds, whose errors may depend on each other, and no adjustment for "
-            "adaptive collection allows for that"
-        )
-        ways = [f"{way}, which takes them to be independent" for way in ways_to_regress(data, log)[:1]]
-        raise InvalidForLog("a regression without adjustment=", reason, [*ways, _BASELINE])
-    correction = usable_correction(data, log)
-    length = math.inf
-    if correction is not None and data.nobs > data.size:
-        df = float(data.nobs - data.size)
-        levels = (correction.level(math.log(_USUAL_ALPHA)), math.log(_USUAL_ALPHA))
-        wide, usual = (float(student_quantile(level - math.log(2.0), df)[0]) for level in levels)
-        length = math.inf if correction.vacuous(_USUAL_ALPHA) else wide / usual
-    if length <= _PATIENCE or (data.selector is not None and math.isfinite(length)):
-        return "max-information", (
-            f"the log's guarantee licenses it, and its intervals are {length:.2g} times as long as "
-            "uncorrected ones"
-        )
-    if data.selector is not None:
-        reason = (
-            f"the arm was selected as {data.selector!r} by actions or rewards that are themselves "
-            "random, and no "
-            "correction of any use covers that choice"
-        )
-        raise InvalidForLog("a regression of this arm", reason, [_BEFOREHAND, _BASELINE])
-    if _weightable(data, log):
-        return "weighted", "every arm's propensity is known, and never small"
-    if data.nobs > data.size:
-        left = decorrelated(data.x, data.y).left  # of the columns alone
-        if left > LARGEST_LEFT:
-            ways = [way for way in ways_to_regress(data, log) if "w-decorr" not in way]
-            raise InvalidForLog(
-                "a regression without adjustment=",
-                f"w-decorrelation is what is left, and {left_reason(left)}",
-                [*left_ways(None), *ways, _BASELINE],
-            )
-    return "w-decorrelation", "it needs neither propensities nor a privacy guarantee"
-
-
-def repeated_units(data: RegressionData, log: AdaptiveLog) -> bool:
-    """Whether the log names units, and some have several of the rounds used."""
-    return log.units is not None and len(set(log.units[data.rounds].tolist())) < len(data.rounds)
-
-
-def _weightable(data: RegressionData, log: AdaptiveLog) -> bool:
-    """Whether the propensities of the arms used are the design's own, and stay away from 0."""
-    every = log.arrays.propensities
-    if every is None or log.propensity_status != "exact":
-        return False
-    return all(every[:, code].min(initial=1.0) >= SMALL for code in np.unique(data.action))
 
 
 class AdaptiveOLS:
@@ -272,31 +192,18 @@ class AdaptiveOLS:
             If the log does not support what was asked for; it names the reason and what is valid.
         """
         _check(adjustment, covariance, null, settings)
-        data, log = self.data, self.log
-        chosen = []
-        if adjustment is None:
-            adjustment, reason = default_adjustment(data, log)
-            if covariance not in (None, *ADJUSTMENTS[adjustment].covariances):
-                reason = f"adjustment={adjustment!r}, the default here, has no {covariance} covariance"
-                raise InvalidForLog(f"covariance={covariance!r}", reason, _ways(data, adjustment))
-            chosen = [f"Adjustment chosen for this log: {adjustment}, as {reason}."]
-            if covariance is None and adjustment == "none" and repeated_units(data, log):
-                covariance = "cluster"
-                chosen.append("Covariance chosen by unit, as units have several rounds.")
-        entry = ADJUSTMENTS[adjustment]
+        data, profile = self.data, profile_of(self.log)
+        entry, covariance, chosen = _chosen(data, profile, adjustment, covariance)
         kind = entry.covariances[0] if covariance is None else covariance
-        _check_for(adjustment, entry, kind, settings)
-        if data.adaptive and data.selector is not None and adjustment not in ("none", "max-information"):
-            reason = (
-                f"the arm was selected as {data.selector!r} by actions or rewards that are "
-                "themselves random, which "
-                f"{adjustment} does not account for"
-            )
-            ways = ["adjustment='max-information', for a log with a privacy guarantee", _BEFOREHAND]
-            raise InvalidForLog(f"adjustment={adjustment!r}", reason, ways)
+        _check_for(entry, kind, settings)
+        check_selection(data, entry)
         given = {name: value for name, value in settings.items() if value is not None}
-        fit = entry.fit(data, log, FitOptions(kind, float(null), given))
-        size = data.size
+        try:
+            fit = entry.fit(data, profile, FitOptions(kind, float(null), given))
+        except InvalidForLog as error:
+            ways = error.alternatives or valid_alternatives(data, profile, entry.name)
+            raise InvalidForLog(error.method, error.reason, ways) from None
+        log = self.log
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -312,12 +219,12 @@ class AdaptiveOLS:
             null=float(null),
             correction=fit.correction,
             details=fit.details,
-            notes=(*rounds_notes(data, log), *chosen, *fit.notes),
-            adjustment=adjustment,
+            notes=(*rounds_notes(data, profile), *chosen, *fit.notes),
+            adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,
             nobs=data.nobs,
-            df_model=size if fit.df_model is None else fit.df_model,
+            df_model=data.size if fit.df_model is None else fit.df_model,
             df_resid=math.nan if fit.df_resid is None else fit.df_resid,
             rsquared=math.nan if fit.rsquared is None else fit.rsquared,
             arm=data.arm,
@@ -330,9 +237,21 @@ def _required(formula: Any) -> Any:
     return "" if formula is None else formula
 
 
-def _ways(data: RegressionData, adjustment: str) -> list[str]:
-    ways = [f"covariance={ADJUSTMENTS[adjustment].covariances[0]!r}, or none"]
-    return [*ways, _BASELINE] if data.adaptive else ways
+def _chosen(
+    data: RegressionData, profile: LogProfile, adjustment: str | None, covariance: str | None
+) -> tuple[Adjustment, str | None, list[str]]:
+    """The adjustment and covariance to use, and notes on what was chosen for the log."""
+    if adjustment is not None:
+        return ADJUSTMENTS[adjustment], covariance, []
+    entry, reason = default_adjustment(data, profile)
+    if covariance not in (None, *entry.covariances):
+        ways = [f"covariance={entry.covariances[0]!r}, or none", *([BASELINE] if data.adaptive else [])]
+        reason = f"adjustment={entry.name!r}, the default here, has no {covariance} covariance"
+        raise InvalidForLog(f"covariance={covariance!r}", reason, ways)
+    notes = [f"Adjustment chosen for this log: {entry.name}, as {reason}."]
+    if covariance is None and "cluster" in entry.covariances and repeated_units(data, profile):
+        return entry, "cluster", [*notes, "Covariance chosen by unit, as units have several rounds."]
+    return entry, covariance, notes
 
 
 def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, Any]) -> None:
@@ -357,17 +276,17 @@ def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, A
         raise ParameterError(_SUBJECT, problems)
 
 
-def _check_for(adjustment: str, entry: Adjustment, covariance: str, settings: Mapping[str, Any]) -> None:
+def _check_for(entry: Adjustment, covariance: str, settings: Mapping[str, Any]) -> None:
     problems = []
     if covariance not in entry.covariances:
         why = f": {entry.why}" if entry.why else ""
         problems.append(
-            f"covariance={covariance!r} does not go with adjustment={adjustment!r}, which has "
+            f"covariance={covariance!r} does not go with adjustment={entry.name!r}, which has "
             f"{', '.join(entry.covariances)}{why}"
         )
     for name, value in settings.items():
         if value is not None and name not in entry.options:
             own = ", ".join(entry.options) or "none"
-            problems.append(f"{name} does not apply to adjustment={adjustment!r}; its options: {own}")
+            problems.append(f"{name} does not apply to adjustment={entry.name!r}; its options: {own}")
     if problems:
         raise ParameterError(_SUBJECT, problems)

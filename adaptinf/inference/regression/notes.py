@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.validity.profile import is_binary, profile_of
+from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import Stability
 
 if TYPE_CHECKING:
     from adaptinf.inference.regression.data import RegressionData
     from adaptinf.inference.scores.least_squares import LeastSquares
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.inference.validity.profile import LogProfile
 
 __all__ = [
     "covariance_note",
@@ -28,13 +28,13 @@ __all__ = [
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
 
 
-def known_stable(data: RegressionData, log: AdaptiveLog) -> Stability | None:
+def known_stable(data: RegressionData, profile: LogProfile) -> Stability | None:
     """What makes plain least squares normal over a long run, although the design adapts."""
-    found = profile_of(log).stability
+    found = profile.stability
     return found if found is not None and found.stable and data.selector is None else None
 
 
-def rounds_notes(data: RegressionData, log: AdaptiveLog) -> list[str]:
+def rounds_notes(data: RegressionData, profile: LogProfile) -> list[str]:
     """The formula, and which rounds were used."""
     if data.arm is None:
         where = f"all {data.nobs} rounds"
@@ -42,15 +42,16 @@ def rounds_notes(data: RegressionData, log: AdaptiveLog) -> list[str]:
         how = f", selected as {data.selector!r}" if data.selector is not None else ""
         where = f"the {data.nobs} of {data.n_rounds} rounds of arm {data.arm!r}{how}"
     notes = [f"{data.formula}; {where}."]
+    log = profile.log
     never = np.flatnonzero(np.bincount(log.arrays.action, minlength=log.n_arms) == 0)
     if data.arm is None and len(never):
         named = ", ".join(repr(log.arms[code]) for code in never[:8]) + (", ..." if len(never) > 8 else "")
         notes.append(f"Never chosen, so without a coefficient: {named}.")
-    omitted = omitted_contexts(data, log)
+    omitted = omitted_contexts(data, profile)
     return [*notes, f"Caution: {omission_reason(omitted)}."] if omitted else notes
 
 
-def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
+def omitted_contexts(data: RegressionData, profile: LogProfile) -> tuple[str, ...]:
     """Contexts that may have moved the choice of arms and are not among the columns.
 
     Notes
@@ -58,13 +59,12 @@ def omitted_contexts(data: RegressionData, log: AdaptiveLog) -> tuple[str, ...]:
     The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
     makes up for that: a context that also moves rewards shows as an effect of the arm.
     """
-    if profile_of(log).context_free or (
-        profile_of(log).constant_propensities and not profile_of(log).decides_by_context
-    ):
+    if profile.context_free or (profile.constant_propensities and not profile.decides_by_context):
         return ()
+    log = profile.log
     known = {log.columns.get(name, name) for name in data.covariates}
     relevant = log.context
-    if data.arm is not None and profile_of(log).by_own_vectors:
+    if data.arm is not None and profile.by_own_vectors:
         relevant = tuple(name for name in relevant if name.endswith(f"_{data.arm}"))
     left = [name for name in relevant if name not in known]
     return (*left, *(("contexts that the log does not have",) if log.context_free is False else ()))
@@ -79,8 +79,9 @@ def omission_reason(omitted: tuple[str, ...]) -> str:
     )
 
 
-def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correction | None) -> list[str]:
+def validity_notes(data: RegressionData, profile: LogProfile, correction: Correction | None) -> list[str]:
     """Whether plain least squares is valid for the log, and why."""
+    log = profile.log
     if not data.adaptive:
         return [
             "Least squares: the design does not adapt to rewards, so no correction is due.",
@@ -109,10 +110,10 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
                 f"Rewards between {low:g} and {high:g} are not normal: the t and F laws are approximations."
             )
         return notes
-    stable = known_stable(data, log)
+    stable = known_stable(data, profile)
     if stable is not None:
         return [
-            f"Least squares: the design adapts, but {profile_of(log).design_title} is known to be stable "
+            f"Least squares: the design adapts, but {profile.design_title} is known to be stable "
             f"({stable.condition}; {stable.source}): normal over a long run.",
             f"{_CONTEXTS} and had no part in the choice of arms, and coefficients that stay the same.",
         ]
@@ -122,7 +123,7 @@ def validity_notes(data: RegressionData, log: AdaptiveLog, correction: Correctio
     if log.design is None:
         notes.append("The log does not name its design, which is therefore taken to be adaptive.")
     if log.guarantee is not None or log.reward_guarantee is not None:
-        reason = profile_of(log).no_correction
+        reason = profile.no_correction
         notes.append(
             f"No corrected columns: {reason}."
             if reason

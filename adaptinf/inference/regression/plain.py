@@ -9,6 +9,7 @@ testing".
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,68 +17,73 @@ import numpy as np
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.data import Adjustment, CoefficientFit
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.notes import covariance_note, gap_notes, known_stable, validity_notes
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
-from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.regression.data import FitOptions, RegressionData
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["MAX_INFORMATION", "NONE", "usable_correction"]
+__all__ = ["BASELINE", "MAX_INFORMATION", "NONE"]
 
+BASELINE = "adjustment='none' as a naive baseline, not valid under adaptivity"
+_USUAL_ALPHA = 0.05
+_PATIENCE = 2.0
 _ONLY_CLASSICAL = (
     "the correction needs p-values that are right far out in their tails for every fixed sequence of "
     "actions: those by the classical covariance are, for normal errors of one variance; sandwiches' are not"
 )
 
 
-def usable_correction(data: RegressionData, log: AdaptiveLog) -> Correction | None:
+def _usable_correction(data: RegressionData, profile: LogProfile) -> Correction | None:
     """Max-information correction of a regression; None where the log licenses none.
 
-    Parameters
-    ----------
-    data : RegressionData
-        The regression.
-    log : AdaptiveLog
-        The log.
-
-    Notes
-    -----
     An arm that the design recommended may depend on every reward, also on those that changed no action: all
     rounds count then.
     """
-    correction = profile_of(log).correction
+    correction = profile.correction
     if correction is None or data.selector != "recommended":
         return correction
-    return Correction(correction.epsilon, log.n_rounds, correction.guarantee, correction.bound)
+    return Correction(correction.epsilon, data.n_rounds, correction.guarantee, correction.bound)
 
 
-def _none(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> CoefficientFit:
-    return _fit(data, log, options.covariance, None)
-
-
-def _max_information(data: RegressionData, log: AdaptiveLog, options: FitOptions) -> CoefficientFit:
+def _check_corrected(data: RegressionData, profile: LogProfile) -> Correction:
     name = "adjustment='max-information'"
     if not data.adaptive:
         reason = "none is due: the design does not adapt to rewards"
         raise InvalidForLog(name, reason, ["adjustment='none', which is valid here"])
-    correction = usable_correction(data, log)
+    correction = _usable_correction(data, profile)
     if correction is None:
-        naive = "adjustment='none' as a naive baseline, not valid under adaptivity"
         other = [] if data.selector is not None else ["adjustment='w-decorrelation'"]
-        raise InvalidForLog(name, profile_of(log).no_correction, [*other, naive])
-    return _fit(data, log, options.covariance, correction)
+        raise InvalidForLog(name, profile.no_correction, [*other, BASELINE])
+    return correction
+
+
+def _affordable(data: RegressionData, profile: LogProfile) -> str:
+    """Why the correction is the default: its intervals are not much longer, or nothing else is valid."""
+    correction = _usable_correction(data, profile)
+    if correction is None or data.nobs <= data.size or correction.vacuous(_USUAL_ALPHA):
+        return ""
+    df = float(data.nobs - data.size)
+    levels = (correction.level(math.log(_USUAL_ALPHA)), math.log(_USUAL_ALPHA))
+    wide, usual = (float(student_quantile(level - math.log(2.0), df)[0]) for level in levels)
+    ratio = wide / usual
+    if not math.isfinite(ratio) or (ratio > _PATIENCE and data.selector is None):
+        return ""
+    longer = f"its intervals are {ratio:.2g} times as long as uncorrected ones"
+    return f"the log's guarantee licenses it, and {longer}"
 
 
 def _fit(
-    data: RegressionData, log: AdaptiveLog, covariance: str, correction: Correction | None
+    data: RegressionData, profile: LogProfile, options: FitOptions, correction: Correction | None = None
 ) -> CoefficientFit:
+    covariance = options.covariance
     fit = least_squares(data.x, data.y, data.names)
-    clusters = unit_codes(log, data.rounds) if covariance == "cluster" else None
+    clusters = unit_codes(profile.log, data.rounds) if covariance == "cluster" else None
     count = None if clusters is None else int(clusters.max()) + 1
     gaps = gap_notes(fit, covariance, count)
     middle = np.full((data.size, data.size), np.nan) if gaps else fit.middle(covariance, clusters)
@@ -87,14 +93,14 @@ def _fit(
     reference: Reference = NormalReference(fit.coefficient, std_error)
     if df is not None:
         reference = StudentReference(fit.coefficient, std_error, np.full(data.size, df))
-    naive = data.adaptive and (correction is not None or known_stable(data, log) is None)
+    naive = data.adaptive and (correction is not None or known_stable(data, profile) is None)
     return CoefficientFit(
         estimate=fit.coefficient,
         std_error=std_error,
         reference=reference,
         estimator="ols",
         covariance=matrix,
-        notes=(*validity_notes(data, log, correction), covariance_note(covariance, count), *gaps),
+        notes=(*validity_notes(data, profile, correction), covariance_note(covariance, count), *gaps),
         df_resid=float(fit.df_resid),
         df_model=data.size - int(fit.intercept),
         correction=correction,
@@ -111,7 +117,22 @@ def _fit(
     )
 
 
-NONE = Adjustment(_none, COVARIANCES)
+NONE = Adjustment(
+    "none",
+    0.0,
+    _fit,
+    preferred=lambda data, profile: "" if data.adaptive else "the design does not adapt to rewards",
+    covariances=COVARIANCES,
+    plain=True,
+)
 """Least squares as it is."""
-MAX_INFORMATION = Adjustment(_max_information, ("classical",), why=_ONLY_CLASSICAL)
+MAX_INFORMATION = Adjustment(
+    "max-information",
+    1.0,
+    lambda data, profile, options: _fit(data, profile, options, _check_corrected(data, profile)),
+    _check_corrected,
+    _affordable,
+    why=_ONLY_CLASSICAL,
+    plain=True,
+)
 """Least squares with corrected t and F tests."""

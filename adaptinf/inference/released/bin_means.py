@@ -9,7 +9,9 @@ learning" (the design whose reports these are).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BinMeans"]
 
-_METHODS = ("budget", "anytime")
 _SHOWN = 10
 
 
@@ -125,17 +126,13 @@ class BinMeans:
         ParameterError
             If an argument is out of range.
         """
-        problems = choice_problem("method", method, _METHODS) + count_problem("rng", rng, 0)
+        problems = choice_problem("method", method, tuple(_METHODS)) + count_problem("rng", rng, 0)
         problems += number_problem("null", null, -math.inf)
         if problems:
             raise ParameterError("BinMeans.fit", problems)
         known = self._reports
         spent = known.spent.sum(axis=1)
-        if method == "budget":
-            test = BudgetTest(known, coins(known, rng))
-            reference = InvertedTest(test, "normal, budget filled by a coin", exact=False)
-        else:
-            reference = InvertedTest(AnytimeTest(known), "anytime-valid mixture", exact=True)
+        reference = _METHODS[method].fit(known, rng)
         estimate, std_error = _ratio(known)
         terms = tuple(f"arm {arm}, bin {number}" for arm, number in zip(known.arms, known.bins, strict=True))
         return Results(
@@ -157,7 +154,7 @@ class BinMeans:
                 "released_count": known.count,
                 "spent": spent,
             },
-            notes=(*_notes(method, rng, spent), *_term_notes(terms, estimate, reference)),
+            notes=(_SHARED, _METHODS[method].note(spent, rng), *_term_notes(terms, estimate, reference)),
             private=True,
         )
 
@@ -176,22 +173,41 @@ def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
     return np.where(clear, estimate, np.nan), np.where(clear, np.sqrt(variance) / count, np.nan)
 
 
-def _notes(method: str, rng: Any, spent: FloatArray) -> tuple[str, ...]:
-    shared = (
-        "From released sums of noisy reports alone. Rewards were clipped to [0, 1]: the means are those of "
-        "clipped rewards, over the law of the contexts within each bin."
-    )
-    if method == "anytime":
-        return (
-            shared,
-            "Tests are valid whenever reports on an arm end, in finite samples, and conservative.",
-        )
+_SHARED = (
+    "From released sums of noisy reports alone. Rewards were clipped to [0, 1]: the means are those of "
+    "clipped rewards, over the law of the contexts within each bin."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _BinMethod:
+    """One way to test the means of bins, and the note under its table."""
+
+    fit: Callable[[BinReports, int], InvertedTest]
+    note: Callable[[FloatArray, int], str]
+
+
+def _budget(known: BinReports, rng: int) -> InvertedTest:
+    return InvertedTest(BudgetTest(known, coins(known, rng)), "normal, budget filled by a coin", exact=False)
+
+
+def _budget_note(spent: FloatArray, rng: int) -> str:
     return (
-        shared,
         "Reports on an arm end when their own sums say so. What was left of each term's variance budget "
         f"(median {np.median(1.0 - spent):.0%}, largest {np.max(1.0 - spent):.0%}) is filled by a normal "
-        f"coin, made of rng={rng} and the releases.",
+        f"coin, made of rng={rng} and the releases."
     )
+
+
+def _anytime(known: BinReports, rng: int) -> InvertedTest:
+    return InvertedTest(AnytimeTest(known), "anytime-valid mixture", exact=True)
+
+
+def _anytime_note(spent: FloatArray, rng: int) -> str:
+    return "Tests are valid whenever reports on an arm end, in finite samples, and conservative."
+
+
+_METHODS = {"budget": _BinMethod(_budget, _budget_note), "anytime": _BinMethod(_anytime, _anytime_note)}
 
 
 def _term_notes(terms: tuple[str, ...], estimate: FloatArray, reference: InvertedTest) -> tuple[str, ...]:

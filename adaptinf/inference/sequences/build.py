@@ -19,14 +19,6 @@ from adaptinf.inference.sequences.bounded_scores import (
 )
 from adaptinf.inference.sequences.choice import Quantity, Settings
 from adaptinf.inference.sequences.laws import DifferenceTrack, SingleTrack, Track
-from adaptinf.inference.sequences.sides import (
-    MixtureSide,
-    Side,
-    asymptotic_side,
-    bernstein_side,
-    betting_side,
-)
-from adaptinf.inference.sequences.wealth import mixture_scale
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -60,8 +52,7 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
 def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, settings: Settings) -> Scores:
     action, propensity = log.arrays.action, log.arrays.propensity
     assert propensity is not None
-    bets = settings.method in ("betting", "empirical-bernstein")
-    if bets and settings.estimator == "ipw":
+    if settings.method.bets and settings.estimator == "ipw":
         return inverse_scores(action, reward, propensity, weights)
     if settings.estimator == "aipw":
         outcome = running_outcomes(action, reward, log.n_arms)
@@ -70,7 +61,7 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
     score = augmented_scores(action, reward, propensity, weights, outcome, settings.bounded)
     counts = np.arange(1, log.n_rounds + 1)
     mirror = 1.0 if settings.bounded else 0.0
-    if settings.method == "asymptotic":
+    if not settings.method.anytime:
         return Scores(score, mirror - score, None, None, counts)
     if settings.floor is None:
         smallest = log.arrays.propensities
@@ -82,35 +73,11 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
 
 def _track(scores: Scores, clock: IntArray, settings: Settings, origin: float, width: float) -> SingleTrack:
     mirror = 1.0 if settings.bounded else 0.0
-    lower, upper = _sides(scores, clock, settings)
+    lower, upper = settings.method.sides(scores, clock, settings)
     middle = 0.5 * (scores.lower + mirror - scores.upper)
     mean = np.cumsum(middle) / np.arange(1.0, len(middle) + 1.0)
-    shares = 2.0 if settings.method in ("betting", "empirical-bernstein") else 1.0
+    shares = 2.0 if settings.method.bets else 1.0
     return SingleTrack(lower, upper, mirror, origin, width, shares, mean, scores.counts)
-
-
-def _sides(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
-    alpha, lowest = settings.alpha, 0.0 if settings.bounded else -math.inf
-    if settings.method == "asymptotic":
-        tuning = clock, alpha, settings.t_opt, settings.start, lowest
-        return asymptotic_side(scores.lower, *tuning), asymptotic_side(scores.upper, *tuning)
-    if settings.method == "normal-mixture":
-        each = _variances(scores, settings)
-        first = each[0] if len(each) else 1.0
-        shared = np.cumsum(each), mixture_scale(first * settings.t_opt, alpha), lowest
-        return MixtureSide(scores.lower, *shared), MixtureSide(scores.upper, *shared)
-    side = betting_side if settings.method == "betting" else bernstein_side
-    assert scores.lower_floor is not None
-    assert scores.upper_floor is not None
-    return side(scores.lower, scores.lower_floor, alpha), side(scores.upper, scores.upper_floor, alpha)
-
-
-def _variances(scores: Scores, settings: Settings) -> FloatArray:
-    if settings.sigma is not None:
-        return np.full(len(scores.lower), (settings.sigma / settings.width) ** 2)
-    assert scores.lower_floor is not None
-    assert scores.upper_floor is not None
-    return np.asarray(0.25 * (1.0 - scores.lower_floor - scores.upper_floor) ** 2, dtype=np.float64)
 
 
 def _ordinals(count: int) -> IntArray:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.sequences.bounded_scores import Weights
-from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.parameters import check_alpha, choice_problem, count_problem, number_problem
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ESTIMATORS", "METHODS", "Quantity", "Settings", "settle"]
+__all__ = ["ESTIMATORS", "Quantity", "Request", "Settings", "settle"]
 
-METHODS = ("betting", "empirical-bernstein", "normal-mixture", "asymptotic")
 ESTIMATORS = ("sample-mean", "ipw", "aipw")
 _T_OPT, _START = 1000, 100
 _TOLERANCE = 1e-9
@@ -35,10 +35,23 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asked for."""
+
+    method: Any
+    alpha: Any
+    estimator: Any = None
+    sigma: Any = None
+    floor: Any = None
+    t_opt: Any = None
+    start: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A sequence that the log supports."""
 
-    method: str
+    method: SequenceMethod
     estimator: str
     alpha: float
     sigma: float | None
@@ -49,113 +62,85 @@ class Settings:
     width: float
     bounded: bool
 
+    @property
+    def lowest(self) -> float:
+        """The smallest mean that scores can have."""
+        return 0.0 if self.bounded else -math.inf
 
-def settle(
-    log: AdaptiveLog,
-    quantities: tuple[Quantity, ...],
-    method: str,
-    alpha: float,
-    estimator: str | None,
-    sigma: float | None,
-    floor: float | None,
-    t_opt: int | None,
-    start: int | None,
-) -> Settings:
+
+def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
     """Check what was asked for against the log."""
-    asked = (method, alpha, estimator, sigma, floor, t_opt, start)
     try:
-        return _settled(log, quantities, *asked)
+        return _settled(profile, quantities, asked)
     except InvalidForLog as error:
-        ways = _ways(log, quantities, method, float(alpha), error)
+        ways = [*error.alternatives, *_alternatives(profile, quantities, asked)]
         raise InvalidForLog(error.method, error.reason, ways) from None
 
 
-def _ways(
-    log: AdaptiveLog, quantities: tuple[Quantity, ...], method: str, alpha: float, error: InvalidForLog
-) -> list[str]:
-    """What an error offers: changes to the log or the call, and the sequences that do run."""
-    scale = "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known"
-    ways = [way for way in error.alternatives if way != scale]
-    if scale in error.alternatives and _runs(log, quantities, "normal-mixture", alpha, "sample-mean", 1.0):
-        ways.append(scale)
-    runs = {
-        (one, scores): _runs(log, quantities, one, alpha, scores)
-        for one in dict.fromkeys((method, "betting", "asymptotic"))
-        for scores in ESTIMATORS
-    }
-    same = [f"estimator={scores!r}" for (one, scores), fine in runs.items() if fine and one == method]
-    others = [
-        f"method={one!r}, estimator={scores!r}"
-        for (one, scores), fine in runs.items()
-        if fine and one != method
-    ]
-    return [*ways, *same, *others[:3]]
+def _alternatives(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> list[str]:
+    """The sequences that do run: those of the same method first."""
+    same, others = [], []
+    for method in dict.fromkeys((asked.method, *(one.name for one in METHODS.values() if one.offered))):
+        for scores in ESTIMATORS:
+            if not _runs(profile, quantities, Request(method, asked.alpha, scores)):
+                continue
+            if method == asked.method:
+                same.append(f"estimator={scores!r}")
+            else:
+                others.append(f"method={method!r}, estimator={scores!r}")
+    return [*same, *others[:3]]
 
 
-def _runs(
-    log: AdaptiveLog,
-    quantities: tuple[Quantity, ...],
-    method: str,
-    alpha: float,
-    estimator: str,
-    sigma: float | None = None,
-) -> bool:
+def _runs(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> bool:
     try:
-        _settled(log, quantities, method, alpha, estimator, sigma, None, None, None)
-    except (InvalidForLog, ParameterError):
+        return not refusal(_settled, profile, quantities, asked)
+    except ParameterError:
         return False
-    return True
 
 
-def _settled(
-    log: AdaptiveLog,
-    quantities: tuple[Quantity, ...],
-    method: str,
-    alpha: float,
-    estimator: str | None,
-    sigma: float | None,
-    floor: float | None,
-    t_opt: int | None,
-    start: int | None,
-) -> Settings:
+def _settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
     policy = not quantities[0].codes
-    _check_arguments(method, alpha, estimator, sigma, floor, t_opt, start, policy)
-    chosen = _estimator(log, quantities, estimator, policy)
+    _check_arguments(asked, policy)
+    method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor
+    chosen = _estimator(profile, quantities, asked.estimator, policy)
     if sigma is not None and chosen != "sample-mean":
         problem = f"sigma describes rewards, and the scores of {chosen} have another scale: leave it out"
-        if estimator is None and _runs(log, quantities, method, alpha, "sample-mean", sigma):
+        if asked.estimator is None and _runs(
+            profile, quantities, Request(asked.method, asked.alpha, "sample-mean", sigma)
+        ):
             problem += ", or ask for estimator='sample-mean' if contexts had no part in the choice"
         raise ParameterError("ConfidenceSequence.fit", [problem])
     if chosen != "sample-mean":
         for quantity in quantities:
-            _check_propensities(log, quantity, method, chosen, floor)
-    low, high = _range(log, method, chosen, sigma)
+            _check_propensities(profile, quantity, method, chosen, floor)
+    low, high = _range(profile, quantities, asked)
     bounded = math.isfinite(high)
     return Settings(
         method=method,
         estimator=chosen,
-        alpha=float(alpha),
+        alpha=float(asked.alpha),
         sigma=sigma,
         floor=floor,
-        t_opt=float(_T_OPT if t_opt is None else t_opt),
-        start=_START if start is None else int(start),
+        t_opt=float(_T_OPT if asked.t_opt is None else asked.t_opt),
+        start=_START if asked.start is None else int(asked.start),
         low=low if bounded else 0.0,
         width=high - low if bounded else 1.0,
         bounded=bounded,
     )
 
 
-def _check_arguments(
-    method: Any, alpha: Any, estimator: Any, sigma: Any, floor: Any, t_opt: Any, start: Any, policy: bool
-) -> None:
-    problems = choice_problem("method", method, METHODS)
+def _check_arguments(asked: Request, policy: bool) -> None:
+    method, estimator = asked.method, asked.estimator
+    sigma, floor, t_opt, start = asked.sigma, asked.floor, asked.t_opt, asked.start
+    problems = choice_problem("method", method, tuple(METHODS))
+    own = None if problems else METHODS[method].options
     if estimator is not None:
         problems += choice_problem("estimator", estimator, ESTIMATORS)
     if policy and estimator == "sample-mean":
         problems.append("a policy's value needs scores: estimator must be ipw or aipw, got 'sample-mean'")
     if sigma is not None:
         problems += number_problem("sigma", sigma, 0.0, open_low=True)
-        if method in METHODS and method != "normal-mixture":
+        if own is not None and "sigma" not in own:
             problems.append(f"sigma belongs to the normal mixture, not to {method}")
     if floor is not None:
         problems += number_problem("floor", floor, 0.0, 1.0, open_low=True)
@@ -163,14 +148,14 @@ def _check_arguments(
             problems.append("floor bounds propensities, and sample means use none: leave it out")
     if t_opt is not None:
         problems += count_problem("t_opt", t_opt)
-        if method in ("betting", "empirical-bernstein"):
+        if own is not None and "t_opt" not in own:
             problems.append(f"t_opt belongs to mixtures and the asymptotic sequence, not to {method}")
     if start is not None:
         problems += count_problem("start", start, 2)
-        if method in METHODS and method != "asymptotic":
+        if own is not None and "start" not in own:
             problems.append(f"start belongs to the asymptotic sequence, not to {method}")
     try:
-        check_alpha("ConfidenceSequence.fit", alpha)
+        check_alpha("ConfidenceSequence.fit", asked.alpha)
     except ParameterError as error:
         problems += error.problems
     if problems:
@@ -178,46 +163,38 @@ def _check_arguments(
 
 
 def _estimator(
-    log: AdaptiveLog, quantities: tuple[Quantity, ...], estimator: str | None, policy: bool
+    profile: LogProfile, quantities: tuple[Quantity, ...], estimator: str | None, policy: bool
 ) -> str:
     if policy:
         return estimator or "ipw"
     if estimator in ("ipw", "aipw"):
         return estimator
-    codes = np.array(sorted({code for q in quantities for code in q.codes}), dtype=np.int64)
-    try:
-        choose("ConfidenceSequence.fit", log, codes, "sample-mean", None, None)
-    except InvalidForLog as error:
-        if estimator is None and log.arrays.propensity is not None:
+    if profile.context_refusal:
+        if estimator is None and profile.log.arrays.propensity is not None:
             return "ipw"
-        raise InvalidForLog(error.method, error.reason, [profile_of(log).in_place_of_means]) from None
-    if estimator is None and not profile_of(log).context_free and _serve(log, quantities):
+        raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
+    if estimator is None and not profile.context_free and _serve(profile, quantities):
         return "ipw"
     return "sample-mean"
 
 
-def _serve(log: AdaptiveLog, quantities: tuple[Quantity, ...]) -> bool:
+def _serve(profile: LogProfile, quantities: tuple[Quantity, ...]) -> bool:
     """Whether the propensities are the design's own and positive."""
-    try:
-        for quantity in quantities:
-            _check_scores(log, quantity.weights, "ipw scores")
-    except InvalidForLog:
-        return False
-    return True
+    return not any(refusal(_check_scores, profile, quantity.weights, "") for quantity in quantities)
 
 
-def _range(log: AdaptiveLog, method: str, estimator: str, sigma: float | None) -> tuple[float, float]:
-    unbounded = method == "asymptotic" or sigma is not None
+def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> tuple[float, float]:
+    log, method = profile.log, asked.method
     if log.reward_range is None or not np.all(np.isfinite(log.reward_range)):
-        if unbounded:
+        if not METHODS[method].anytime or asked.sigma is not None:
             return 0.0, math.inf
+        ways = ["AdaptiveLog(..., reward_range=) where the bounds hold by the nature of the rewards"]
+        scale = "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known"
+        known = Request("normal-mixture", asked.alpha, "sample-mean", sigma=1.0)
         raise InvalidForLog(
             f"the {method} sequence",
             "it needs rewards with known bounds, and the log has no finite reward_range",
-            [
-                "AdaptiveLog(..., reward_range=) where the bounds hold by the nature of the rewards",
-                "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known",
-            ],
+            [*ways, scale] if _runs(profile, quantities, known) else ways,
         )
     low, high = log.reward_range
     outside = (log.arrays.reward < low) | (log.arrays.reward > high)
@@ -231,24 +208,23 @@ def _range(log: AdaptiveLog, method: str, estimator: str, sigma: float | None) -
 
 
 def _check_propensities(
-    log: AdaptiveLog, quantity: Quantity, method: str, estimator: str, floor: float | None
+    profile: LogProfile, quantity: Quantity, method: SequenceMethod, estimator: str, floor: float | None
 ) -> None:
-    subject = f"the {method} sequence on {estimator} scores"
-    _check_scores(log, quantity.weights, subject)
-    needs_floor = method == "normal-mixture" or (method != "asymptotic" and estimator == "aipw")
-    if needs_floor and floor is None:
+    log, subject = profile.log, f"the {method.name} sequence on {estimator} scores"
+    _check_scores(profile, quantity.weights, subject)
+    if method.bounds(estimator) and floor is None:
         _check_predictable(log, quantity.weights, subject)
     if floor is not None:
         _check_floor(log, quantity.weights, floor)
 
 
-def _check_scores(log: AdaptiveLog, weights: Weights, subject: str) -> None:
-    if log.arrays.propensity is None:
+def _check_scores(profile: LogProfile, weights: Weights, subject: str) -> None:
+    if profile.log.arrays.propensity is None:
         raise InvalidForLog(subject, "the log has no propensities", [])
-    if log.propensity_status == "estimated":
+    if profile.estimated:
         reason = "its propensities are estimates, and the scores need the design's own"
         raise InvalidForLog(subject, reason, [])
-    _check_positive(log, weights, subject)
+    _check_positive(profile.log, weights, subject)
 
 
 def _check_positive(log: AdaptiveLog, weights: Weights, subject: str) -> None:

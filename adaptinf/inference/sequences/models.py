@@ -23,10 +23,10 @@ from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.results.base import Estimand, LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.build import build_track
-from adaptinf.inference.sequences.choice import Quantity, Settings, settle
+from adaptinf.inference.sequences.choice import Quantity, Request, Settings, settle
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
-from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import choice_problem, number_array, number_problem
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["ConfidenceSequence"]
 
 _TARGETS = ("arm-means", "contrast", "policy-value")
-_NAMES = {
-    "betting": "betting confidence sequence",
-    "empirical-bernstein": "empirical Bernstein confidence sequence",
-    "normal-mixture": "normal mixture confidence sequence",
-    "asymptotic": "asymptotic confidence sequence",
-}
 
 
 class ConfidenceSequence:
@@ -116,12 +110,12 @@ class ConfidenceSequence:
             codes = arm_codes("ConfidenceSequence", log, chosen)
             self._terms = tuple(map(str, chosen))
             self._estimands = tuple(Estimand("arm-mean", arm=arm) for arm in chosen)
-            self._quantities = tuple(_arm(log, int(code)) for code in codes)
+            self.quantities = tuple(_arm(log, int(code)) for code in codes)
         elif target == "contrast":
             first, second = arm_codes("ConfidenceSequence", log, (treatment, control))
             self._terms = (f"{treatment} - {control}",)
             self._estimands = (Estimand("contrast", treatment=treatment, control=control),)
-            self._quantities = (_contrast(log, int(first), int(second)),)
+            self.quantities = (_contrast(log, int(first), int(second)),)
         else:
             from adaptinf.inference.policies.inputs import read_policies
 
@@ -129,7 +123,7 @@ class ConfidenceSequence:
             policies = read_policies("ConfidenceSequence", log, given)
             self._terms = tuple(one.name for one in policies)
             self._estimands = tuple(Estimand("policy-value") for _ in policies)
-            self._quantities = tuple(
+            self.quantities = tuple(
                 Quantity((), Weights(read.probabilities, 0.0, 1.0, not _is_fixed(one)))
                 for read, one in zip(policies, given, strict=True)
             )
@@ -200,27 +194,30 @@ class ConfidenceSequence:
         problems = number_problem("null", null, -np.inf)
         if problems:
             raise ParameterError("ConfidenceSequence.fit", problems)
-        options = method, alpha, estimator, sigma, floor, t_opt, start
-        settings = settle(self.log, self._quantities, *options)
-        built = [build_track(self.log, quantity, settings) for quantity in self._quantities]
+        profile = profile_of(self.log)
+        asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
+        settings = settle(profile, self.quantities, asked)
+        built = [build_track(self.log, quantity, settings) for quantity in self.quantities]
         tracks = tuple(track for track, _, _ in built)
         last = np.array([self.log.n_rounds], dtype=np.int64)
         details = {"ess": np.array([size for _, _, size in built])}
         if settings.estimator != "sample-mean":
-            details["min_propensity"] = np.array([_smallest(self.log, x) for x in self._quantities])
+            details["min_propensity"] = np.array([_smallest(self.log, x) for x in self.quantities])
         return SequenceResults(
             model="ConfidenceSequence",
             estimands=self._estimands,
             terms=self._terms,
             estimate=np.array([track.estimates(last)[0] for track in tracks]),
             std_error=np.array([std_error for _, std_error, _ in built]),
-            reference=SequenceReference(_NAMES[method], method != "asymptotic", tracks, self.log.n_rounds),
+            reference=SequenceReference(
+                settings.method.title, settings.method.anytime, tracks, self.log.n_rounds
+            ),
             estimator=settings.estimator,
             facts=LogFacts.of(self.log),
-            validity="asymptotic" if method == "asymptotic" else "anytime",
+            validity="anytime" if settings.method.anytime else "asymptotic",
             null=float(null),
             details=details,
-            notes=_notes(self.log, self.target, settings),
+            notes=_notes(profile, self.target, settings),
         )
 
 
@@ -268,7 +265,7 @@ def _check_target(target: Any, **given: Any) -> None:
         raise ParameterError("ConfidenceSequence", problems)
 
 
-def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]:
+def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:
     notes = [
         "Intervals hold at all rounds together, however the log was stopped; tuned for alpha = "
         f"{settings.alpha:g}. Limits are running intersections: what was once excluded stays excluded."
@@ -277,7 +274,7 @@ def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]
         notes.append(
             "Assumes that an arm's expected reward, given everything before, is the same at each pull."
         )
-        if not profile_of(log).context_free:
+        if not profile.context_free:
             notes.append("The log has contexts: right only if they had no part in the choice.")
         if target == "contrast":
             notes.append("Alpha is divided between the two arms.")
@@ -286,7 +283,7 @@ def _notes(log: AdaptiveLog, target: str, settings: Settings) -> tuple[str, ...]
             "Assumes that the logged propensities are the design's own, and that the expected value given "
             "the earlier rounds is the same in every round."
         )
-    if settings.method == "asymptotic":
+    if not settings.method.anytime:
         notes.append(
             f"The sequence starts at {settings.start} rewards; its error from there on is alpha only in the "
             "limit of a late start."

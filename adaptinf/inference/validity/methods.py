@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.validity.verdicts import Verdict
 
-__all__ = ["MethodRecord", "verdicts"]
+__all__ = ["UNSETTLED", "MethodRecord", "refusal", "verdicts"]
+
+UNSETTLED = "not normal in general when propensities move with the data; right where they settle"
+"""Caution for uniform weights."""
 
 Question = TypeVar("Question")
 """What a model asks about: the log's profile, and the arms, groups or policies of interest."""
@@ -24,7 +28,7 @@ class MethodRecord(Generic[Question]):
     """
 
     name: str
-    assess: Callable[[Question], Sequence[Verdict]]
+    assess: Callable[..., Sequence[Verdict]]
     fit: Callable[..., Any]
 
 
@@ -34,3 +38,12 @@ def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> l
     for method in methods:
         found += method.assess(question)
     return sorted(found, key=lambda verdict: (verdict.label == "not valid", verdict.rank))
+
+
+def refusal(check: Callable[..., Any], *arguments: Any) -> str:
+    """Why a check refuses a log; empty where it does not."""
+    try:
+        check(*arguments)
+    except InvalidForLog as error:
+        return error.reason
+    return ""

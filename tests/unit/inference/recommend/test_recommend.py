@@ -202,6 +202,7 @@ def test_fit_takes_the_first_of_its_class(name: str) -> None:
 ADVICE = (
     "rounds= with a column",
     "CATE(log, by=...).fit() with rounds=",
+    "ArmMeans or Contrast, for means of single arms",
     "an analysis of the randomised rounds alone",
     "AdaptiveOLS(log, arm=...), a regression of an arm's rewards",
     "a comparison of arms among the rounds of one bin",
@@ -225,8 +226,6 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     if way.startswith(ADVICE):
         return None
     pair = {"treatment": log.arms[1], "control": log.arms[0]} if log.n_arms > 1 else {}
-    if target == "policy-value" and "and the log has none" in one.verdict.reason:
-        target = "arm-means"
     arms = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
     if way == "sample-mean as a naive baseline, not valid under adaptivity":
         return lambda: arms.fit("sample-mean")

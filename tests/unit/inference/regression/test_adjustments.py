@@ -15,7 +15,7 @@ from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.distributions.student_sums import MeanStudent
-from adaptinf.inference.regression.adjustments import WITHOUT_GUARANTEE
+from adaptinf.inference.regression.adjustments import ADJUSTMENTS
 from adaptinf.inference.regression.anytime import AnytimeReference, anytime_coefficients, anytime_wald
 from adaptinf.inference.regression.batched import (
     batch_regressions,
@@ -26,11 +26,14 @@ from adaptinf.inference.regression.batched import (
 from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
 from adaptinf.inference.results.hypotheses import linear_hypothesis
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 
 ROUNDS = 120
+WITHOUT_GUARANTEE = [name for name, entry in ADJUSTMENTS.items() if not entry.plain]
 
 
 def made(
@@ -78,8 +81,8 @@ def made(
 
 
 def fit(name: str, data: RegressionData, log: AdaptiveLog, **settings: Any) -> CoefficientFit:
-    entry = WITHOUT_GUARANTEE[name]
-    return entry.fit(data, log, FitOptions(entry.covariances[0], 0.0, settings))
+    entry = ADJUSTMENTS[name]
+    return entry.fit(data, profile_of(log), FitOptions(entry.covariances[0], 0.0, settings))
 
 
 @functools.cache
@@ -268,25 +271,19 @@ def test_scaling_a_restriction_changes_nothing() -> None:
 # Refusals
 
 
-def test_adaptive_logs_have_no_anytime_tests() -> None:
-    with pytest.raises(
-        InvalidForLog, match=r"fixed in advance.*possible here: adjustment='weighted', adjustment='batched'"
-    ):
-        fit("anytime", *made())
-
-
-def test_weights_need_propensities() -> None:
-    with pytest.raises(
-        InvalidForLog, match=r"the log has none.*possible here: adjustment='batched', adjustment='w-dec"
-    ):
-        fit("weighted", *made(propensity=False))
-
-
-def test_batches_are_needed() -> None:
-    with pytest.raises(
-        InvalidForLog, match=r"needs batches.*possible here: adjustment='weighted', adjustment='w-dec"
-    ):
-        fit("batched", *made(batched=False))
+@pytest.mark.parametrize(
+    ("name", "lacks", "reason", "ways"),
+    [
+        ("anytime", {}, "fixed in advance", ["weighted", "batched", "w-decorrelation", "ellipsoid"]),
+        ("weighted", {"propensity": False}, "the log has none", ["batched", "w-decorrelation", "ellipsoid"]),
+        ("batched", {"batched": False}, "needs batches", ["weighted", "w-decorrelation", "ellipsoid"]),
+    ],
+)
+def test_a_refusal_names_what_works(name: str, lacks: dict[str, bool], reason: str, ways: list[str]) -> None:
+    model = AdaptiveOLS(made(**lacks)[1], ["z"])
+    with pytest.raises(InvalidForLog, match=reason) as caught:
+        model.fit(name)
+    assert caught.value.alternatives == tuple(f"adjustment={way!r}" for way in ways)
 
 
 def lame(adaptive: bool) -> tuple[RegressionData, AdaptiveLog]:
@@ -333,9 +330,9 @@ def test_a_batch_in_which_an_arm_of_its_own_fit_has_no_round_counts_as_missing()
 
 @pytest.mark.parametrize("name", ["w-decorrelation", "batched", "weighted", "ellipsoid"])
 def test_a_selected_arm_is_refused(name: str) -> None:
-    data, log = made()
-    with pytest.raises(InvalidForLog, match="depends on rewards"):
-        fit(name, dataclasses.replace(data, selector="most-pulled", arm="a"), log)
+    model = AdaptiveOLS(made()[1], ["z"], arm="most-pulled")
+    with pytest.raises(InvalidForLog, match=f"which {name} does not account for"):
+        model.fit(name)
 
 
 def test_the_ellipsoid_says_all_that_it_needs() -> None:

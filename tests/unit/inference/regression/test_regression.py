@@ -15,8 +15,10 @@ from adaptinf.designs import LinUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import correct_pvalues, corrected_level
-from adaptinf.inference.regression.models import ADJUSTMENTS, AdaptiveOLS, default_adjustment
+from adaptinf.inference.regression.adjustments import ADJUSTMENTS, default_adjustment
+from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import LinearArms
 
@@ -273,7 +275,7 @@ def test_the_default_is_valid_for_the_log(metadata: dict[str, Any], arm: str | N
     model = AdaptiveOLS(make_log(**metadata), covariates=["x1"], arm=arm)
     result = model.fit()
     assert result.adjustment == expected
-    assert default_adjustment(model.data, model.log)[0] == expected
+    assert default_adjustment(model.data, profile_of(model.log))[0].name == expected
     assert any(note.startswith("Adjustment chosen for this log") for note in result.notes)
     assert not result.naive or result.correction is not None
 
@@ -290,7 +292,8 @@ def test_the_default_with_propensities(lowest: float, status: str, expected: str
     assert model.fit().adjustment == expected
     # Propensities of arms whose rounds are not used do not count.
     other = AdaptiveOLS(log, covariates=["x1"], arm="b")
-    assert default_adjustment(other.data, log)[0] == ("weighted" if status == "exact" else expected)
+    chosen, _ = default_adjustment(other.data, profile_of(log))
+    assert chosen.name == ("weighted" if status == "exact" else expected)
 
 
 def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:

@@ -1,0 +1,351 @@
+"""The one method of `CATE.from_formula`: weighted projections of AIPW scores on covariates.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments". Semenova, Chernozhukov (2021), "Debiased machine learning of conditional average treatment
+effects and other causal functions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.inputs import arm_pair
+from adaptinf.inference.effects.notes import BOTH_PROPENSITIES, estimated_propensities, warn_of_tiny
+from adaptinf.inference.effects.rounds import (
+    MARKED_ROUNDS,
+    Rounds,
+    arm_propensities,
+    round_mask,
+    weightable_rounds,
+)
+from adaptinf.inference.effects.weighted_projection import (
+    Projection,
+    check_columns,
+    contrast_weights,
+    weighted_projection,
+)
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
+from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.scores.outcome_models import outcome_model
+from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
+from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
+from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.parameters import check_alpha
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = [
+    "PROJECTION",
+    "SUBJECT",
+    "WEIGHTS",
+    "ProjectionQuestion",
+    "ProjectionResults",
+    "projection_question",
+]
+
+SUBJECT = "CATEProjection.fit"
+WEIGHTS = ("uniform", "sqrt", "two-point")
+_GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProjectionResults(Results):
+    """Coefficients of the effect's projection on covariates; made by `CATEProjection.fit`.
+
+    Attributes
+    ----------
+    covariates : CovariateModel
+        The formula, with the levels and statistics of the log.
+    projection : Projection
+        The fit.
+    """
+
+    covariates: CovariateModel
+    projection: Projection
+
+    def predict(self, frame: Any, alpha: float = 0.05) -> pd.DataFrame:
+        """Effects at given covariates.
+
+        Parameters
+        ----------
+        frame : DataFrame, or mapping of name to values
+            Covariates by the names in the formula.
+        alpha : float
+            One minus the level of each interval, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            Columns effect, std_error, low and high. The intervals are for the value of the projection, one at
+            a time; where the formula does not hold exactly it is not the effect at that point.
+
+        Raises
+        ------
+        ParameterError
+            If a covariate is missing, or has a label that the log has not.
+        """
+        check_alpha("predict", alpha)
+        rows = self.covariates.rows("predict", frame)
+        effect, std_error = self.projection.predict(rows)
+        std_error = np.where(np.all(np.isfinite(self.std_error)) & (std_error > 0.0), std_error, np.nan)
+        half = -float(special.ndtri(0.5 * alpha)) * std_error
+        columns = {"effect": effect, "std_error": std_error, "low": effect - half, "high": effect + half}
+        return pd.DataFrame(columns, index=frame.index if isinstance(frame, pd.DataFrame) else None)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionQuestion:
+    """Effect of one arm over another by covariates; marked (T,), pair (2,) with the control first."""
+
+    profile: LogProfile
+    formula: str
+    covariates: CovariateModel
+    treatment: Any
+    control: Any
+    marked: BoolArray | None
+    pair: IntArray
+
+    @cached_property
+    def propensities(self) -> FloatArray | None:
+        """Of both arms in every round, as far as the log tells; shape (T, 2)."""
+        return arm_propensities(self.profile.log, self.pair)
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """Rounds in which both arms could be chosen."""
+        log = self.profile.log
+        if log.arrays.propensity is None:
+            raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [_GROUPS])
+        return weightable_rounds(log, self.marked, self.propensities)
+
+    @property
+    def kept(self) -> IntArray:
+        """Their numbers, shape (n,)."""
+        return np.flatnonzero(self.rounds.keep)
+
+    @cached_property
+    def chosen(self) -> FloatArray:
+        """Which of the two arms was chosen in each of them; shape (n, 2)."""
+        chosen = indicators(self.profile.log.arrays.action, self.pair)[self.kept]
+        counts = chosen.sum(axis=0)
+        empty = [repr(arm) for arm, n in zip((self.control, self.treatment), counts, strict=True) if n == 0]
+        if empty:
+            reason = f"in the rounds used, {' and '.join(empty)} was never chosen"
+            raise InvalidForLog("a projection of the effect", reason, ["other rounds=", "other arms"])
+        return chosen
+
+    @cached_property
+    def saturated(self) -> bool:
+        """Whether the formula gives every combination of contexts its own effect."""
+        columns = [values[self.rounds.keep] for values in self.profile.log.arrays.context.values()]
+        width = len(self.covariates.names)
+        # Few distinct rows first: counting combinations of continuous contexts is slow and needless.
+        if any(len(np.unique(column)) > width for column in columns if column.dtype.kind in "fiub"):
+            return False
+        return len(group_codes(columns)[1]) == width
+
+    @property
+    def default_weights(self) -> str:
+        """Sqrt where they cannot change what is estimated, else uniform."""
+        return "sqrt" if self.saturated and self.propensities is not None else "uniform"
+
+    @property
+    def alternatives(self) -> list[str]:
+        """What errors offer."""
+        return [MARKED_ROUNDS, *([] if self.profile.log.releases.empty else ["released"])]
+
+
+def projection_question(
+    formula: str, log: AdaptiveLog, treatment: Any, control: Any, rounds: Any
+) -> ProjectionQuestion:
+    """Check and complete what a user asks."""
+    require_log("CATE.from_formula", log)
+    treatment, control, problems = arm_pair(log, treatment, control)
+    if not log.context:
+        problems.append("the log has no context columns for a formula: give context= when making the log")
+    if problems:
+        raise ParameterError("CATEProjection", problems)
+    covariates = covariate_model("CATEProjection", formula, log)
+    marked = round_mask(log, rounds)
+    pair = np.array([log.arms.index(control), log.arms.index(treatment)])
+    return ProjectionQuestion(profile_of(log), formula, covariates, treatment, control, marked, pair)
+
+
+def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Verdict]:
+    """A verdict for each kind of weights; `decay` where the design states none."""
+    decay = question.profile.usable_decay if decay is None else decay
+    why = refusal(lambda: question.chosen)
+    default = ""
+    if not why:
+        check_columns(question.covariates.matrix[question.kept], question.covariates.names)
+        default = question.default_weights
+    found = []
+    for place, weights in enumerate(WEIGHTS):
+        name, call = f"projection with {weights} weights", dict[str, Any](weights=weights)
+        if weights == "two-point" and decay is None:
+            reason = "its weights need decay=, fixed in advance"
+            found.append(Verdict(name, "not valid", 13.0, call, reason))
+            continue
+        call |= {"decay": decay} if weights == "two-point" else {}
+        rank = 9.0 if weights == default else 10.0 + place
+        reason = why or (
+            "" if weights == "uniform" or question.propensities is not None else BOTH_PROPENSITIES
+        )
+        if reason:
+            found.append(Verdict(name, "not valid", rank, call, reason))
+            continue
+        assumes = "contexts do not depend on the past; the logged propensities are the design's own"
+        if weights != "uniform":
+            assumes += "; weights count contexts by their propensities, right where the formula holds"
+        caution = UNSETTLED if weights == "uniform" and question.profile.moves else ""
+        reason = "the best linear approximation of the effect by the formula"
+        found.append(Verdict(name, "asymptotic", rank, call, reason, assumes, caution))
+    return found
+
+
+def _fit(
+    question: ProjectionQuestion,
+    null: float,
+    *,
+    weights: str | None,
+    decay: float | None,
+    covariance: str,
+    outcome: Any,
+    ridge: float | None,
+    keep_scores: bool,
+) -> ProjectionResults:
+    log, names, both = question.profile.log, question.covariates.names, question.propensities
+    kept, kind = question.kept, weights or question.default_weights
+    if kind != "uniform" and both is None:
+        raise InvalidForLog(f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"])
+    weight = np.ones(len(kept)) if both is None else contrast_weights(both, kind, decay)[kept]
+    chosen = question.chosen
+    model = outcome_model(SUBJECT, log, question.pair, outcome, ridge)
+    assert log.arrays.propensity is not None
+    reward, own = log.arrays.reward[kept], log.arrays.propensity[kept]
+    predicted = model.values[kept] if isinstance(model.values, np.ndarray) else running_means(chosen, reward)
+    scores = aipw_scores(chosen, reward, own, predicted)
+    x = question.covariates.matrix[kept]
+    fit = weighted_projection(x, scores[:, 1] - scores[:, 0], weight, names, covariance)
+    std_error, gaps = _standard_errors(fit, kept)
+    size = effective_size(chosen * (weight / own)[:, None]).min()
+    lowest = (own if both is None else both[kept]).min()
+    warn_of_tiny(SUBJECT, ["the projection"], np.array([lowest]), np.array([size]))
+    notes = _notes(question, kind, model.note, covariance, lowest)
+    return ProjectionResults(
+        model="CATE projection",
+        estimands=tuple(
+            Estimand("projection", treatment=question.treatment, control=question.control) for _ in names
+        ),
+        terms=names,
+        estimate=fit.coefficient,
+        std_error=std_error,
+        covariance=fit.covariance,
+        reference=NormalReference(fit.coefficient, std_error),
+        estimator="aipw",
+        facts=LogFacts.of(log),
+        validity="asymptotic",
+        weights=kind,
+        null=null,
+        details={"ess": np.full(len(names), size), "min_propensity": np.full(len(names), lowest)},
+        notes=(*notes, *gaps),
+        scores={"influence": _every_round(fit.influence, kept, log.n_rounds)} if keep_scores else None,
+        covariates=question.covariates,
+        projection=fit,
+    )
+
+
+def _every_round(influence: FloatArray, kept: IntArray, n_rounds: int) -> FloatArray:
+    """Zeros for the rounds left out; influence (n, p), kept (n,); returns (T, p)."""
+    rows = np.zeros((n_rounds, influence.shape[1]))
+    rows[kept] = influence
+    return rows
+
+
+def _notes(
+    question: ProjectionQuestion, kind: str, outcome: str, covariance: str, lowest: float
+) -> tuple[str, ...]:
+    x, rounds = question.covariates.matrix[question.kept], question.rounds
+    return (
+        f"Effect of {question.treatment!r} over {question.control!r}: {question.formula.strip()}. Covariance "
+        f"{covariance}.",
+        *rounds.notes,
+        outcome,
+        _meaning(kind, saturated=question.saturated, complete=len(rounds.notes) == 1),
+        "Assumes contexts that do not depend on earlier rewards or actions, and an effect that does "
+        "not change over the rounds.",
+        *_low_propensity(lowest),
+        *_bare_columns(x, question.chosen, question.covariates.names),
+        *estimated_propensities(question.profile),
+    )
+
+
+def _standard_errors(fit: Projection, kept: Any) -> tuple[FloatArray, list[str]]:
+    n, p = len(kept), len(fit.coefficient)
+    alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
+    if n > p and 0 < len(alone) < n:
+        shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
+        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
+        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
+    std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
+    if n <= p:
+        return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]
+    if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
+        return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
+    return np.where(std_error > 0.0, std_error, np.nan), []
+
+
+def _meaning(kind: str, *, saturated: bool, complete: bool) -> str:
+    if saturated:
+        return "The formula gives every combination of contexts its own effect: the weights do not change it."
+    if kind == "uniform" and complete:
+        return (
+            "Estimand: the best linear approximation of the effect over the log's contexts. The normal law "
+            "needs propensities that settle or stay away from 0."
+        )
+    what = f"{kind} weights" if kind != "uniform" else "Uniform weights over the rounds that could be used"
+    return (
+        f"{what}: valid if the formula holds exactly, or the propensities do not depend on the context. Else "
+        "they estimate an approximation weighted by propensities that the log itself determined."
+    )
+
+
+def _low_propensity(lowest: float) -> list[str]:
+    if lowest >= SMALL:
+        return []
+    return [
+        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may "
+        "fall short of their level. An outcome model that predicts well (outcome=) makes them count for less."
+    ]
+
+
+def _bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> list[str]:
+    """Indicator columns on which an arm was never observed."""
+    binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
+    bare = binary & ((x.T @ chosen) == 0.0).any(axis=1)
+    return [
+        f"{name}: one of the arms has no rewards where it is 1; the coefficient rests on the outcome model, "
+        "and its standard error is too small."
+        for name, flag in zip(names, bare, strict=True)
+        if flag
+    ]
+
+
+PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord("projection", _assess, _fit)
+"""By uniform, sqrt or two-point weights."""

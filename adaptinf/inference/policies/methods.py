@@ -1,0 +1,96 @@
+"""The methods of `PolicyValue` and `PolicyContrast`, and what a user asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.policies.cadr import CADR, default_burn_in
+from adaptinf.inference.policies.question import PolicyQuestion
+from adaptinf.inference.policies.scores import PolicyOptions
+from adaptinf.inference.policies.weighted_scores import AIPW, IPW
+from adaptinf.inference.policies.weights import KINDS
+from adaptinf.inference.scores.outcome_models import outcome_model
+from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.policies import snapshots_problems
+from adaptinf.parameters import choice_problem, count_problem, flag_problem, number_problem
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+__all__ = ["METHODS", "Request", "policy_options"]
+
+METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
+"""By estimator."""
+_WEIGHTS = ("uniform", *KINDS)
+
+
+class Request(NamedTuple):
+    """The arguments of a fit."""
+
+    weights: Any
+    contextual: Any
+    estimator: Any
+    outcome: Any
+    ridge: Any
+    snapshots: Any
+    burn_in: Any
+    null: Any
+    keep_scores: Any
+
+
+def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> PolicyOptions:
+    """Complete and check what a user asked for."""
+    log, estimator, weights = question.profile.log, asked.estimator, asked.weights
+    problems = snapshots_problems(asked.snapshots) + _argument_problems(log, asked)
+    if problems:
+        raise ParameterError(subject, problems)
+    question.check_propensities(subject)
+    outcomes = None
+    if estimator != "ipw":
+        outcomes = outcome_model(subject, log, np.arange(log.n_arms), asked.outcome, asked.ridge)
+    elif asked.ridge is not None:
+        raise ParameterError(subject, ["ridge= belongs to an outcome model, and ipw has none"])
+    method, defaulted = "cadr", False
+    if estimator != "cadr":
+        if weights is None:
+            told = asked.contextual is not None or asked.snapshots is not None
+            defaulted = not told and not question.settled_logging
+            weights = "uniform" if defaulted else "stable-variance"
+        method = f"{estimator} with {weights} weights"
+    needed = weights != "uniform"
+    logging = question.check_logging(method) if needed or asked.snapshots is not None else None
+    burn = default_burn_in(log.n_rounds) if asked.burn_in is None else int(asked.burn_in)
+    by_context = weights is not None and needed and asked.contextual is True
+    return PolicyOptions(
+        estimator, weights, by_context, logging if needed else None, outcomes, burn, defaulted
+    )
+
+
+def _argument_problems(log: AdaptiveLog, asked: Request) -> list[str]:
+    weights, contextual, estimator, burn_in = asked.weights, asked.contextual, asked.estimator, asked.burn_in
+    problems = choice_problem("estimator", estimator, tuple(METHODS))
+    if weights is not None and weights not in _WEIGHTS:
+        hint = ""
+        if weights == "sqrt":
+            hint = " (stable-variance weights are the sqrt weights of a policy: the same for one arm)"
+        problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r:.60}{hint}")
+    problems += flag_problem("contextual", contextual) + flag_problem("keep_scores", asked.keep_scores)
+    problems += number_problem("null", asked.null, -np.inf)
+    if estimator == "cadr":
+        if weights is not None or contextual is not None:
+            problems.append("cadr has weights of its own: leave weights and contextual out")
+        if burn_in is not None:
+            problems += count_problem("burn_in", burn_in)
+            if not problems and burn_in >= log.n_rounds:
+                problems.append(f"burn_in must be below the log's {log.n_rounds} rounds, got {burn_in}")
+    elif burn_in is not None:
+        problems.append("burn_in belongs to estimator='cadr'")
+    if estimator == "ipw" and asked.outcome is not None:
+        problems.append("ipw has no outcome model: leave outcome out, or ask for aipw")
+    if contextual is True and weights == "uniform":
+        problems.append("uniform weights are not contextual: leave contextual out")
+    return problems

@@ -1,0 +1,80 @@
+"""What `PolicyValue` and `PolicyContrast` ask of a log: policies, and what the design would have done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.policies.inputs import Policy, check_support
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.policies import LoggingPolicies, logging_policies
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.typing import FloatArray
+
+__all__ = ["UNOBSERVED", "PolicyQuestion"]
+
+UNOBSERVED = 0.01
+"""Share of a policy on arms that were never chosen from which on its value is not estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyQuestion:
+    """Values of policies, or their differences from a baseline, which then is the last of the policies."""
+
+    profile: LogProfile
+    policies: tuple[Policy, ...]
+    contrast: bool = False
+    snapshots: Any = None
+
+    def check_support(self, subject: str) -> None:
+        """Refuse policies that take arms which the design could not choose."""
+        check_support(subject, self.profile.log, self.policies)
+
+    def check_propensities(self, subject: str) -> FloatArray:
+        """Propensities of the chosen arms, shape (T,)."""
+        propensity = self.profile.log.arrays.propensity
+        if propensity is None:
+            raise InvalidForLog(
+                subject,
+                "it needs propensities, and the log has none (give propensity= or propensities= if known)",
+                ["ArmMeans or Contrast, for means of single arms"],
+            )
+        return propensity
+
+    def check_logging(self, method: str) -> LoggingPolicies:
+        """What the design would have done with other rounds' contexts, where that is known."""
+        try:
+            return self._logging
+        except InvalidForLog as error:
+            raise InvalidForLog(method, error.reason, error.alternatives) from None
+
+    @cached_property
+    def settled_logging(self) -> bool:
+        """Whether that is known without a word of the user."""
+        return not refusal(self.check_logging, "")
+
+    @cached_property
+    def _logging(self) -> LoggingPolicies:
+        log, given = self.profile.log, self.snapshots
+        if given is None and not log.context and not all(policy.constant for policy in self.policies):
+            raise InvalidForLog(
+                "",
+                "the policy differs between rounds, so there are contexts, but the log has none: whether its "
+                "propensities depend on them is unknown",
+                [
+                    "snapshots='context-free' if the design never looked at contexts",
+                    "context= of the log, with PolicySnapshots",
+                    "weights='uniform' (not normal in general when propensities move with the data)",
+                ],
+            )
+        return logging_policies(log, given, "PolicyValue.fit")
+
+    def unobserved(self, fewest: int = 1) -> FloatArray:
+        """Share of each policy on arms that were chosen less often than `fewest` times; shape (k,)."""
+        log = self.profile.log
+        rare = np.bincount(log.arrays.action, minlength=log.n_arms) < fewest
+        return np.array([float(one.probabilities[:, rare].sum(axis=1).mean()) for one in self.policies])

@@ -1,0 +1,89 @@
+"""Policy values by inverse propensities, augmented by an outcome model or not, with weights over the rounds.
+
+References
+----------
+Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from contextual
+bandits".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.policies.question import PolicyQuestion
+from adaptinf.inference.policies.scores import (
+    PolicyFit,
+    PolicyOptions,
+    policy_fit,
+    policy_verdict,
+    score_parts,
+)
+from adaptinf.inference.policies.weights import contextual_fit, mean_variances, stabiliser
+from adaptinf.inference.scores.means import effective_size, weighted_means
+from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import FloatArray
+
+__all__ = ["AIPW", "IPW"]
+
+_SETTLE = "propensities settle"
+_VARIANTS = (
+    ("stable-variance", False, "the design's policy is known at all contexts: the variance is kept even", ""),
+    ("stable-variance", True, "weights by context often give shorter intervals", _SETTLE),
+    ("min-variance", False, "the least variance where the propensities settle", _SETTLE),
+    ("min-variance", True, "weights by context, for the least variance", _SETTLE),
+    ("uniform", None, "every round counts alike", ""),
+)
+
+
+def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verdict]:
+    found = []
+    for place, (weights, contextual, reason, assumes) in enumerate(_VARIANTS):
+        kind = "" if contextual is None else ", contextual" if contextual else ", non-contextual"
+        call: dict[str, Any] = {"estimator": estimator, "weights": weights}
+        call |= {} if contextual is None else {"contextual": contextual}
+        name, rank = f"{estimator} with {weights} weights{kind}", first + 2.0 * place
+        uniform = contextual is None
+        found.append(policy_verdict(question, name, rank, call, reason, assumes, uniform=uniform))
+    return found
+
+
+def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
+    propensity = question.check_propensities(options.estimator)
+    plain, change, taken = score_parts(question.profile.log, question.policies, options.outcome)
+    scores = plain + change / propensity[:, None]
+    estimate, influence, weights = _weighted(options, question.policies, scores)
+    ess = effective_size(weights * taken / propensity[:, None])
+    if question.contrast:
+        estimate = estimate[:-1] - estimate[-1]
+        influence = influence[:, :-1] - influence[:, -1:]
+        ess = np.minimum(ess[:-1], ess[-1])
+    rows = {"scores": scores, "weights": weights}
+    return policy_fit(question, estimate, influence.T @ influence, ess, rows)
+
+
+def _weighted(
+    options: PolicyOptions, policies: Sequence[Policy], scores: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    if options.weights is None or options.logging is None:
+        uniform = weighted_means(scores, np.ones(scores.shape))
+        return uniform.estimate, uniform.influence, np.ones(scores.shape)
+    if options.contextual:
+        fit = contextual_fit(options.logging, policies, scores, options.weights)
+        unweighted = np.where(fit.share.any(axis=0), 0.0, np.nan)
+        return fit.estimate + unweighted, fit.influence, fit.share
+    weights = stabiliser(options.weights, mean_variances(options.logging, policies))
+    means = weighted_means(scores, weights)
+    return means.estimate, means.influence, weights
+
+
+AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
+    "aipw", lambda question: _assess(question, "aipw", 10.0), _fit
+)
+"""With an outcome model."""
+IPW: MethodRecord[PolicyQuestion] = MethodRecord("ipw", lambda question: _assess(question, "ipw", 30.0), _fit)
+"""Without one."""

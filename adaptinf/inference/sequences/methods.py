@@ -1,0 +1,130 @@
+"""The confidence sequences: one record each, of what it takes, what it needs, and how it bets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.sequences.sides import (
+    MixtureSide,
+    Side,
+    asymptotic_side,
+    bernstein_side,
+    betting_side,
+)
+from adaptinf.inference.sequences.wealth import mixture_scale
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.sequences.bounded_scores import Scores
+    from adaptinf.inference.sequences.choice import Settings
+
+__all__ = ["METHODS", "SequenceMethod"]
+
+_WIDER = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceMethod:
+    """One confidence sequence.
+
+    `options` are the tuning arguments that are its own, `bounds` says for an estimator whether the bounds of
+    its scores must be known. `bets` is whether it is a wealth for either side, with half of alpha each, on
+    scores that need no upper bound. `offered` is whether errors name it.
+    """
+
+    name: str
+    title: str
+    sides: Callable[[Scores, IntArray, Settings], tuple[Side, Side]]
+    bounds: Callable[[str], bool]
+    options: tuple[str, ...] = ()
+    bets: bool = False
+    anytime: bool = True
+    offered: bool = False
+    reason: str = _WIDER
+
+    @property
+    def label(self) -> str:
+        """What it is worth where it is valid."""
+        return "anytime" if self.anytime else "asymptotic"
+
+
+def _betting(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    lower, upper = _floors(scores)
+    return betting_side(scores.lower, lower, settings.alpha), betting_side(
+        scores.upper, upper, settings.alpha
+    )
+
+
+def _bernstein(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    lower, upper = _floors(scores)
+    alpha = settings.alpha
+    return bernstein_side(scores.lower, lower, alpha), bernstein_side(scores.upper, upper, alpha)
+
+
+def _mixture(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    each = _variances(scores, settings)
+    first = each[0] if len(each) else 1.0
+    scale = mixture_scale(first * settings.t_opt, settings.alpha)
+    shared = np.cumsum(each), scale, settings.lowest
+    return MixtureSide(scores.lower, *shared), MixtureSide(scores.upper, *shared)
+
+
+def _asymptotic(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    tuning = clock, settings.alpha, settings.t_opt, settings.start, settings.lowest
+    return asymptotic_side(scores.lower, *tuning), asymptotic_side(scores.upper, *tuning)
+
+
+def _variances(scores: Scores, settings: Settings) -> FloatArray:
+    if settings.sigma is not None:
+        return np.full(len(scores.lower), (settings.sigma / settings.width) ** 2)
+    lower, upper = _floors(scores)
+    return np.asarray(0.25 * (1.0 - lower - upper) ** 2, dtype=np.float64)
+
+
+def _floors(scores: Scores) -> tuple[FloatArray, FloatArray]:
+    assert scores.lower_floor is not None
+    assert scores.upper_floor is not None
+    return scores.lower_floor, scores.upper_floor
+
+
+_RECORDS = (
+    SequenceMethod(
+        "betting",
+        "betting confidence sequence",
+        _betting,
+        lambda estimator: estimator == "aipw",
+        bets=True,
+        offered=True,
+    ),
+    SequenceMethod(
+        "empirical-bernstein",
+        "empirical Bernstein confidence sequence",
+        _bernstein,
+        lambda estimator: estimator == "aipw",
+        bets=True,
+    ),
+    SequenceMethod(
+        "normal-mixture",
+        "normal mixture confidence sequence",
+        _mixture,
+        lambda estimator: True,
+        options=("sigma", "t_opt"),
+    ),
+    SequenceMethod(
+        "asymptotic",
+        "asymptotic confidence sequence",
+        _asymptotic,
+        lambda estimator: False,
+        options=("t_opt", "start"),
+        anytime=False,
+        offered=True,
+        reason="holds at all rounds together, from a start that is late enough",
+    ),
+)
+METHODS: Mapping[str, SequenceMethod] = MappingProxyType({one.name: one for one in _RECORDS})
+"""Sequences by name, in the order of preference."""
