@@ -152,9 +152,7 @@ class Number:
 
 def check_alpha(subject: str, alpha: object) -> None:
     """Refuse an alpha that is not between 0 and 0.5."""
-    problems = alpha_problems(alpha)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, alpha_problems(alpha))
 
 
 def alpha_problems(alpha: object) -> list[str]:
@@ -297,30 +295,3 @@ def _as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def number_problem(
-    name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False
-) -> list[str]:
-    """What is wrong with a number that must lie in [low, high], or (low, high]."""
-    return Number(low, high, open_low=open_low)(name, value)
-
-
-def count_problem(name: str, value: Any, low: int = 1) -> list[str]:
-    """What is wrong with a whole number of at least `low`."""
-    return Count(low)(name, value)
-
-
-def choice_problem(name: str, value: Any, choices: tuple[str, ...]) -> list[str]:
-    """What is wrong with a name that must be one of `choices`."""
-    return OneOf(*choices)(name, value)
-
-
-def flag_problem(name: str, value: Any) -> list[str]:
-    """What is wrong with an optional truth value."""
-    return FLAG(name, value)
-
-
-def seed_problem(rng: Any) -> list[str]:
-    """What is wrong with a source of randomness."""
-    return SEED("rng", rng)

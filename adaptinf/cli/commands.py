@@ -15,6 +15,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.storage import StoredLog, read_file
+from adaptinf.parameters import OneOf, refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
@@ -38,8 +39,7 @@ def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[
         for name in _NEEDED
         if name not in options
     ]
-    if missing:
-        raise ParameterError(str(path), missing)
+    refuse(str(path), missing)
     arguments = dict(options)
     if "epsilon" in arguments:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
@@ -64,7 +64,7 @@ def argument_problems(
     """What is wrong with arguments whatever the file holds."""
     from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS
     from adaptinf.inference.arms.weighted import WEIGHTS
-    from adaptinf.parameters import alpha_problems, choice_problem
+    from adaptinf.parameters import alpha_problems
 
     problems = alpha_problems(alpha)
     if epsilon is not None:
@@ -76,9 +76,9 @@ def argument_problems(
     if grouped:
         known = ("difference-in-means", "aipw", "released")
     if estimator is not None:
-        problems += choice_problem("estimator", estimator, known)
+        problems += OneOf(*known)("estimator", estimator)
     if weights is not None:
-        problems += choice_problem("weights", weights, WEIGHTS)
+        problems += OneOf(*WEIGHTS)("weights", weights)
     return problems
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from adaptinf import __version__
 from adaptinf.errors import AdaptinfError, ParameterError
+from adaptinf.parameters import refuse
 
 __all__ = ["main"]
 
@@ -184,8 +185,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         if problems:
             raise ParameterError("arguments and file", [*problems, str(error)]) from error
         raise
-    if problems:
-        raise ParameterError("arguments", problems)
+    refuse("arguments", problems)
     results = fit(
         log,
         treatment=arguments.treatment,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
@@ -25,6 +24,7 @@ from adaptinf.inference.arms.fit import (
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> Fl
         problems.append(f"offset must be positive, got {offset!r}")
     if not (math.isfinite(exponent) and exponent > 0.0):
         problems.append(f"exponent must be positive, got {exponent!r}")
-    if problems:
-        raise ParameterError("ALEE weights", problems)
+    refuse("ALEE weights", problems)
     return allocation(1.0 + np.arange(1.0, n_pulls + 1.0) / offset, exponent) / math.sqrt(offset)
 
 

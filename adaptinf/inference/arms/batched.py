@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.fit import Difference, without_propensities
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -188,8 +188,7 @@ def _settle(question: Question, asked: Asked) -> Choice:
     ]
     if asked.test == "exact":
         problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
-    if problems:
-        raise ParameterError(asked.subject, problems)
+    refuse(asked.subject, problems)
     return Choice("batched")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -23,6 +23,7 @@ from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.parameters import refuse
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
@@ -52,16 +53,14 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
     if arms is None:
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     known = ", ".join(map(repr, log.arms))
     problems = [f"there is no arm {arm!r}; the log has {known}" for arm in named if arm not in log.arms]
     if len(set(named)) < len(named):
         problems.append(f"an arm is named more than once: {', '.join(map(repr, named))}")
     if not named:
         problems.append(f"name at least one arm; the log has {known}")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return np.array([log.arms.index(arm) for arm in named], dtype=np.int64)
 
 
@@ -134,8 +133,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
         ways = (*given, asked.test)
         estimator = next((one.name for way in ways for one in METHODS if way in one.implied_by), None)
     problems = _problems(question, asked, estimator, given)
-    if problems:
-        raise ParameterError(asked.subject, problems)
+    refuse(asked.subject, problems)
     try:
         if estimator is None:
             return _default(question, asked)

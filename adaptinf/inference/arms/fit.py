@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
+from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.distributions.base import (
     BinomialReference,
@@ -31,7 +31,7 @@ from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
 from adaptinf.inference.validity.profile import TINY_PROPENSITY
-from adaptinf.parameters import flag_problem
+from adaptinf.parameters import FLAG, refuse
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
@@ -169,9 +169,8 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error)
-    problems += flag_problem("keep_scores", keep_scores)
-    if problems:
-        raise ParameterError(asked.subject, problems)
+    problems += FLAG("keep_scores", keep_scores)
+    refuse(asked.subject, problems)
     if asked.arm_error not in ARM_ERRORS:
         problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {asked.arm_error!r}")
     if asked.test not in TESTS:
@@ -183,8 +182,7 @@ def check_null(subject: str, null: object, problems: list[str]) -> None:
     """Refuse a null that is no finite number, and what else is wrong."""
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r}")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
 from adaptinf.inference.arms.choice import arm_codes, default_estimator, fit_method, refusal
 from adaptinf.inference.arms.fit import (
@@ -34,6 +33,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.arguments import label_problems, require_log
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
@@ -240,8 +240,7 @@ class Contrast:
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
         require_log("Contrast", log)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
-        if problems:
-            raise ParameterError("Contrast", problems)
+        refuse("Contrast", problems)
         self.log = log
         self.treatment = treatment
         self.control = control

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import number_array
+from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray
 
 __all__ = ["bias_bound", "trivial_bias_bound"]
@@ -82,8 +82,7 @@ def trivial_bias_bound(means: ArrayLike) -> FloatArray:
     """
     values = _means(means)
     problems = _mean_problems(values)
-    if problems:
-        raise ParameterError("trivial_bias_bound", problems)
+    refuse("trivial_bias_bound", problems)
     return np.where((values == 0.0) | (values == 1.0), 0.0, np.maximum(values, 1.0 - values))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import count_problem, number_array, number_problem
+from adaptinf.parameters import NON_NEGATIVE, Count, number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["LinearBias", "LinearBiasBound", "linear_bias", "linear_bias_bound", "reward_shift"]
@@ -84,8 +84,7 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
     problems = [] if epsilon >= 0.0 else [f"epsilon must be at least 0, got {epsilon!r}"]
     if not ((values >= 0.0) & (values <= 1.0)).all():
         problems.append("means must lie in [0, 1]")
-    if problems:
-        raise ParameterError("reward_shift", problems)
+    refuse("reward_shift", problems)
     # (e^eps - 1) m (1 - m) / (1 - m + e^eps m), divided by e^eps throughout
     shrunk, lost = math.exp(-epsilon), -math.expm1(-epsilon)
     product = lost * values * (1.0 - values)
@@ -142,8 +141,7 @@ def linear_bias_bound(
     """
     epsilon, problems = _pure_epsilon(guarantee)
     X, coefficients = _matrix(contexts, theta, problems)
-    if problems:
-        raise ParameterError("linear_bias_bound", problems)
+    refuse("linear_bias_bound", problems)
     means = X @ coefficients
     outside = (means < -_ROUNDING) | (means > 1.0 + _ROUNDING)
     if outside.any():
@@ -243,7 +241,7 @@ def linear_bias(
     >>> measured.selected.tolist(), bool(abs(measured.bias[1, 0] - 0.25) < 0.03)
     ([[True, False], [True, True]], True)
     """
-    problems = count_problem("min_runs", min_runs, low=2)
+    problems = Count(2)("min_runs", min_runs)
     X, coefficients = _matrix(contexts, theta, problems)
     try:
         chosen = np.asarray(selected)
@@ -261,8 +259,7 @@ def linear_bias(
         )
     elif not np.isfinite(paid[chosen]).all():
         problems.append("rewards must be finite where the arm was pulled")
-    if problems:
-        raise ParameterError("linear_bias", problems)
+    refuse("linear_bias", problems)
     patterns, inverse, runs = np.unique(chosen, axis=0, return_inverse=True, return_counts=True)
     enough = [int(i) for i in np.argsort(-runs, kind="stable") if runs[i] >= min_runs and patterns[i].any()]
     bias = np.full((len(enough), chosen.shape[1]), np.nan)
@@ -283,7 +280,7 @@ def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]
     if not isinstance(guarantee, PrivacyGuarantee):
         given: Any = guarantee
         endless = isinstance(given, float) and given == math.inf
-        problems = [] if endless else number_problem("epsilon", given, 0.0)
+        problems = [] if endless else NON_NEGATIVE("epsilon", given)
         return 0.0 if problems else float(guarantee), problems
     level = guarantee.reward_level()
     if level is None:

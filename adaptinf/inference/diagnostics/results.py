@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.results.formatting import format_number, format_pvalue
 from adaptinf.inference.results.multiplicity import adjusted_logs
-from adaptinf.parameters import choice_problem
+from adaptinf.parameters import OneOf, refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
@@ -102,13 +101,12 @@ class Diagnosis:
         ParameterError
             If there is no check of that name, or no row of any check of that term.
         """
-        problems = choice_problem("name", name, tuple(self.questions))
+        problems = OneOf(*self.questions)("name", name)
         terms = tuple(dict.fromkeys(row.term for row in self.checks))
         wanted = None if term is None else str(term)
         if wanted is not None:
-            problems += choice_problem("term", wanted, terms)
-        if problems:
-            raise ParameterError("Diagnosis.check", problems)
+            problems += OneOf(*terms)("term", wanted)
+        refuse("Diagnosis.check", problems)
         return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
 
     def to_frame(self) -> pd.DataFrame:

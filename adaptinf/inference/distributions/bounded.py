@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import special
 
-from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray
 
 __all__ = ["BoundedDifferenceReference", "log_chernoff_difference", "relative_entropy_limits"]
@@ -64,8 +64,7 @@ class BoundedDifferenceReference:
             if "counts" in name and not np.all(array >= 0.0):
                 problems.append(f"{name} must be at least 0")
             object.__setattr__(self, name, array)
-        if problems:
-            raise ParameterError("BoundedDifferenceReference", problems)
+        refuse("BoundedDifferenceReference", problems)
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""

@@ -28,6 +28,7 @@ from adaptinf.inference.results.base import Estimand, Results
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, log_chi2_tail
 from adaptinf.inference.results.simultaneous import JointInference
+from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GroupResults", "HeterogeneityTest", "equal_effects", "log_f_tail", "satterthwaite"]
@@ -261,8 +262,7 @@ class GroupResults(Results):
             if base is None:
                 known = ", ".join(map(repr, labels[:20])) + (" and more" if size > 20 else "")
                 problems.append(f"there is no group {reference!r}; the groups are {known}")
-        if problems:
-            raise ParameterError("interactions", problems)
+        refuse("interactions", problems)
         if base is None:
             return np.array([(j, i) for i, j in combinations(range(size), 2)])
         return np.array([(i, base) for i in range(size) if i != base])

@@ -26,7 +26,7 @@ from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid
 from adaptinf.inference.effects.projection import CATEProjection
 from adaptinf.inference.effects.question import GroupQuestion, group_question
 from adaptinf.inference.inputs.arguments import text_problems
-from adaptinf.parameters import flag_problem
+from adaptinf.parameters import FLAG, refuse
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -192,9 +192,8 @@ class CATE:
 def _check_arguments(
     question: GroupQuestion, estimator: str | None, pooled: bool, weights: str | None, null: Any
 ) -> None:
-    problems = text_problems(estimator=estimator, weights=weights) + flag_problem("pooled", pooled)
-    if problems:
-        raise ParameterError("CATE.fit", problems)
+    problems = text_problems(estimator=estimator, weights=weights) + FLAG("pooled", pooled)
+    refuse("CATE.fit", problems)
     if estimator is not None and estimator not in ESTIMATORS:
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     if weights is not None and weights not in _WEIGHTS:
@@ -207,5 +206,4 @@ def _check_arguments(
         problems.append("pooled and rounds= contradict each other: give one of them")
     if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r}")
-    if problems:
-        raise ParameterError("CATE.fit", problems)
+    refuse("CATE.fit", problems)

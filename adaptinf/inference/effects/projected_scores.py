@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.effects.groups import group_codes
 from adaptinf.inference.effects.inputs import arm_pair
@@ -44,7 +44,7 @@ from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
-from adaptinf.parameters import check_alpha
+from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -179,8 +179,7 @@ def projection_question(
     treatment, control, problems = arm_pair(log, treatment, control)
     if not log.context:
         problems.append("the log has no context columns for a formula: give context= when making the log")
-    if problems:
-        raise ParameterError("CATEProjection", problems)
+    refuse("CATEProjection", problems)
     covariates = covariate_model("CATEProjection", formula, log)
     marked = round_mask(log, rounds)
     pair = np.array([log.arms.index(control), log.arms.index(treatment)])

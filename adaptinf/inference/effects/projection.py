@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.effects.projected_scores import (
     PROJECTION,
     SUBJECT,
@@ -24,7 +24,7 @@ from adaptinf.inference.effects.projected_scores import (
     projection_question,
 )
 from adaptinf.inference.effects.weighted_projection import COVARIANCES
-from adaptinf.parameters import flag_problem
+from adaptinf.parameters import FLAG, refuse
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -163,7 +163,7 @@ class CATEProjection:
 
 
 def _check(weights: Any, decay: Any, covariance: Any, null: Any, keep_scores: Any) -> None:
-    problems = flag_problem("keep_scores", keep_scores)
+    problems = FLAG("keep_scores", keep_scores)
     if weights is not None and weights not in WEIGHTS:
         problems = [*problems, f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}"]
     if covariance not in COVARIANCES:
@@ -179,5 +179,4 @@ def _check(weights: Any, decay: Any, covariance: Any, null: Any, keep_scores: An
             ]
     elif decay is not None:
         problems = [*problems, f"decay belongs to two-point weights, not to {weights}"]
-    if problems:
-        raise ParameterError(SUBJECT, problems)
+    refuse(SUBJECT, problems)

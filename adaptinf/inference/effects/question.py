@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
@@ -24,6 +23,7 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.results.base import Estimand, LogFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -86,12 +86,10 @@ def group_question(
     require_log("CATE", log)
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
-    if problems:
-        raise ParameterError("CATE", problems)
+    refuse("CATE", problems)
     treatment, control, problems = arm_pair(log, treatment, control)
     problems += context_problems(log, names)
-    if problems:
-        raise ParameterError("CATE", problems)
+    refuse("CATE", problems)
     marked = round_mask(log, rounds)
     pair = np.array([log.arms.index(control), log.arms.index(treatment)])
     group, found = group_codes([log.column(name) for name in names])

@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.notes import estimated_propensities
 from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     except ParameterError as error:
         raise ParameterError("CATE", [f"rounds: {problem}" for problem in error.problems]) from None
     values, problems = by_round("rounds", given, pd.RangeIndex(log.n_rounds))
-    if problems:
-        raise ParameterError("CATE", problems)
+    refuse("CATE", problems)
     problem = None
     if values.shape != (log.n_rounds,):
         problem = f"rounds must have one entry a round, shape ({log.n_rounds},), got shape {values.shape}"

@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.policies import predict, probability_problems
+from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def read_policies(
     labels = [one.name for one in read]
     if len(set(labels)) < len(labels):
         problems.append(f"two policies have the same name: {', '.join(labels)} (names= tells them apart)")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return tuple(read)
 
 

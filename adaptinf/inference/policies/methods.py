@@ -16,7 +16,13 @@ from adaptinf.inference.policies.weights import KINDS
 from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import snapshots_problems
-from adaptinf.parameters import choice_problem, count_problem, flag_problem, number_problem
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    FLAG,
+    OneOf,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -46,8 +52,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
     """Complete and check what a user asked for."""
     log, estimator, weights = question.profile.log, asked.estimator, asked.weights
     problems = snapshots_problems(asked.snapshots) + _argument_problems(log, asked)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     question.check_propensities(subject)
     outcomes = None
     if estimator != "ipw":
@@ -72,19 +77,19 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
 
 def _argument_problems(log: AdaptiveLog, asked: Request) -> list[str]:
     weights, contextual, estimator, burn_in = asked.weights, asked.contextual, asked.estimator, asked.burn_in
-    problems = choice_problem("estimator", estimator, tuple(METHODS))
+    problems = OneOf(*METHODS)("estimator", estimator)
     if weights is not None and weights not in _WEIGHTS:
         hint = ""
         if weights == "sqrt":
             hint = " (stable-variance weights are the sqrt weights of a policy: the same for one arm)"
         problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r:.60}{hint}")
-    problems += flag_problem("contextual", contextual) + flag_problem("keep_scores", asked.keep_scores)
-    problems += number_problem("null", asked.null, -np.inf)
+    problems += FLAG("contextual", contextual) + FLAG("keep_scores", asked.keep_scores)
+    problems += FINITE("null", asked.null)
     if estimator == "cadr":
         if weights is not None or contextual is not None:
             problems.append("cadr has weights of its own: leave weights and contextual out")
         if burn_in is not None:
-            problems += count_problem("burn_in", burn_in)
+            problems += COUNT("burn_in", burn_in)
             if not problems and burn_in >= log.n_rounds:
                 problems.append(f"burn_in must be below the log's {log.n_rounds} rounds, got {burn_in}")
     elif burn_in is not None:

@@ -21,7 +21,7 @@ from adaptinf.inference.recommend.rows import (
     sequence_rows,
 )
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import choice_problem, number_problem
+from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -273,16 +273,15 @@ def _pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any]:
     from adaptinf.inference.effects.inputs import arm_pair
 
     treatment, control, problems = arm_pair(log, treatment, control)
-    if problems:
-        raise ParameterError("recommend", problems)
+    refuse("recommend", problems)
     return treatment, control
 
 
 def _check(
     log: AdaptiveLog, target: Any, given: dict[str, Any], decay: Any, stopping: Any, stability: Any
 ) -> float | None:
-    problems = choice_problem("target", target, _TARGETS)
-    problems += choice_problem("stopping", stopping, ("fixed", "data-chosen"))
+    problems = OneOf(*_TARGETS)("target", target)
+    problems += OneOf("fixed", "data-chosen")("stopping", stopping)
     if target in _TARGETS:
         own = _OWN[target]
         for name, value in given.items():
@@ -299,11 +298,10 @@ def _check(
     if variation is not None and (isinstance(variation, bool) or not isinstance(variation, Real)):
         problems.append("stability must be what audit.stability returns, or a coefficient of variation")
     elif variation is not None:
-        problems += number_problem("stability", variation, 0.0)
+        problems += NON_NEGATIVE("stability", variation)
     if runs:
         problems += _other_runs(log, stability)
-    if problems:
-        raise ParameterError("recommend", problems)
+    refuse("recommend", problems)
     return None if variation is None else float(variation)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import _store, _usable
 from adaptinf.inference.regression.data import (
     Adjustment,
@@ -28,7 +28,7 @@ from adaptinf.inference.regression.data import (
 from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import POSITIVE, check
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -158,9 +158,7 @@ def anytime_wald(
 
 
 def _check_precision(precision: float) -> None:
-    problems = number_problem("precision", precision, 0.0, open_low=True)
-    if problems:
-        raise ParameterError("anytime-valid least squares", problems)
+    check("anytime-valid least squares", precision=(precision, POSITIVE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

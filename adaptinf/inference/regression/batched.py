@@ -26,7 +26,7 @@ from adaptinf.inference.regression.data import Adjustment, CoefficientFit, FitOp
 from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest, log_chi2_tail
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.parameters import choice_problem, flag_problem
+from adaptinf.parameters import FLAG, OneOf, check
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -266,9 +266,7 @@ def _check(data: RegressionData, profile: LogProfile) -> tuple[BatchRegressions,
 
 def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
     test, drift = options.settings.get("test", "t"), options.settings.get("drift", False)
-    problems = [*choice_problem("test", test, ("t", "normal")), *flag_problem("drift", drift)]
-    if problems:
-        raise ParameterError("batched least squares", problems)
+    check("batched least squares", test=(test, OneOf("t", "normal")), drift=(drift, FLAG))
     found, left_out = _check(data, profile)
     estimate, errors, reference = batched_coefficients(found, np.eye(data.size), test)
     notes = [

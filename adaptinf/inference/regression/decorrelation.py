@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.compilation import compiled
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.regression.data import (
     LINEAR,
@@ -26,7 +26,7 @@ from adaptinf.inference.regression.data import (
     perfect_notes,
 )
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import POSITIVE, OrNone, check
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
     not known before their round. The source takes a low quantile of the smallest eigenvalue over simulated
     experiments in its place, which is fixed beforehand: `audit.decorrelation_ridge`.
     """
-    problems = [] if ridge is None else number_problem("ridge", ridge, 0.0, open_low=True)
-    if problems:
-        raise ParameterError("W-decorrelation", problems)
+    check("W-decorrelation", ridge=(ridge, OrNone(POSITIVE)))
     size = design.shape[1]
     solved = least_squares(design, response, tuple(map(str, range(size))))
     smallest = float(np.linalg.norm(solved.root, 2)) ** -2

@@ -13,6 +13,7 @@ from adaptinf.inference.inputs.arguments import label_problems, labels
 from adaptinf.inference.inputs.formulas import context_frame, model_matrix, plain_text
 from adaptinf.inference.regression.data import RegressionData
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -69,16 +70,14 @@ def regression_data(
         contexts = _contexts(log)
         names, found = _covariates(log, contexts, covariates)
         problems += found
-        if problems:
-            raise ParameterError(_SUBJECT, problems)
+        refuse(_SUBJECT, problems)
         response = _names_of(log, "reward")[0]
         formula = f"{_quoted(response)} ~ {' + '.join(map(_quoted, names)) if names else '1'}"
         columns = [contexts[name] for name in names]
         numeric = all(column.dtype.kind in "iuf" for column in columns)
     else:
         names, columns, numeric, response = [], [], False, ""
-    if problems:
-        raise ParameterError(_SUBJECT, problems)
+    refuse(_SUBJECT, problems)
     if numeric:
         x = _stacked(columns, rounds, every=every)
         terms, used = ("Intercept", *names), tuple(names)

@@ -25,7 +25,7 @@ from adaptinf.inference.regression.data import (
 from adaptinf.inference.regression.joint import JointTest, check_independent
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import NON_NEGATIVE, POSITIVE, check
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -130,13 +130,12 @@ def confidence_ellipsoid(
 
     whatever rule chose the regressors from the past. So a stopping rule needs no account of its own.
     """
-    problems = [
-        *number_problem("noise_scale", noise_scale, 0.0, open_low=True),
-        *number_problem("bound", bound, 0.0),
-        *number_problem("ridge", ridge, 0.0, open_low=True),
-    ]
-    if problems:
-        raise ParameterError("the confidence ellipsoid", problems)
+    check(
+        "the confidence ellipsoid",
+        noise_scale=(noise_scale, POSITIVE),
+        bound=(bound, NON_NEGATIVE),
+        ridge=(ridge, POSITIVE),
+    )
     size = design.shape[1]
     rows = np.vstack((math.sqrt(ridge) * np.eye(size), design))
     q, triangle = np.linalg.qr(rows)

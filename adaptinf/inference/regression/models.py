@@ -18,7 +18,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.regression.adjustments import (
     ADJUSTMENTS,
@@ -34,6 +34,7 @@ from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import Estimand, LogFacts
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
@@ -272,8 +273,7 @@ def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, A
     if unknown:
         known_options = ", ".join(sorted(options))
         problems.append(f"there is no option {', '.join(unknown)}; the adjustments have {known_options}")
-    if problems:
-        raise ParameterError(_SUBJECT, problems)
+    refuse(_SUBJECT, problems)
 
 
 def _check_for(entry: Adjustment, covariance: str, settings: Mapping[str, Any]) -> None:
@@ -288,5 +288,4 @@ def _check_for(entry: Adjustment, covariance: str, settings: Mapping[str, Any]) 
         if value is not None and name not in entry.options:
             own = ", ".join(entry.options) or "none"
             problems.append(f"{name} does not apply to adjustment={entry.name!r}; its options: {own}")
-    if problems:
-        raise ParameterError(_SUBJECT, problems)
+    refuse(_SUBJECT, problems)

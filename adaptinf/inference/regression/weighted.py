@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
+from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.regression.data import (
     LINEAR,
@@ -29,7 +29,7 @@ from adaptinf.inference.regression.data import (
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.inference.validity.profile import SMALL, TINY_PROPENSITY
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import Number, refuse
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -203,11 +203,10 @@ def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> tuple[FloatAr
         problems += [f"target has no arm {arm!r} of the fit" for arm in used if arm not in given]
         problems += [f"there is no arm {arm!r} in the log" for arm in given if arm not in log.arms]
         for arm in given:
-            problems += number_problem(f"target[{arm!r}]", given[arm], 0.0, 1.0, open_low=arm in used)
+            problems += Number(0.0, 1.0, open_low=arm in used)(f"target[{arm!r}]", given[arm])
         if not problems and abs(math.fsum(given.values()) - 1.0) > 1e-9:
             problems.append(f"the target's probabilities must add up to 1, got {math.fsum(given.values()):g}")
-    if problems:
-        raise ParameterError("weighted least squares", problems)
+    refuse("weighted least squares", problems)
     for arm, probability in given.items():
         target[log.arms.index(arm)] = probability
     return target, "as given, fixed before the data"

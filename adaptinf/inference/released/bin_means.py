@@ -8,19 +8,17 @@ learning" (the design whose reports these are).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
-from adaptinf.parameters import choice_problem, count_problem, number_problem
+from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -126,10 +124,7 @@ class BinMeans:
         ParameterError
             If an argument is out of range.
         """
-        problems = choice_problem("method", method, tuple(_METHODS)) + count_problem("rng", rng, 0)
-        problems += number_problem("null", null, -math.inf)
-        if problems:
-            raise ParameterError("BinMeans.fit", problems)
+        check("BinMeans.fit", method=(method, OneOf(*_METHODS)), rng=(rng, Count(0)), null=(null, FINITE))
         known = self._reports
         spent = known.spent.sum(axis=1)
         reference = _METHODS[method].fit(known, rng)

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
-from adaptinf.parameters import check_alpha
+from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -119,8 +118,7 @@ def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple
         "epsilon_count": np.asarray(epsilon_count, dtype=float),
     }
     problems = [f"{name} must be positive" for name, value in budgets.items() if not np.all(value > 0)]
-    if problems:
-        raise ParameterError("released effect", problems)
+    refuse("released effect", problems)
     return budgets["epsilon_sum"], budgets["epsilon_count"]
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import Estimand, Results
 from adaptinf.inference.results.formatting import format_number, format_pvalue
-from adaptinf.parameters import check_alpha
+from adaptinf.parameters import check_alpha, refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
@@ -237,6 +236,5 @@ def compare(results: Any, alpha: float = 0.05) -> Comparison:
             if not isinstance(value, Results)
         ]
         problems += [f"names must be strings, got {name!r}" for name in results if not isinstance(name, str)]
-    if problems:
-        raise ParameterError("compare", problems)
+    refuse("compare", problems)
     return Comparison(dict(results), float(alpha))

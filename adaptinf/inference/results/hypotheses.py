@@ -16,7 +16,7 @@ from scipy import linalg, special
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import NormalReference, Reference
 from adaptinf.inference.results.formatting import format_pvalue
-from adaptinf.parameters import check_alpha
+from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import FloatArray
 
 __all__ = [
@@ -166,8 +166,7 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
         problems.append(
             f"restriction {int(np.argmin(matrix.any(axis=1))) + 1} involves no term{_hint(terms)}"
         )
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return LinearHypothesis(matrix, values, labels)
 
 

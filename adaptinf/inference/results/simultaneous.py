@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -27,7 +27,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
-from adaptinf.parameters import check_alpha, count_problem, seed_problem
+from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
 if TYPE_CHECKING:
@@ -323,11 +323,10 @@ class JointInference:
         self, subject: str, method: str, draws: int, rng: RandomSource | None
     ) -> tuple[Callable[[float], float], int]:
         """Chance of any false rejection by the level of single tests, and the number of tests."""
-        problems = [*count_problem("draws", draws), *seed_problem(rng)]
+        problems = [*COUNT("draws", draws), *SEED("rng", rng)]
         if method not in METHODS:
             problems.append(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-        if problems:
-            raise ParameterError(subject, problems)
+        refuse(subject, problems)
         usable = np.isfinite(self.reference.log_pvalues(self.null)) | np.isneginf(
             self.reference.log_pvalues(self.null)
         )

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["COVARIANCES", "FULL_LEVERAGE", "LeastSquares", "dependent_columns", "least_squares"]
@@ -255,8 +256,7 @@ def _orthonormal(
         return (second.T @ q.T).T, np.asarray(first @ second, dtype=np.float64)
     scaled = np.where(empty, 0.0, columns / size)
     problems = dependent_columns(scaled, names)
-    if problems:
-        raise ParameterError("least squares", problems)
+    refuse("least squares", problems)
     orthonormal, triangle = linalg.qr(scaled, mode="economic")
     root = linalg.solve_triangular(triangle, np.eye(p)) / size[:, None]
     return np.asarray(orthonormal, dtype=np.float64), np.asarray(root, dtype=np.float64)

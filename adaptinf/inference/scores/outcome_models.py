@@ -20,6 +20,7 @@ import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -207,6 +208,5 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
         problems.append(f"outcome must have shape {(log.n_rounds, len(codes))}, got {values.shape}")
     elif not np.all(np.isfinite(values)):
         problems.append("outcome must be finite in every round")
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return np.ascontiguousarray(values)

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.errors import ParameterError
 from adaptinf.inference.scores.inverse import two_point_shares
 from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 __all__ = ["streamed_means"]
@@ -111,8 +111,7 @@ def _stream(
         problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
     if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, len(codes)):
         problems.append(f"outcome must have shape {(rounds, len(codes))}, got {outcome.shape}")
-    if problems:
-        raise ParameterError("streamed_means", problems)
+    refuse("streamed_means", problems)
     shares = (np.zeros(0), np.zeros(0))
     if weights == "two-point" and decay is not None:
         shares = two_point_shares(rounds, decay)

@@ -13,7 +13,15 @@ from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.parameters import check_alpha, choice_problem, count_problem, number_problem
+from adaptinf.parameters import (
+    COUNT,
+    POSITIVE,
+    SHARE,
+    Count,
+    OneOf,
+    check_alpha,
+    refuse,
+)
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
@@ -132,34 +140,33 @@ def _settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reque
 def _check_arguments(asked: Request, policy: bool) -> None:
     method, estimator = asked.method, asked.estimator
     sigma, floor, t_opt, start = asked.sigma, asked.floor, asked.t_opt, asked.start
-    problems = choice_problem("method", method, tuple(METHODS))
+    problems = OneOf(*METHODS)("method", method)
     own = None if problems else METHODS[method].options
     if estimator is not None:
-        problems += choice_problem("estimator", estimator, ESTIMATORS)
+        problems += OneOf(*ESTIMATORS)("estimator", estimator)
     if policy and estimator == "sample-mean":
         problems.append("a policy's value needs scores: estimator must be ipw or aipw, got 'sample-mean'")
     if sigma is not None:
-        problems += number_problem("sigma", sigma, 0.0, open_low=True)
+        problems += POSITIVE("sigma", sigma)
         if own is not None and "sigma" not in own:
             problems.append(f"sigma belongs to the normal mixture, not to {method}")
     if floor is not None:
-        problems += number_problem("floor", floor, 0.0, 1.0, open_low=True)
+        problems += SHARE("floor", floor)
         if estimator == "sample-mean":
             problems.append("floor bounds propensities, and sample means use none: leave it out")
     if t_opt is not None:
-        problems += count_problem("t_opt", t_opt)
+        problems += COUNT("t_opt", t_opt)
         if own is not None and "t_opt" not in own:
             problems.append(f"t_opt belongs to mixtures and the asymptotic sequence, not to {method}")
     if start is not None:
-        problems += count_problem("start", start, 2)
+        problems += Count(2)("start", start)
         if own is not None and "start" not in own:
             problems.append(f"start belongs to the asymptotic sequence, not to {method}")
     try:
         check_alpha("ConfidenceSequence.fit", asked.alpha)
     except ParameterError as error:
         problems += error.problems
-    if problems:
-        raise ParameterError("ConfidenceSequence.fit", problems)
+    refuse("ConfidenceSequence.fit", problems)
 
 
 def _estimator(

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.results.base import Estimand, LogFacts
@@ -27,7 +26,7 @@ from adaptinf.inference.sequences.choice import Quantity, Request, Settings, set
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.parameters import choice_problem, number_array, number_problem
+from adaptinf.parameters import FINITE, OneOf, check, number_array, refuse
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -191,9 +190,7 @@ class ConfidenceSequence:
 
         The contrast of sample means divides alpha between its arms. That of scores is one sequence.
         """
-        problems = number_problem("null", null, -np.inf)
-        if problems:
-            raise ParameterError("ConfidenceSequence.fit", problems)
+        check("ConfidenceSequence.fit", null=(null, FINITE))
         profile = profile_of(self.log)
         asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
         settings = settle(profile, self.quantities, asked)
@@ -250,9 +247,8 @@ def _smallest(log: AdaptiveLog, quantity: Quantity) -> float:
 
 
 def _check_target(target: Any, **given: Any) -> None:
-    problems = choice_problem("target", target, _TARGETS)
-    if problems:
-        raise ParameterError("ConfidenceSequence", problems)
+    problems = OneOf(*_TARGETS)("target", target)
+    refuse("ConfidenceSequence", problems)
     own = {"arm-means": ("arms",), "contrast": ("treatment", "control"), "policy-value": ("policy",)}[target]
     for name, value in given.items():
         if name not in own and value is not None:
@@ -261,8 +257,7 @@ def _check_target(target: Any, **given: Any) -> None:
             problems.append(f"target={target!r} needs {name}=")
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
-    if problems:
-        raise ParameterError("ConfidenceSequence", problems)
+    refuse("ConfidenceSequence", problems)
 
 
 def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:

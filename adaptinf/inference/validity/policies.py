@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import number_array
+from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
         _check_agreement(log, logging)
         return logging
     problems = snapshots_problems(snapshots)
-    if problems:
-        raise ParameterError(method, problems)
+    refuse(method, problems)
     unweighted = "weights='uniform' (not normal in general when propensities move with the data)"
     if log.arrays.propensities is None:
         raise InvalidForLog(
@@ -191,8 +190,7 @@ def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any
             raise ParameterError(subject, [f"{name}: its classes_ {labels} are not the arms {list(arms)}"])
         given = _by_class(given, labels, arms)
     values, problems = by_arm(name, given, arms, contexts.index)
-    if problems:
-        raise ParameterError(subject, problems)
+    refuse(subject, problems)
     return values
 
 
@@ -240,8 +238,7 @@ def _starts(starts: Sequence[int] | IntArray, count: int) -> IntArray:
         problems.append("the first batch must start at row 0")
     if np.any(np.diff(values) <= 0):
         problems.append(f"starts must increase, got {starts!r:.80}")
-    if problems:
-        raise ParameterError("PolicySnapshots", problems)
+    refuse("PolicySnapshots", problems)
     return values.astype(np.int64)
 
 
@@ -271,14 +268,12 @@ def _entry(log: AdaptiveLog, batch: int, policy: Any) -> Any:
         return policy
     name = f"the policy of batch {batch}"
     values, problems = by_arm(name, policy, log.arms, pd.RangeIndex(log.n_rounds))
-    if problems:
-        raise ParameterError("PolicySnapshots", problems)
+    refuse("PolicySnapshots", problems)
     if values is not None and values.ndim == 1:
         problems = probability_problems(name, values[None, :], (1, log.n_arms), 0)
     else:
         problems = probability_problems(name, values, (log.n_rounds, log.n_arms), 0)
-    if problems:
-        raise ParameterError("PolicySnapshots", problems)
+    refuse("PolicySnapshots", problems)
     return values
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import number_problem
+from adaptinf.parameters import NON_NEGATIVE, POSITIVE, SHARE
 from adaptinf.typing import FloatArray
 
 __all__ = ["CLASSICAL_LIMIT", "analytic_scale", "classical_scale", "discrete_scale", "gaussian_delta"]
@@ -61,9 +61,9 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_delta(1.0, 1.0), 12)
     0.126936737507
     """
-    problems = number_problem("epsilon", epsilon, 0.0)
-    problems += number_problem("scale", scale, 0.0, open_low=True)
-    problems += number_problem("sensitivity", sensitivity, 0.0, open_low=True)
+    problems = NON_NEGATIVE("epsilon", epsilon)
+    problems += POSITIVE("scale", scale)
+    problems += POSITIVE("sensitivity", sensitivity)
     if problems:
         raise ParameterError("gaussian_delta", problems)
     return math.exp(_log_delta(float(epsilon), sensitivity / scale))
@@ -187,9 +187,9 @@ def discrete_scale(scale: float) -> float:
 
 
 def _budget_problems(epsilon: float, delta: float, sensitivity: float) -> list[str]:
-    problems = number_problem("epsilon", epsilon, 0.0, open_low=True)
-    problems += number_problem("sensitivity", sensitivity, 0.0, open_low=True)
-    share = number_problem("delta", delta, 0.0, 1.0, open_low=True)
+    problems = POSITIVE("epsilon", epsilon)
+    problems += POSITIVE("sensitivity", sensitivity)
+    share = SHARE("delta", delta)
     if not share and delta == 1.0:
         share = ["delta must be below 1"]
     return problems + share
