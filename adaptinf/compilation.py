@@ -24,8 +24,6 @@ from typing import Any, NamedTuple, TypeVar
 import numba
 from numba.core.caching import FunctionCache
 
-__all__ = ["compiled", "inlined", "kernel", "package_hash", "source_files", "source_hash"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # _nrt=False: reading an array out of a NamedTuple would otherwise cost two atomic reference counts a time,

@@ -11,8 +11,6 @@ from typing import Any
 from adaptinf.errors import GuaranteeError, ParameterError
 from adaptinf.parameters import refuse
 
-__all__ = ["MODELS", "NOTIONS", "UNITS", "PrivacyGuarantee", "parallel", "sequential"]
-
 UNITS = ("reward", "record")
 MODELS = ("central", "local")
 NOTIONS = ("standard", "anticipating")

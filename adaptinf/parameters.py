@@ -15,47 +15,6 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "BOOLEAN",
-    "CALIBRATION",
-    "COUNT",
-    "DELTA",
-    "FINITE",
-    "FLAG",
-    "JOBS",
-    "LARGEST",
-    "NON_NEGATIVE",
-    "OPEN_SHARE",
-    "POSITIVE",
-    "SEED",
-    "SHARE",
-    "SMALLEST",
-    "UNIT",
-    "Calibration",
-    "Callee",
-    "Constraint",
-    "Count",
-    "Each",
-    "Finite",
-    "Is",
-    "NonNegative",
-    "Number",
-    "OneOf",
-    "OrNone",
-    "Positive",
-    "Share",
-    "Unit",
-    "Whole",
-    "alpha_problems",
-    "check",
-    "check_alpha",
-    "check_fields",
-    "number_array",
-    "open_share",
-    "problems_of",
-    "refuse",
-]
-
 SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 

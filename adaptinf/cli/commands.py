@@ -20,8 +20,6 @@ from adaptinf.parameters import OneOf, refuse
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
 
-__all__ = ["argument_problems", "describe", "fit", "open_log", "render", "with_unused"]
-
 _NEEDED = ("action", "reward")
 _SHOWN = 12
 

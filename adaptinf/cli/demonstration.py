@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ContrastTrial", "GroupTrial", "contrast_trial", "full_data_effects", "group_trial", "run_demo"]
-
 _TREATMENT, _CONTROL = "free care", "cost sharing"
 _ARMS = (_CONTROL, _TREATMENT)
 _GROUPS = ("excellent", "good", "fair-or-poor")

@@ -13,8 +13,6 @@ from adaptinf import __version__
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.parameters import refuse
 
-__all__ = ["main"]
-
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
 

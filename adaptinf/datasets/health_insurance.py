@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["rand_hie"]
-
 
 def rand_hie() -> pd.DataFrame:
     """Whether a free doctor is seen more often: 20,190 person-years of the RAND Health Insurance Experiment.

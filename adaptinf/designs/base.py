@@ -20,8 +20,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["Design"]
-
 _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5])")
 
 

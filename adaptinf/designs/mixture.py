@@ -22,8 +22,6 @@ from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Mixture"]
-
 _OVERRIDE = Status("override", randomised=False)
 _SPREAD = 6.0
 """Standard deviations of the number of overrides that the trial has rounds for."""

@@ -16,8 +16,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.designs.base import Design
 
-__all__ = ["Neighbours", "Transcripts", "one_reward_apart", "refuse_unit"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:

@@ -9,8 +9,6 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["ReleaseName", "Replications", "Status"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Status:

@@ -17,8 +17,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
-__all__ = ["read_adam"]
-
 _SUBJECT = "USUBJID"
 _PERIOD = ("TRT01P", "TRT01A")
 _SHOWN = 5

@@ -9,8 +9,6 @@ from typing import Any
 
 from adaptinf.errors import ParameterError
 
-__all__ = ["as_path", "names_problems"]
-
 
 def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
     """Path that a user gave."""

@@ -17,8 +17,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
-__all__ = ["read_dsjson"]
-
 _PROBABILITY_ERROR = 1e-6
 
 

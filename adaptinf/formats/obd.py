@@ -14,8 +14,6 @@ from adaptinf.formats.arguments import as_path
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import refuse
 
-__all__ = ["read_open_bandit"]
-
 _NEEDED = ("timestamp", "item_id", "position", "click", "propensity_score")
 _ITEMS = "item_context.csv"
 _DESIGNS = {

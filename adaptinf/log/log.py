@@ -24,9 +24,7 @@ from adaptinf.log.storage import (
     write_parquet,
 )
 from adaptinf.log.traits import DesignTraits
-from adaptinf.log.validation import RELEASE_COLUMNS, DesignRecord, Label, LogArrays, Metadata, check_frame
-
-__all__ = ["RELEASE_COLUMNS", "AdaptiveLog", "DesignRecord", "LogArrays", "read_log"]
+from adaptinf.log.validation import DesignRecord, Label, LogArrays, Metadata, check_frame
 
 
 class AdaptiveLog(LogColumns):

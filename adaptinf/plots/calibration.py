@@ -23,8 +23,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bias", "coverage"]
-
 _BEYOND = 4.0
 _MEASURES = ("coverage", "rejected")
 

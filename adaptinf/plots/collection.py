@@ -26,8 +26,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["allocation", "propensities", "propensity_ranges", "pull_shares"]
-
 _POINTS, _STRETCHES = 400, 120
 
 

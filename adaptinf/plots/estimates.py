@@ -18,8 +18,6 @@ from adaptinf.plots.drawing.terms import ESTIMANDS, MEANS, by_name, chosen_terms
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["forest"]
-
 _ABSENT = re.compile(r"\b(no|nothing|never|none|not)\b")
 
 

@@ -17,8 +17,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Bins", "final_bins", "partition"]
-
 _READABLE = 0.07
 
 

@@ -30,8 +30,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Curve", "frontier", "regret"]
-
 _BANDS = ("runs", "mean")
 _Z = 1.959963984540054
 

@@ -27,8 +27,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["confidence_sequence"]
-
 _WIDEST = 4.0
 
 

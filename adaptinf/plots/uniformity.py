@@ -15,8 +15,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["pvalues"]
-
 _TALL = 3.0
 
 

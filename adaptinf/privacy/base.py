@@ -14,19 +14,6 @@ from adaptinf.parameters import LARGEST, SEED, OneOf, Positive, check_fields, nu
 from adaptinf.privacy.release import GRID_UNITS, to_units
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
-__all__ = [
-    "BACKENDS",
-    "Mechanism",
-    "draws_from",
-    "finite",
-    "number",
-    "probabilities",
-    "reals",
-    "source_problems",
-    "whole_numbers",
-    "whole_units",
-]
-
 BACKENDS = ("simulation", "release")
 
 

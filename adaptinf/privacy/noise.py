@@ -23,8 +23,6 @@ from numba.extending import overload
 
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["GAUSSIAN", "LAPLACE", "Buffer", "Recorder", "gaussian", "generator", "laplace", "uniform"]
-
 LAPLACE, GAUSSIAN = range(2)
 """Laws of noise, as a `Recorder` notes them."""
 

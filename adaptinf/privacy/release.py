@@ -20,16 +20,6 @@ from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.parameters import POSITIVE, Count, Number, check, number_array
 from adaptinf.typing import IntArray
 
-__all__ = [
-    "GRID_UNITS",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "from_units",
-    "scale_above",
-    "to_grid",
-    "to_units",
-]
-
 GRID_UNITS = 1 << 20
 """Units of the grid in the width of an item's range, or in the sensitivity of a statistic."""
 

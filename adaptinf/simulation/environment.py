@@ -12,8 +12,6 @@ from adaptinf.simulation.run import EnvironmentTables
 from adaptinf.simulation.vectors import LINEAR
 from adaptinf.typing import FloatArray
 
-__all__ = ["Environment", "environment_tables", "numbers", "rows_problems", "vector"]
-
 
 class Environment:
     """What a design acts on: contexts that arrive, and a reward law for each context and arm.

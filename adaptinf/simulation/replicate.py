@@ -15,19 +15,6 @@ from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = [
-    "BLOCK",
-    "Block",
-    "Collector",
-    "Program",
-    "Run",
-    "block_stream",
-    "iterate_runs",
-    "replicate_blocks",
-    "seed_sequence",
-    "written_arrays",
-]
-
 BLOCK = 64
 """Replicates that share a stream: replicate r depends on (rng, r) alone."""
 

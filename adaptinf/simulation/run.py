@@ -15,30 +15,6 @@ from adaptinf.compilation import inlined, kernel
 from adaptinf.simulation.vectors import draw_vectors, expected_rewards
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "BERNOULLI",
-    "LINEAR_BERNOULLI",
-    "LINEAR_NORMAL",
-    "LINEAR_UNIFORM",
-    "NORMAL",
-    "POOL",
-    "RELEASED",
-    "ROUND",
-    "SCALARS",
-    "TABLEAU",
-    "UNIFORM",
-    "EnvironmentTables",
-    "Record",
-    "Results",
-    "World",
-    "certain_arm",
-    "draw_reward",
-    "empty_record",
-    "no_outcome",
-    "release",
-    "simulate_block",
-]
-
 BERNOULLI, NORMAL, UNIFORM, POOL, TABLEAU, LINEAR_NORMAL, LINEAR_BERNOULLI, LINEAR_UNIFORM = range(8)
 """Reward laws that the loop can draw from."""
 

@@ -13,8 +13,6 @@ from adaptinf.compilation import kernel
 from adaptinf.simulation.run import NORMAL, EnvironmentTables
 from adaptinf.typing import FloatArray
 
-__all__ = ["draw_arm", "draw_arrivals"]
-
 
 @kernel
 def draw_arrivals(

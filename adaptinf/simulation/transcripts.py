@@ -12,8 +12,6 @@ from adaptinf.simulation.replicate import BLOCK, Collector, block_stream
 from adaptinf.simulation.run import Results, empty_record
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Transcripts", "sample_transcripts"]
-
 _ROUNDS = 1 << 22
 """Rounds that are held at once."""
 

@@ -10,20 +10,6 @@ import numpy as np
 from adaptinf.compilation import kernel
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "BUMPS",
-    "CUBE",
-    "GIVEN",
-    "IN_ORDER",
-    "LINEAR",
-    "ORTHANT",
-    "RESAMPLED",
-    "SHUFFLED",
-    "SPHERE",
-    "draw_vectors",
-    "expected_rewards",
-]
-
 SPHERE, ORTHANT, IN_ORDER, RESAMPLED, CUBE, SHUFFLED = range(6)
 """How context vectors come about: uniform on the unit sphere, on the part of it without negative
 coordinates, rows of given ones, in order or drawn with replacement, uniform on the unit cube, or given rows

@@ -13,21 +13,6 @@ from numpy.typing import ArrayLike
 from adaptinf.parameters import LARGEST, OneOf, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "EACH_COUNT",
-    "EACH_LEVEL",
-    "EACH_POSITIVE",
-    "EACH_SHARE",
-    "FORM",
-    "Counts",
-    "Numbers",
-    "check_arrays",
-    "each",
-    "read_arrays",
-    "stopping_numbers",
-    "together",
-]
-
 _LEAST, _LEAST_ERROR = 1e-250, 1e-60
 
 

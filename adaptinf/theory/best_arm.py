@@ -13,8 +13,6 @@ from adaptinf.designs.best_arm.schedule import max_det_schedule, printed_reserve
 from adaptinf.parameters import COUNT, POSITIVE, OneOf, refuse
 from adaptinf.typing import FloatArray
 
-__all__ = ["Hardness", "dp_bai_error", "dp_bai_gauss_error", "hardness"]
-
 _COEFFICIENT = 2.0 * (1.0 + 1e-6)
 
 

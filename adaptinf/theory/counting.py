@@ -13,8 +13,6 @@ from adaptinf.privacy.counters.sums import counter_scales, noise_nodes
 from adaptinf.theory.arguments import EACH_COUNT, EACH_LEVEL, Numbers, check_arrays, each
 from adaptinf.typing import FloatArray
 
-__all__ = ["hybrid_error", "iterated_log"]
-
 _AT_ONCE = 4096
 
 

@@ -12,8 +12,6 @@ from adaptinf.parameters import refuse
 from adaptinf.theory.arguments import EACH_COUNT, EACH_LEVEL, EACH_POSITIVE, Counts, Numbers, each, together
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["ldp_regret_exponent", "ldp_transfer_exponent", "ldp_transfer_rate"]
-
 _SOURCE: tuple[Numbers | Counts, ...] = (
     Counts(0),
     EACH_LEVEL,

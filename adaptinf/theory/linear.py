@@ -23,8 +23,6 @@ from adaptinf.theory.arguments import (
 )
 from adaptinf.typing import FloatArray
 
-__all__ = ["counter_norm_bound", "linpriv_regret", "potential_bound"]
-
 
 def linpriv_regret(
     horizon: ArrayLike,

@@ -22,14 +22,6 @@ from adaptinf.theory.arguments import (
 )
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "private_elimination_pulls",
-    "private_elimination_regret",
-    "private_elimination_worst_case",
-    "private_ucb_regret",
-    "private_ucb_worst_case",
-]
-
 _LAST_TERM = 1.0 + 2.0 * math.pi**2 / 3.0
 
 

@@ -11,8 +11,6 @@ from adaptinf.parameters import OneOf, problems_of, refuse
 from adaptinf.theory.arguments import FORM, each, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["stopping_time_bound", "stopping_time_lower_bound", "stopping_time_order"]
-
 _PUBLISHED = 2000.0
 
 

@@ -10,8 +10,6 @@ from adaptinf.parameters import refuse
 from adaptinf.theory.arguments import each, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["private_stopping_limit", "stopping_limit", "stopping_time_closed_form"]
-
 
 def stopping_time_closed_form(
     mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0

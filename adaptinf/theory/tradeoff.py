@@ -13,8 +13,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Frontier", "Simulations", "difference_in_means", "frontier"]
-
 
 class Simulations(Protocol):
     """What `frontier` reads of many runs; what ``replicate`` of ConSE and DPConSE returns has it."""

@@ -35,8 +35,6 @@ from adaptinf.typing import FloatArray, IntArray, RandomSource
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["SimulatedBias", "conditional_bias", "simulate_bias"]
-
 COLUMNS = ("mean", "bias", "bias_se", "bound", "pulled", "naive", "corrected")
 
 

@@ -25,8 +25,6 @@ from adaptinf.typing import FloatArray, RandomSource
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CountStability", "stability"]
-
 
 @dataclass(frozen=True, eq=False)
 class CountStability:

@@ -16,8 +16,6 @@ from adaptinf.simulation.environments import LinearArms
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
-__all__ = ["LinearWorld", "arm_contexts", "least_squares", "linear_world", "simulated_predictions"]
-
 _CHUNK = 4 * BLOCK
 
 

@@ -23,8 +23,6 @@ from adaptinf.typing import FloatArray, RandomSource
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["DecorrelationRidge", "decorrelation_ridge"]
-
 
 @dataclass(frozen=True, eq=False)
 class DecorrelationRidge:

@@ -8,8 +8,6 @@ from adaptinf.audit.binary.kernel import NEGLIGIBLE, TINY, RuleTables, Work, fil
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray
 
-__all__ = ["advance_batch"]
-
 
 @kernel
 def _pulls_of_arm_one(chances: FloatArray, base: float, share: FloatArray, first: int, rounds: int) -> None:

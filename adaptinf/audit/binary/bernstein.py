@@ -8,8 +8,6 @@ import numpy as np
 
 from adaptinf.typing import FloatArray
 
-__all__ = ["certified_maximum"]
-
 
 def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tuple[float, float]:
     """Maximum over theta of the sum of coefficients[s] Bin(s; T, theta).

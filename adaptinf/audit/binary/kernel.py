@@ -19,25 +19,6 @@ import numpy as np
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "CUSTOM",
-    "GREEDY",
-    "NEGLIGIBLE",
-    "NORMAL",
-    "POSTERIOR",
-    "TINY",
-    "UCB",
-    "UNIFORM",
-    "URN",
-    "RuleTables",
-    "Work",
-    "advance_round",
-    "clipped_frequency",
-    "fill",
-    "rule_block",
-    "sum_by_total",
-]
-
 UNIFORM, GREEDY, UCB, POSTERIOR, NORMAL, URN, CUSTOM = range(7)
 """Rules that the recursion knows: what proposes arm 1."""
 

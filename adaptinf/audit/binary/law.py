@@ -27,8 +27,6 @@ from adaptinf.audit.binary.states import (
 from adaptinf.audit.binary.statistics import COUNTS, values_of
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["CountLaw"]
-
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:

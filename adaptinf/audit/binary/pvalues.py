@@ -27,8 +27,6 @@ from adaptinf.audit.binary.statistics import (
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
 from adaptinf.typing import BoolArray
 
-__all__ = ["conditional_pvalue", "rejection_region", "unconditional_pvalue"]
-
 
 def rejection_region(law: CountLaw, subject: str, test: Any, alpha: Any) -> BoolArray:
     """States in which a test rejects; see `ExactLaw.region`. Errors are headed by `subject`."""

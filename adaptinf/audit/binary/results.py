@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["LONGEST", "ExactTest", "exact_result", "option_problems", "rule_of"]
-
 LONGEST = 1000
 """Longest trial: beyond it weights leave the range of floats, and a layer takes gigabytes."""
 _METHOD = "exact_test"

@@ -25,17 +25,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Callee, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "FOLLOWED",
-    "PROBABILITY_ARGUMENTS",
-    "Allocation",
-    "Probability",
-    "Rule",
-    "allocation",
-    "path_probabilities",
-    "work_space",
-]
-
 FOLLOWED = "Thompson, EpsilonGreedy, UCB, Uniform, a Mixture of one of them, PlayTheWinner, or a function"
 _SMALLEST_PRIOR = 0.05  # below, the quadrature of the corner would miss mass beyond the range of floats
 

@@ -15,21 +15,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Count, number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "ExactBias",
-    "all_states",
-    "bias_moments",
-    "binomial_law",
-    "block_starts",
-    "checked_thetas",
-    "conditional_pvalues",
-    "log_factorials",
-    "outcome_place",
-    "outcomes_given",
-    "pvalue_of",
-    "unconditional_region",
-]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExactBias:

@@ -13,24 +13,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Callee, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "ALTERNATIVES",
-    "COUNTS",
-    "STATISTICS",
-    "TIE",
-    "Statistic",
-    "difference",
-    "evidence",
-    "fisher_pvalue",
-    "normal_pvalue",
-    "pooled_score",
-    "read_statistic",
-    "statistic_problems",
-    "tail_weights",
-    "unpooled_wald",
-    "values_of",
-]
-
 ALTERNATIVES = ("two-sided", "central", "greater", "less")
 COUNTS = ("n1", "s1", "n0", "s0")
 TIE = 1e-9

@@ -16,8 +16,6 @@ from adaptinf.audit.binary.states import binomial_law, checked_thetas
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = ["ExactLaw"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactLaw(CountLaw):

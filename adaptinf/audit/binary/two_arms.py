@@ -30,8 +30,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, check, refuse
 from adaptinf.typing import FloatArray
 
-__all__ = ["exact", "exact_test"]
-
 _MOST_STEPS = 2e13
 
 

@@ -12,15 +12,12 @@ from numpy.typing import ArrayLike
 
 from adaptinf.audit.simulation.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
 from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, table_rows
-from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
-
-__all__ = ["Coverage", "Intervals", "coverage", "coverage_from_tallies", "true_value"]
 
 Intervals: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Estimates and lower and upper limits of many runs, each of shape (runs, terms)."""

@@ -22,8 +22,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
 
-__all__ = ["OperatingCharacteristics", "operating_characteristics"]
-
 
 @dataclass(frozen=True, eq=False)
 class OperatingCharacteristics(PlanTable):

@@ -26,18 +26,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
 
-__all__ = [
-    "NO_TEST",
-    "POWER",
-    "TYPE_I",
-    "Power",
-    "check_terms",
-    "kind_of_test",
-    "power",
-    "power_notes",
-    "power_rows",
-]
-
 TYPE_I, POWER, NO_TEST = "type-I error", "power", "no test"
 _SAME = 1e-12
 _SHOWN = (

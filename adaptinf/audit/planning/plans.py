@@ -15,8 +15,6 @@ from adaptinf.designs.base import Design
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of
 from adaptinf.simulation.environments import Environment
 
-__all__ = ["PlanTable", "named_scenarios", "null_problems", "plan_problems", "scenario_list"]
-
 
 @dataclass(frozen=True, eq=False)
 class PlanTable:

@@ -24,8 +24,6 @@ from adaptinf.audit.simulation.trials import (
 )
 from adaptinf.typing import FloatArray
 
-__all__ = ["Place", "trial_rows", "wide_rows"]
-
 _SAME = 1e-12
 _LARGE = ("rounds", "successes", "total reward", "regret")
 _QUANTILES = tuple(f"q{level:g}" for level in QUANTILES)

@@ -34,8 +34,6 @@ from adaptinf.privacy.counters.counter import Counter
 from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["EpsilonLowerBound", "epsilon_lower_bound", "neighbouring_inputs", "privacy_scores"]
-
 Target: TypeAlias = Design | DPNAS | Mechanism | Counter | OutputSampler
 Inputs: TypeAlias = Neighbours | Sequence[ArrayLike]
 

@@ -31,8 +31,6 @@ from adaptinf.privacy.base import BACKENDS, Mechanism
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.typing import FloatArray
 
-__all__ = ["CONFIDENCE", "Settings", "claim_problems", "inputs_problems", "level_problems", "stream_array"]
-
 CONFIDENCE = Number(0.5, 1.0 - 1e-9)
 _VIEWS = ("releases", "actions", "digits")
 _FEWEST_RUNS = 1_000

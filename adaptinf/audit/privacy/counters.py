@@ -19,8 +19,6 @@ from adaptinf.privacy.counters.counter import Counter
 from adaptinf.privacy.noise import generator
 from adaptinf.typing import FloatArray
 
-__all__ = ["CounterSource", "Node", "counter_nodes", "node_ratio", "stream_problems", "worst_streams"]
-
 _ROUNDS = 32
 """Items of a counter without levels, which show all of epsilon; more nodes would each show less."""
 _NUMBERS = 1 << 20

@@ -10,8 +10,6 @@ from adaptinf.audit.privacy.learned import LearnedScore
 from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.typing import FloatArray
 
-__all__ = ["bit_codes", "digits_event", "lowest_bit"]
-
 _NO_BIT = 1_024.0
 """For zero: above every exponent of a float."""
 _SHIFT, _STEP, _MISSING = 1_100, 4_096, 0.5

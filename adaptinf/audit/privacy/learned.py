@@ -10,8 +10,6 @@ import numpy as np
 from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.typing import FloatArray
 
-__all__ = ["LearnedScore", "learn"]
-
 _BINS = 64
 _DISTINCT = 1 << 16
 

@@ -10,8 +10,6 @@ from scipy import special
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Found", "bound_from_scores", "counts_at", "log_ratio_bound"]
-
 _CUTS = 2_048
 """Thresholds that are tried: all values where there are fewer, quantiles of both tails else."""
 

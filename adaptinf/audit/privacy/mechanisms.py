@@ -24,8 +24,6 @@ from adaptinf.privacy.noise import generator
 from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.typing import FloatArray
 
-__all__ = ["MechanismSource", "log_ratio", "pair_problems", "sample", "worst_inputs"]
-
 _QUESTIONS = 8
 """Statistics that a sparse vector is asked about: more make the likeliest telling answer rarer."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["EpsilonLowerBound"]
-
 
 @dataclass(frozen=True, slots=True)
 class EpsilonLowerBound:

@@ -13,14 +13,12 @@ from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.learned import LearnedScore
 from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours, Transcripts
+from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.replicate import BLOCK
-from adaptinf.simulation.transcripts import sample_transcripts
+from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 from adaptinf.typing import FloatArray
-
-__all__ = ["CHUNK", "CalledSource", "OutputSampler", "Source", "child", "design_source"]
 
 CHUNK = 256 * BLOCK
 """Runs in one piece; a piece depends on the root of all randomness and its own number alone."""

@@ -25,8 +25,6 @@ from adaptinf.parameters import BOOLEAN, SEED, Callee, OneOf, OrNone, refuse
 from adaptinf.simulation.replicate import BLOCK, block_stream
 from adaptinf.typing import RandomSource
 
-__all__ = ["make_plan"]
-
 _LEAVE_OUT = "leave design= out to re-run the one that the log names"
 _FEW, _TRIAL_STREAM = 8, 3
 

@@ -20,8 +20,6 @@ from adaptinf.parameters import Each, Is, Number, OneOf
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import RandomSource
 
-__all__ = ["fewest_replications", "possible_effects", "randomization_interval"]
-
 _ALPHA = Each(Number(0.0, 0.5, open_low=True), Is(lambda alpha: alpha < 0.5, "below 0.5"))
 _STATISTICS = ("studentised", "difference")
 _PATIENCE = 2

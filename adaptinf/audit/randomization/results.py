@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from adaptinf.typing import FloatArray
 
-__all__ = ["RandomizationInterval", "RandomizationTest", "WeightedRandomizationTest", "assumptions"]
-
 
 def assumptions(by_order: bool, design: str) -> tuple[str, ...]:
     """What makes the p-value exact."""

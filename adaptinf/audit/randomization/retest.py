@@ -26,8 +26,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, JOBS
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
-__all__ = ["RandomizationTest", "Ranking", "randomization_test", "rank", "replication_problems"]
-
 _TIE = 1e-9
 
 

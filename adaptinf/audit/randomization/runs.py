@@ -23,8 +23,6 @@ from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import EnvironmentTables, Record, Results, empty_record
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
-__all__ = ["Draws", "Plan", "Runner", "blocks", "plan_root"]
-
 _OWN_STREAMS = 0x52414E44
 _RUNS, _TIES = 0, 1
 _LARGE_MEAN = 1e5

@@ -11,20 +11,6 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "ALTERNATIVES",
-    "STATISTICS",
-    "PathStatistic",
-    "TallyStatistic",
-    "difference",
-    "largest_studentised",
-    "pulls",
-    "shifted",
-    "studentised",
-    "tally_path",
-    "variance_ratio",
-]
-
 STATISTICS = ("studentised", "difference", "largest-studentised", "f", "pulls")
 ALTERNATIVES = ("two-sided", "greater", "less")
 

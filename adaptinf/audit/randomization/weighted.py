@@ -22,8 +22,6 @@ from adaptinf.parameters import number_array
 from adaptinf.simulation.replicate import BLOCK, block_stream
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["importance_p_value", "weighted_randomization_test"]
-
 _METHOD = "weighted_randomization_test"
 _PATHS, _PILOT = 4, 5
 _UNIFORM_SHARE = 0.1

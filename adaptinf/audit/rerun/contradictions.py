@@ -11,8 +11,6 @@ from adaptinf.audit.rerun.path_propensities import contradiction, fixed_propensi
 from adaptinf.designs.base import Design
 from adaptinf.log import AdaptiveLog
 
-__all__ = ["contradictions", "record_problems"]
-
 
 def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
     """What the log says where another design gathered it, or one with other parameters."""

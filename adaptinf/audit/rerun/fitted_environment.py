@@ -20,8 +20,6 @@ from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import BERNOULLI, NORMAL, POOL
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Cells", "FittedArms", "FittedWorld", "fitted_world", "log_cells", "tilted_pool"]
-
 LAWS = {
     "bernoulli": "Bernoulli",
     "resampled": "resampled within the arm, tilted to the mean",

@@ -15,8 +15,6 @@ from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["LoggedRows", "logged_rows", "reordered"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Contexts:

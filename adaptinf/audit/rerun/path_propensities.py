@@ -10,8 +10,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.run import Results, empty_record
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["PathFollower", "contradiction", "fixed_propensities"]
-
 _AGREE = 1e-6
 _WALKS = 1_000
 """Walks that have to agree before a log is said to contradict a design whose draws are hidden."""

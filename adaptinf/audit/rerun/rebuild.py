@@ -10,8 +10,6 @@ from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, DesignRecord
 
-__all__ = ["design_of", "rebuilt"]
-
 
 def design_of(source: Any, problems: list[str]) -> Design | None:
     """The design itself, or the one that a log's record describes."""

@@ -13,8 +13,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import BOOLEAN, COUNT, SEED, alpha_problems
 from adaptinf.simulation.environments import Environment
 
-__all__ = ["cell_problems", "grid_problems", "horizon_problems"]
-
 _NAMED = (
     ("designs", Design, "a design"),
     ("environments", Environment, "an environment"),

@@ -26,23 +26,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "DESIGN_TIME",
-    "AnalysisError",
-    "Chunk",
-    "Fit",
-    "Kept",
-    "LogCell",
-    "Simulated",
-    "Truth",
-    "each",
-    "gathered",
-    "spans",
-    "total_seconds",
-    "total_sums",
-    "whole",
-]
-
 Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
 Truth: TypeAlias = "Callable[[Environment, Results], ArrayLike]"
 

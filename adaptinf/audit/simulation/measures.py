@@ -12,20 +12,6 @@ import numpy as np
 from adaptinf.inference.distributions.base import BinomialReference
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "PARTS",
-    "SHOWN",
-    "BlockSums",
-    "Key",
-    "add_runs",
-    "binomial_error",
-    "binomial_limits",
-    "merged",
-    "rejections",
-    "share_text",
-    "table_rows",
-]
-
 PARTS = (
     "runs",
     "covered",

@@ -16,8 +16,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray
 
-__all__ = ["SELECTIONS", "Picker", "Select", "Selection", "arm_scores", "chooses_by_vectors", "shared_choice"]
-
 Select: TypeAlias = "Callable[[AdaptiveLog, Any], Any]"
 
 SELECTIONS = ("design", "analysis", "sample mean")

@@ -11,8 +11,6 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 
-__all__ = ["check_columns", "markdown"]
-
 
 def check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     """Refuse columns that a table does not have."""

@@ -22,17 +22,6 @@ from adaptinf.designs.base import Design
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = [
-    "QUANTILES",
-    "TrialCell",
-    "Trials",
-    "best_arms",
-    "estimated",
-    "quantile",
-    "wrong_way_reason",
-    "wrong_way_trials",
-]
-
 QUANTILES = (0.025, 0.1, 0.5, 0.9, 0.975)
 _SAME = 1e-12
 

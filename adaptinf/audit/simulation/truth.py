@@ -9,8 +9,6 @@ from adaptinf.inference.results.base import Estimand
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 
-__all__ = ["true_value"]
-
 _KINDS = ("arm-mean", "contrast", "cate", "bin-mean")
 
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["fingerprint"]
-
 _PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy", "statsmodels"})
 """Packages whose functions are known by name: their versions are recorded elsewhere."""
 

@@ -28,8 +28,6 @@ from adaptinf.audit.studies.shards import (
 )
 from adaptinf.errors import AdaptinfWarning, ParameterError
 
-__all__ = ["Folder"]
-
 
 @dataclass(frozen=True, slots=True)
 class Folder:

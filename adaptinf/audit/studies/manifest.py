@@ -18,8 +18,6 @@ from adaptinf.audit.studies.shards import write_json
 from adaptinf.compilation import package_hash
 from adaptinf.errors import ParameterError
 
-__all__ = ["FILE", "described", "differences", "identity", "read_manifest", "settle", "versions"]
-
 FILE = "manifest.json"
 _FORMAT = 1
 _PACKAGES = ("adaptinf", "numpy", "scipy", "numba", "pandas", "pyarrow")

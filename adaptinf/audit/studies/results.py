@@ -22,8 +22,6 @@ from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 
-__all__ = ["Study", "cell_table", "open_folder"]
-
 _WHOLE = ("horizon", "runs", "missing", "invalid")
 _TEXT = ("design", "environment", "analysis", "term", "note")
 _PLACE = ("design", "environment", "horizon")

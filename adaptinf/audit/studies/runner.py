@@ -33,8 +33,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
 
-__all__ = ["study"]
-
 _CHUNK = 4 * BLOCK
 """Runs that are computed and written at once: what a kill can cost, a process."""
 

@@ -18,17 +18,6 @@ from adaptinf.audit.simulation.engine import Chunk, Kept
 from adaptinf.audit.simulation.measures import PARTS, BlockSums, Key
 from adaptinf.errors import AdaptinfError
 
-__all__ = [
-    "Damaged",
-    "block_table",
-    "file_digest",
-    "kept_table",
-    "read_parquet",
-    "sums_of",
-    "write_json",
-    "write_parquet",
-]
-
 _KEY = b"adaptinf.study"
 _KEY_FIELDS = [
     pa.field("block", pa.int64()),

@@ -20,8 +20,6 @@ from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI, NORMAL
 
-__all__ = ["PrivateSuccessiveElimination", "SuccessiveElimination"]
-
 _SHOWN = 2
 """Rounds after an epoch of two arms that tell which of them are left."""
 _REACH = 2.0

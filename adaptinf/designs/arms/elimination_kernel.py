@@ -15,8 +15,6 @@ from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm,
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["elimination_epochs", "elimination_program", "shortest_horizon"]
-
 _GONE, _SUM, _MEAN = range(1, 4)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED = range(2, 7)
 _ROWS, _SCALAR_COLUMNS = 4, 8

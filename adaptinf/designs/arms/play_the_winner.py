@@ -17,8 +17,6 @@ from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["PlayTheWinner"]
-
 _ADDED, _ROWS = 1, 2
 _SCALAR_COLUMNS = 8
 

@@ -20,8 +20,6 @@ from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Thompson"]
-
 _COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _ROWS = range(1, 8)
 _SCALAR_COLUMNS = 8
 

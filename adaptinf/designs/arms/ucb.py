@@ -41,8 +41,6 @@ from adaptinf.simulation.run import (
 )
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["UCB", "PrivateUCB"]
-
 _COUNT, _SUM, _NOISE, _INVERSE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 9)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8

@@ -20,8 +20,6 @@ from adaptinf.simulation.replicate import Program, Run, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["EpsilonGreedy", "Uniform"]
-
 _COUNT, _SUM, _ROWS = 1, 2, 3
 _GREEDY = 2
 _SCALAR_COLUMNS = 8

@@ -16,8 +16,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Run
 from adaptinf.typing import FloatArray
 
-__all__ = ["BestArmDesign", "FeatureDesign"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BestArmDesign(Design):

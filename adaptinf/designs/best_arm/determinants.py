@@ -13,8 +13,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Number, refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["feature_problems", "feature_rows", "max_det", "max_det_basis"]
-
 _RANK_TOLERANCE = 1e-10
 _REFRESHES = 50
 

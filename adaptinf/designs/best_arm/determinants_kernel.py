@@ -7,8 +7,6 @@ import math
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["basis_coefficients", "exchange", "exchange_rows", "orthogonal_coordinates"]
-
 _RANK_TOLERANCE = 1e-10
 
 

@@ -25,8 +25,6 @@ from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 
-__all__ = ["DPBAI", "DPBAIGauss"]
-
 _TOLERANCE = 1e-6
 
 

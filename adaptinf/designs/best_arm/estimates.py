@@ -10,17 +10,6 @@ from adaptinf.privacy.noise import gaussian, laplace
 from adaptinf.simulation.run import release
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "EVERY_ARM",
-    "GAUSSIAN_NOISE",
-    "G_OPTIMAL",
-    "LAPLACE_NOISE",
-    "MAX_DET",
-    "NO_NOISE",
-    "estimate",
-    "solve_positive",
-]
-
 EVERY_ARM, MAX_DET, G_OPTIMAL = range(3)
 """Which arms a phase pulls: all, a MAX-DET collection, or those of a G-optimal design."""
 NO_NOISE, LAPLACE_NOISE, GAUSSIAN_NOISE = range(3)

@@ -13,8 +13,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Number, refuse
 from adaptinf.typing import FloatArray
 
-__all__ = ["OptimalDesign", "optimal_design"]
-
 _MOST_STEPS = 200_000
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["balance", "balance_rows"]
-
 
 @kernel
 def balance(

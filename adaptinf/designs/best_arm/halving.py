@@ -10,8 +10,6 @@ from adaptinf.designs.best_arm.schedule import halving_sizes
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 
-__all__ = ["SequentialHalving"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialHalving(BestArmDesign):

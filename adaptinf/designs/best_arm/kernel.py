@@ -17,8 +17,6 @@ from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["BestArmTables", "best_arm_program", "best_arm_tables"]
-
 _PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
 _SCALAR_COLUMNS = 9
 _LIMIT = 1.0 + 1e-6

@@ -14,8 +14,6 @@ from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
-__all__ = ["best_arm_neighbours", "wanted_pulls"]
-
 _REACH = 2.0
 _MOST_PULLS, _MOST_ROUNDS = 64, 4_096
 

@@ -22,8 +22,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["DPOD", "ODLinBAI"]
-
 _TOLERANCE = 1e-6
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from adaptinf.parameters import COUNT, Count, check
 from adaptinf.typing import IntArray
 
-__all__ = ["Schedule", "halving_sizes", "max_det_schedule", "optimal_sizes", "printed_reserve", "reserve"]
-
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

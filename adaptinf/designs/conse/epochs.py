@@ -29,18 +29,6 @@ from adaptinf.simulation.run import (
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "CONSE_STATUSES",
-    "ESTIMATION_BETTER",
-    "ESTIMATION_RANDOMISED",
-    "LEARNING_BETTER",
-    "LEARNING_RANDOMISED",
-    "ConSE",
-    "epoch_sequences",
-    "estimation_budget",
-    "write_propensity",
-]
-
 LEARNING_RANDOMISED, LEARNING_BETTER, ESTIMATION_RANDOMISED, ESTIMATION_BETTER = range(4)
 """Status codes: phase, and whether a fair coin chose the arm."""
 

@@ -14,8 +14,6 @@ from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Side", "WindowRatio", "corrected_neighbours"]
-
 _CONTRAST, _ARRIVALS = 0, 1
 _LEAST_ROUNDS = 3
 _SHOWN = 10

@@ -21,8 +21,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI
 
-__all__ = ["DPConSE"]
-
 _CORRECTED_RELEASES = (ReleaseName("contrast_sum", "laplace"), ReleaseName("arrivals", "laplace"))
 
 

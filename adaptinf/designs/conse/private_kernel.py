@@ -28,8 +28,6 @@ from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, 
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["corrected_program", "window_ends"]
-
 _WINDOW, _T_MIN = 2, 3
 _DECIDED, _CONTRAST, _ARRIVALS, _POOLED, _TOTAL, _INCLUSION, _BETTER, _LAST_CONTRAST, _LAST_ARRIVALS = range(
     1, 10

@@ -26,8 +26,6 @@ from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["PUBLISHED_RELEASES", "REASONS", "published_program"]
-
 PUBLISHED_RELEASES = (
     ReleaseName("mean_0", "laplace"),
     ReleaseName("mean_1", "laplace"),

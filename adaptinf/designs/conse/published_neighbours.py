@@ -14,8 +14,6 @@ from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
-__all__ = ["ActionRatio", "EstimateCame", "LengthRatio", "published_neighbours", "shared_center_neighbours"]
-
 _ESTIMATE, _LENGTH = 2, 3
 _HORIZON = 200
 _MOST_ARRIVALS = 200

@@ -15,8 +15,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["PredictionBands", "prediction_bands"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PredictionBands:

@@ -25,8 +25,6 @@ from adaptinf.simulation.run import (
 )
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["NOISELESS", "PROJECTED", "PUBLISHED", "RIDGE", "LinearTables", "linear_program"]
-
 NOISELESS, PROJECTED, RIDGE, PUBLISHED = range(4)
 """How an index allows for the noise of X'Y: not at all, by its bound times the length of V^-1 x, by its
 bound over sqrt(lambda) times the V^-1-norm of x, or by the paper's bound over lambda alone."""

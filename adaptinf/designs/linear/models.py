@@ -32,8 +32,6 @@ from adaptinf.simulation.environments.linear import LinearArms
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 
-__all__ = ["LinPriv", "LinUCB"]
-
 _NORM_ROUNDING = 1e-12
 _UNIT_REWARDS = 0.5
 _AUDITED_DIMENSION = 2

@@ -13,8 +13,6 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.ratios.counters import ARMS, counter_pair
 from adaptinf.typing import FloatArray
 
-__all__ = ["vector_neighbours"]
-
 
 def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tuple[Neighbours, ...]:
     """Pairs of trials for counters of context times reward, with contexts that are the longest in L1."""

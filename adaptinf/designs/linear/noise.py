@@ -13,8 +13,6 @@ from adaptinf.privacy.counters.sums import counter_scales, counter_slots, noise_
 from adaptinf.privacy.mechanisms.gaussian import analytic_scale
 from adaptinf.typing import FloatArray
 
-__all__ = ["NoiseLaw", "noise_bounds", "noise_law"]
-
 
 class NoiseLaw(NamedTuple):
     """Noise of one coordinate of a counter of X'Y."""

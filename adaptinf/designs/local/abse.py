@@ -14,8 +14,6 @@ from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
 
-__all__ = ["ABSE"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ABSE(Design):

@@ -27,8 +27,6 @@ from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["ABSETables", "abse_program"]
-
 _COUNT, _SUM = 1, 2
 _BLOCKS = 3
 _SCALAR_COLUMNS = 8

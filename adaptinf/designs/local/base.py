@@ -15,8 +15,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
 
-__all__ = ["LocallyPrivate", "cube_problems"]
-
 
 def cube_problems(env: Environment) -> list[str]:
     """Why the contexts of an environment are not one point of the unit cube a round."""

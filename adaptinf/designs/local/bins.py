@@ -28,8 +28,6 @@ from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 
-__all__ = ["LDPBandit"]
-
 _REPORT_SENSITIVITY = 4.0
 _WIDTH, _REFINEMENT = 8.0, 0.1
 _WEIGHTED = ("weighted_count", "weighted_sum", "weighted_squares")

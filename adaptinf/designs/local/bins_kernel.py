@@ -41,8 +41,6 @@ from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["LDPTables", "ldp_program", "report_noise"]
-
 _NOISED = 6
 _SCALAR_COLUMNS = 8
 _OUTCOMES = 5

@@ -26,19 +26,6 @@ from adaptinf.designs.local.tree import (
 from adaptinf.simulation.run import RELEASED, ROUND, SCALARS
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "FULL",
-    "add_reports",
-    "bin_columns",
-    "count_block",
-    "mean_block",
-    "plan",
-    "release_all",
-    "release_stage",
-    "released_rows",
-    "seen_from",
-]
-
 FULL = 7
 """Scalar: 1 from when there was no room to halve a bin."""
 

@@ -21,8 +21,6 @@ from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 
-__all__ = ["LDPLinear"]
-
 _RADII = {"logistic": 4.0, "identity": 1.0}
 _LARGEST_RADIUS, _LONGEST_STEP = 1e6, 1e3
 _SENSITIVITY = 2.0

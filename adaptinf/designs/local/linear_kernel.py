@@ -15,8 +15,6 @@ from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["GREEDY", "WARM_UP", "LDPLinearTables", "ldp_linear_program", "report_constants", "report_radius"]
-
 WARM_UP, GREEDY = range(2)
 """Status codes of a round."""
 

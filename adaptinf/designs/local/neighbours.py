@@ -17,17 +17,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.designs.local.linear_kernel import LDPLinearTables
 
-__all__ = [
-    "BinRatio",
-    "GradientRatio",
-    "arrivals_to_drop",
-    "arrivals_to_halve",
-    "gradient_ratio",
-    "lessons",
-    "one_participant",
-    "public_log",
-]
-
 NEARLY_PUBLIC = 1e18
 """Epsilon of auxiliary participants whose noise is below the rounding of their reports."""
 

@@ -8,8 +8,6 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
-__all__ = ["bin_sums"]
-
 _PARTS = ("participants", "count", "sum")
 
 

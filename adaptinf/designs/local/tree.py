@@ -14,31 +14,6 @@ from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.run import ROUND, SCALARS
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "AXIS",
-    "BEGUN",
-    "BINS",
-    "CHILD",
-    "DEPTH",
-    "DROPPED",
-    "EDGES",
-    "LEAF",
-    "LEAVES",
-    "LEFT",
-    "STOPPED",
-    "VISITED",
-    "arm_block",
-    "begin",
-    "columns",
-    "draw_arm",
-    "drop",
-    "edge_column",
-    "find_bin",
-    "halve",
-    "is_active",
-    "summarise",
-]
-
 BINS, LEAVES, VISITED, DROPPED = range(2, 6)
 """Scalars: bins so far, active bins, row of the bin that holds the round's context, arms dropped."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["CounterScore", "earlier_counts", "laplace_log_ratio", "normal_log_ratio"]
-
 
 def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
     """Log-ratio of the densities of centre + `shift` and of the centre, at the centre + `noise`."""

@@ -9,8 +9,6 @@ from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.simulation.environments import Tableau
 from adaptinf.typing import FloatArray
 
-__all__ = ["ARMS", "counter_pair", "sum_neighbours"]
-
 ARMS = 2
 
 

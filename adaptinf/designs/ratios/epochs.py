@@ -12,8 +12,6 @@ from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["EpochMeanScore", "MomentScore", "first_epoch"]
-
 _END, _GROUP, _VALUE, _SCALE = 0, 2, 3, 4
 
 

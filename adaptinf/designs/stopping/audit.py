@@ -20,8 +20,6 @@ from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
-__all__ = ["StoppingOutputs", "StoppingScore", "stopping_neighbours"]
-
 _HUMP = 5
 _ABOVE = 0.5
 """Looks just above the threshold before the last one, with exponential steps; by how many scales of noise."""

@@ -39,8 +39,6 @@ from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, POOL
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["Scale", "StoppingRule"]
-
 Scale: TypeAlias = Callable[[float, float], float]
 """From a sensitivity and an epsilon to the scale of Laplace noise."""
 

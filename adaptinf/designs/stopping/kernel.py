@@ -17,23 +17,6 @@ from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.run import EnvironmentTables, draw_reward
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "ESTIMATE",
-    "OUTCOMES",
-    "SAMPLES",
-    "STATE",
-    "STOPPED",
-    "TOTAL",
-    "Rule",
-    "begin_run",
-    "finish_run",
-    "halting_sum",
-    "read_values",
-    "run_by_looks",
-    "run_by_rounds",
-    "run_on_sums",
-]
-
 SAMPLES, LOOKS, NEXT_LOOK, TOTAL, THRESHOLD_NOISE = range(5)
 STATE = 5
 """Numbers that a run remembers: samples, looks so far, samples at the next look, their sum, the noise B."""

@@ -9,8 +9,6 @@ import numpy as np
 from adaptinf.privacy.noise import Buffer
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Noise", "ReleaseNoise", "SimulatedNoise"]
-
 _LARGEST_BATCH = 1024
 
 

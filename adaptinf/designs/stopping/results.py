@@ -17,8 +17,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StoppingReplications", "StoppingResult"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoppingResult:

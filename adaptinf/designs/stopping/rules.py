@@ -18,8 +18,6 @@ from adaptinf.parameters import COUNT, Calibration, OneOf, OrNone, Positive, che
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import RandomSource
 
-__all__ = ["DPNAS", "NAS"]
-
 _LEAST_RELEASE_EPSILON = 1e-5
 
 

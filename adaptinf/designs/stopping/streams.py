@@ -16,8 +16,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray
 
-__all__ = ["ArraySamples", "IteratedSamples", "open_stream"]
-
 _SHOWN = 10
 
 

@@ -30,8 +30,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
 
-__all__ = ["ALEE", "AleeMeans", "alee_means", "alee_offset", "alee_weights", "allocation"]
-
 _EXPONENT = 1.0
 _UNDERCOVERS = (
     "simulated on Thompson sampling and UCB with equal arms, nominal 95% intervals cover 93% and 94% "

@@ -25,15 +25,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
-__all__ = [
-    "BATCHED",
-    "BatchContrasts",
-    "batch_contrasts",
-    "batched_fit",
-    "drifting_test",
-    "usable_batches",
-]
-
 _SAME = 1e-9
 
 

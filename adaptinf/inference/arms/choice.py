@@ -29,20 +29,6 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "CONTRAST_ESTIMATORS",
-    "ESTIMATORS",
-    "arm_codes",
-    "arm_verdicts",
-    "choose",
-    "decay_problems",
-    "default_estimator",
-    "fit_arms",
-    "fit_method",
-    "refusal",
-    "valid_alternatives",
-]
-
 _NAMED = {method.name: method for method in METHODS}
 CONTRAST_ESTIMATORS = tuple(_NAMED)
 ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only)

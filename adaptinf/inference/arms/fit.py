@@ -39,28 +39,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.scores.outcome_models import Outcome
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "ARM_ERRORS",
-    "TESTS",
-    "ArmFit",
-    "Difference",
-    "arm_bounds",
-    "arm_labels",
-    "check_null",
-    "check_options",
-    "difference_reference",
-    "fit_efficiency",
-    "gaps",
-    "holds_always",
-    "mean_reference",
-    "no_notes",
-    "normal_test",
-    "residual_rows",
-    "reward_sums",
-    "warn_of_tiny_propensities",
-    "without_propensities",
-]
-
 TESTS = ("auto", "normal", "t", "exact")
 ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""

@@ -7,8 +7,6 @@ from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW
 
-__all__ = ["METHODS"]
-
 METHODS = (
     SAMPLE_MEAN,
     IPW,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, default_estimator, fit_method, refusal
+from adaptinf.inference.arms.choice import arm_codes, fit_method, refusal
 from adaptinf.inference.arms.fit import (
     ArmFit,
     Difference,
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
     from adaptinf.typing import Validity
-
-__all__ = ["ArmMeans", "Contrast", "default_estimator"]
 
 
 class ArmMeans:

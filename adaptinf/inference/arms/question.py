@@ -10,8 +10,6 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["Asked", "Choice", "Question", "Refused"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:

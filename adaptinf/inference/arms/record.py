@@ -14,8 +14,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
 
-__all__ = ["ArmMethod"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmMethod(MethodRecord[Question]):

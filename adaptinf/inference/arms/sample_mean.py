@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["SAMPLE_MEAN", "STABLE_ENOUGH", "length_ratio"]
-
 STABLE_ENOUGH = 0.1
 """Coefficient of variation of re-simulated arm counts up to which they count as settled."""
 _SHORT_RUNS = (

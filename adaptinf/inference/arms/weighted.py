@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["AIPW", "IPW", "WEIGHTS", "score_rows"]
-
 WEIGHTS = ("uniform", "sqrt", "two-point")
 _SMALL = 100_000
 """Scores up to which NumPy is quick enough that loading Numba does not pay."""

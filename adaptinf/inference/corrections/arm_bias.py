@@ -13,8 +13,6 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray
 
-__all__ = ["bias_bound", "trivial_bias_bound"]
-
 
 def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> FloatArray:
     """Largest bias that the sample mean of each arm can have.

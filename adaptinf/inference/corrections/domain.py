@@ -11,17 +11,6 @@ import numpy as np
 from adaptinf.parameters import Is, check
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "BETA",
-    "EPSILON",
-    "LEVEL",
-    "ROUNDS",
-    "SOME_ROUNDS",
-    "bound_problems",
-    "log_of_level",
-    "pvalue_problems",
-]
-
 
 def _is_rounds(value: Any, least: int) -> bool:
     return _is_number(value) and least <= value < math.inf and value == int(value)

@@ -32,18 +32,6 @@ from adaptinf.inference.corrections.information_bounds import Bound, information
 from adaptinf.parameters import check
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "Correction",
-    "VacuousCorrectionWarning",
-    "correct_pvalues",
-    "corrected_level",
-    "correction_for",
-    "log_correct_pvalues",
-    "log_corrected_level",
-    "max_information",
-    "why_not",
-]
-
 _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
 _LOG_SMALLEST_DOUBLE = math.log(5e-324)
@@ -324,11 +312,16 @@ class GuaranteedLog(Protocol):
     """What a log must say about itself to be corrected."""
 
     @property
-    def reward_guarantee(self) -> PrivacyGuarantee | None: ...
+    def reward_guarantee(self) -> PrivacyGuarantee | None:
+        """What one round's rewards are promised."""
+
     @property
-    def adaptive_rounds(self) -> int | None: ...
+    def adaptive_rounds(self) -> int | None:
+        """Rounds whose reward can change a later action."""
+
     @property
-    def n_rounds(self) -> int: ...
+    def n_rounds(self) -> int:
+        """Number of rounds."""
 
 
 def correction_for(log: GuaranteedLog) -> Correction | None:

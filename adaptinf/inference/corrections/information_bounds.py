@@ -19,8 +19,6 @@ import numpy as np
 
 from adaptinf.typing import FloatArray
 
-__all__ = ["Bound", "information", "log_corrected", "log_level"]
-
 Bound: TypeAlias = Literal["max-information", "moment"]
 
 _LN2 = math.log(2.0)

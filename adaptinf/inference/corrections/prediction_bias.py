@@ -15,8 +15,6 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import NON_NEGATIVE, Count, number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["LinearBias", "LinearBiasBound", "linear_bias", "linear_bias_bound", "reward_shift"]
-
 _RANK = 1e-10
 _ROWS_AT_ONCE = 512
 _ROUNDING = 1e-12

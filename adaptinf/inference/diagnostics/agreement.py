@@ -17,8 +17,6 @@ from adaptinf.inference.diagnostics.propensities import ChiSquare, chi_square
 from adaptinf.inference.scores.means import weighted_means
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["Differences", "batch_groups", "drift_differences", "homogeneity", "mean_differences"]
-
 _CONSTANT = 1e-12
 
 

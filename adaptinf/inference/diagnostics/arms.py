@@ -31,8 +31,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["MIN_ROUNDS", "arm_checks", "score_checks"]
-
 MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""
 MEAN, HALVES, BATCHES = "sample mean against AIPW", "drift, early against late", "drift by batch"

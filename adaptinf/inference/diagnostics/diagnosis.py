@@ -36,8 +36,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import check_alpha, number_array
 from adaptinf.typing import FloatArray
 
-__all__ = ["diagnose"]
-
 QUESTIONS = {
     "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",

@@ -16,8 +16,6 @@ import numpy as np
 
 from adaptinf.typing import FloatArray
 
-__all__ = ["Decay", "fitted_decay", "low_rounds"]
-
 _FEW_BLOCKS = 4
 
 

@@ -18,19 +18,6 @@ from scipy import stats
 
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "EDGES",
-    "LEAST_VARIANCE",
-    "Bins",
-    "ChiSquare",
-    "calibration_bins",
-    "calibration_joint",
-    "chi_square",
-    "count_test",
-    "inverse_rows",
-    "log_wealth",
-]
-
 EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Bounds of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0

@@ -17,8 +17,6 @@ from adaptinf.parameters import OneOf, refuse
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["AGAINST", "CAUTION", "FINE", "NOT_APPLICABLE", "NO_EVIDENCE", "Check", "Diagnosis", "judged"]
-
 NO_EVIDENCE, AGAINST = "no evidence against", "evidence against"
 FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 

@@ -28,14 +28,6 @@ from adaptinf.inference.distributions.tails import (
 )
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "AdjustedReference",
-    "BinomialReference",
-    "NormalReference",
-    "Reference",
-    "StudentReference",
-]
-
 _LOG_2 = float(np.log(2.0))
 _LOG_4 = float(np.log(4.0))
 _LARGE = 1e300

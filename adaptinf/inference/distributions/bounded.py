@@ -11,8 +11,6 @@ from scipy import special
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = ["BoundedDifferenceReference", "log_chernoff_difference", "relative_entropy_limits"]
-
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
 _NUISANCE_SHARE = 0.05

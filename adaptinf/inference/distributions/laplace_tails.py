@@ -18,8 +18,6 @@ from scipy import special
 
 from adaptinf.typing import FloatArray
 
-__all__ = ["log_normal_laplace_tail", "log_normal_two_laplace_tail"]
-
 _ROOT_HALF = np.sqrt(0.5)
 _NEGLIGIBLE = 1e-12
 _DIRECT = -5.0

@@ -18,8 +18,6 @@ from scipy import optimize, special
 from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
 from adaptinf.typing import FloatArray
 
-__all__ = ["NORMAL", "SMALLEST_TAIL", "BatchedReference", "MeanStudent"]
-
 NORMAL = 1e6
 """Above so many degrees of freedom Student's law counts as normal."""
 SMALLEST_TAIL = 1e-10

@@ -20,17 +20,6 @@ from scipy import special
 
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "binomial_limits",
-    "log_betainc",
-    "log_binomial_tails",
-    "log_f_tail",
-    "log_normal_tail",
-    "log_student_tail",
-    "normal_quantile",
-    "student_quantile",
-]
-
 _UNDERFLOW = 1e-280
 _TINY = 1e-300
 _MAX_TERMS = 20_000

@@ -22,18 +22,6 @@ from adaptinf.inference.distributions.tails import log_student_tail, student_qua
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = [
-    "FEW_EVENTS",
-    "Difference",
-    "DifferenceReference",
-    "agresti_caffo",
-    "choose_difference",
-    "difference_in_means",
-    "difference_intervals",
-    "few_events",
-    "welch",
-]
-
 FEW_EVENTS = 10
 """An arm with fewer successes, or fewer failures, than this gets the Agresti-Caffo adjustment."""
 

@@ -30,8 +30,6 @@ from adaptinf.inference.validity.verdicts import Verdict
 if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
 
-__all__ = ["AIPW"]
-
 _NAME = "aipw"
 _OWN = f"{SAME_EFFECT}; the logged propensities are the design's own"
 

@@ -31,8 +31,6 @@ from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GroupResults", "HeterogeneityTest", "equal_effects", "log_f_tail", "satterthwaite"]
-
 _MOST_GROUPS = 50
 _TESTS = ("auto", "chi2", "F")
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
     from adaptinf.inference.effects.rounds import Rounds
 
-__all__ = ["DIFFERENCE_IN_MEANS", "POOLED"]
-
 _NAME = "difference-in-means"
 
 

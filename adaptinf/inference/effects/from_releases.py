@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["RELEASED", "ReleasedEffects", "released_effects"]
-
 _NAME = "released"
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["ArmMoments", "GroupEffects", "arm_moments", "group_aipw", "group_codes", "group_rows"]
-
 _BLOCK = 8192
 
 

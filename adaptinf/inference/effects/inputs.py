@@ -10,8 +10,6 @@ from adaptinf.inference.effects.groups import group_codes
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["arm_pair", "context_problems", "group_terms"]
-
 _FEW_GROUPS = 20
 _ROUNDS_PER_GROUP = 4
 

@@ -13,8 +13,6 @@ from adaptinf.inference.effects.rounds import MARKED_ROUNDS
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.verdicts import Verdict
 
-__all__ = ["ESTIMATORS", "METHODS", "Record", "default_method", "valid_alternatives"]
-
 Record = MethodRecord[GroupQuestion]
 METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
 ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}

@@ -31,8 +31,6 @@ from adaptinf.parameters import FLAG, refuse
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["CATE"]
-
 _WEIGHTS = ("uniform", "sqrt")
 
 

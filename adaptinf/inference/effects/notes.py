@@ -17,18 +17,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = [
-    "BOTH_PROPENSITIES",
-    "SAME_EFFECT",
-    "adjustment_notes",
-    "by_reason",
-    "empty_interval_notes",
-    "estimated_propensities",
-    "gap_notes",
-    "warn_of_tiny",
-    "weight_notes",
-]
-
 SAME_EFFECT = "the effect within a group stays the same"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
 _SHOWN, _FEW = 8, 3

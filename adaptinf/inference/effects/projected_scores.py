@@ -50,15 +50,6 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "PROJECTION",
-    "SUBJECT",
-    "WEIGHTS",
-    "ProjectionQuestion",
-    "ProjectionResults",
-    "projection_question",
-]
-
 SUBJECT = "CATEProjection.fit"
 WEIGHTS = ("uniform", "sqrt", "two-point")
 _GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"

@@ -29,8 +29,6 @@ from adaptinf.parameters import FLAG, refuse
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["CATEProjection", "ProjectionResults"]
-
 
 class CATEProjection:
     """Best linear approximation of the effect of one arm over another by covariates.

@@ -29,8 +29,6 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["GroupQuestion", "group_question", "group_results"]
-
 
 @dataclass(frozen=True, eq=False)
 class GroupQuestion:

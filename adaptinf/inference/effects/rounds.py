@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "MARKED_ROUNDS",
-    "Rounds",
-    "arm_propensities",
-    "randomised_rounds",
-    "round_mask",
-    "weightable_rounds",
-]
-
 MARKED_ROUNDS = "rounds= with a column that marks the rounds whose arm was drawn at random"
 """What would make a log serve."""
 _PHASE = "estimation"

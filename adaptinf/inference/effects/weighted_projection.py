@@ -23,8 +23,6 @@ from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = ["COVARIANCES", "Projection", "check_columns", "contrast_weights", "weighted_projection"]
-
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12

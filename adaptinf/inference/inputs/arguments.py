@@ -8,8 +8,6 @@ from typing import Any
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 
-__all__ = ["label_problems", "labels", "require_log", "text_problems"]
-
 
 def require_log(subject: str, log: object) -> None:
     """Refuse what is not a log."""

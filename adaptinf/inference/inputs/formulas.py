@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["CovariateModel", "context_frame", "covariate_model", "model_matrix", "plain_text"]
-
 _COLOURS = re.compile("\x1b\\[[0-9;]*m|[\u29da\u29db]")
 
 

@@ -13,8 +13,6 @@ from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray
 
-__all__ = ["by_arm", "by_round"]
-
 
 def by_arm(
     name: str, values: Any, arms: Sequence[Any], rows: pd.Index[Any]

@@ -31,8 +31,6 @@ from adaptinf.inference.validity.policies import LoggingPolicies, chunks
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["CADR", "CadrFit", "cadr_fit", "conditional_variances", "default_burn_in"]
-
 _FLOOR = 0.1
 _NOTHING = 1e-12
 

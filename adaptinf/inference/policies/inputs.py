@@ -18,8 +18,6 @@ from adaptinf.typing import BoolArray, FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Policy", "check_support", "read_policies"]
-
 _LONGEST = 40
 _FORMS = (
     "an arm, 'uniform', an array of shape (T, K) or (K,), a frame with a column an arm, a mapping from "

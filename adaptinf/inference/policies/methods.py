@@ -27,8 +27,6 @@ from adaptinf.parameters import (
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["METHODS", "Request", "policy_options"]
-
 METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
 """By estimator."""
 _WEIGHTS = ("uniform", *KINDS)

@@ -27,8 +27,6 @@ from adaptinf.inference.validity.profile import profile_of
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["PolicyContrast", "PolicyValue"]
-
 
 class PolicyValue:
     """Mean reward that a policy would have earned.

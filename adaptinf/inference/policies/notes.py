@@ -14,8 +14,6 @@ from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 
-__all__ = ["few_rewards", "policy_notes", "warn_of_few_rewards"]
-
 
 def policy_notes(
     question: PolicyQuestion,

@@ -15,8 +15,6 @@ from adaptinf.inference.validity.policies import LoggingPolicies, logging_polici
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.typing import FloatArray
 
-__all__ = ["UNOBSERVED", "PolicyQuestion"]
-
 UNOBSERVED = 0.01
 """Share of a policy on arms that were never chosen from which on its value is not estimated."""
 

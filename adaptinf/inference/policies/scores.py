@@ -21,8 +21,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["PolicyFit", "PolicyOptions", "policy_fit", "policy_verdict", "score_parts"]
-
 _DRAWN = (
     "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
 )

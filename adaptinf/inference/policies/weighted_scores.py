@@ -28,8 +28,6 @@ from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray
 
-__all__ = ["AIPW", "IPW"]
-
 _SETTLE = "propensities settle"
 _VARIANTS = (
     ("stable-variance", False, "the design's policy is known at all contexts: the variance is kept even", ""),

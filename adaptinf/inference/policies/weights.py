@@ -25,8 +25,6 @@ from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["KINDS", "ContextualFit", "contextual_fit", "mean_variances", "score_variance", "stabiliser"]
-
 KINDS = ("stable-variance", "min-variance")
 _BLOCK = 1 << 20
 

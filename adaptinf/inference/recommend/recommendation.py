@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Method", "Recommendation", "recommend"]
-
 _TARGETS = ("arm-means", "contrast", "cate", "policy-value")
 _OWN = {
     "arm-means": ("arms",),

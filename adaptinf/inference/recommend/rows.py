@@ -19,8 +19,6 @@ from adaptinf.typing import Validity
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Method", "arm_rows", "cate_rows", "policy_rows", "projection_rows", "sequence_rows"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Method:

@@ -20,15 +20,6 @@ from adaptinf.inference.validity.methods import refusal
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = [
-    "ADJUSTMENTS",
-    "BEFOREHAND",
-    "check_selection",
-    "default_adjustment",
-    "repeated_units",
-    "valid_alternatives",
-]
-
 _LIST = (NONE, MAX_INFORMATION, DECORRELATION, BATCHED, WEIGHTED, ELLIPSOID, ANYTIME)
 ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType({one.name: one for one in _LIST})
 """Adjustments by name."""

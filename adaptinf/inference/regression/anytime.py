@@ -34,8 +34,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["ANYTIME", "AnytimeReference", "AnytimeTests", "anytime_coefficients", "anytime_wald"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeReference:

@@ -32,17 +32,6 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = [
-    "BATCHED",
-    "BatchRegressions",
-    "BatchedCoefficients",
-    "BatchedTests",
-    "batch_regressions",
-    "batched_coefficients",
-    "batched_wald",
-    "drifting_wald",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchRegressions:

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = [
-    "LINEAR",
-    "Adjustment",
-    "CoefficientFit",
-    "FitOptions",
-    "JointTests",
-    "RegressionData",
-    "check_freedom",
-    "perfect_notes",
-]
-
 LINEAR = "one conditional mean throughout, linear in the columns"
 """What adjustments assume of the rewards."""
 _PERFECT = "The rewards do not vary about the fit: there are no tests or intervals."

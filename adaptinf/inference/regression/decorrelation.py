@@ -32,8 +32,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["DECORRELATION", "Decorrelated", "decorrelated", "default_refusal"]
-
 _NAME = "w-decorrelation"
 _LARGEST_LEFT = 0.2
 """Share of the error of least squares that it may leave out of its standard errors."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["SELECTORS", "regression_data", "select_arm", "unit_codes"]
-
 SELECTORS = ("most-pulled", "least-pulled", "last-pulled", "recommended")
 """Ways to pick an arm by the action history alone, and by what the design named."""
 _SUBJECT = "AdaptiveOLS"

@@ -31,8 +31,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["ELLIPSOID", "Ellipsoid", "EllipsoidReference", "EllipsoidTests", "confidence_ellipsoid"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:

@@ -10,8 +10,6 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, WaldTest
 
-__all__ = ["JointTest", "check_independent", "check_residuals"]
-
 _DEPENDENT = 1e-10
 
 

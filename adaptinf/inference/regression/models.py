@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["AdaptiveOLS"]
-
 _SUBJECT = "AdaptiveOLS.fit"
 
 

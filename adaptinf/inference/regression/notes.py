@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.scores.least_squares import LeastSquares
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = [
-    "covariance_note",
-    "gap_notes",
-    "known_stable",
-    "omission_reason",
-    "omitted_contexts",
-    "rounds_notes",
-    "validity_notes",
-]
-
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
 
 

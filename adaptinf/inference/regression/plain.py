@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.regression.data import FitOptions, RegressionData
     from adaptinf.inference.validity.profile import LogProfile
 
-__all__ = ["BASELINE", "MAX_INFORMATION", "NONE"]
-
 BASELINE = "adjustment='none' as a naive baseline, not valid under adaptivity"
 _USUAL_ALPHA = 0.05
 _PATIENCE = 2.0

@@ -26,8 +26,6 @@ from adaptinf.inference.results.hypotheses import (
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray
 
-__all__ = ["CoefficientTest", "CoefficientTests", "FTest", "RegressionResults"]
-
 
 @dataclass(frozen=True, slots=True)
 class FTest(WaldTest):

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["WEIGHTED", "WeightedFit", "stabilising_weights", "weighted_least_squares"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedFit:

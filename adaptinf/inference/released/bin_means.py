@@ -24,8 +24,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["BinMeans"]
-
 _SHOWN = 10
 
 

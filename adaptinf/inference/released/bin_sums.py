@@ -15,8 +15,6 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["BinReports", "read_reports"]
-
 _TOTALS = ("participants", "count", "sum")
 _WEIGHTED = ("weighted_count", "weighted_sum", "weighted_squares")
 _CLEAR = 3.0

@@ -21,8 +21,6 @@ from adaptinf.inference.distributions.tails import log_normal_tail
 from adaptinf.inference.released.bin_sums import BinReports
 from adaptinf.typing import BoolArray, FloatArray
 
-__all__ = ["AnytimeTest", "BudgetTest", "InvertedTest", "MeanTest", "coins"]
-
 _LOG_2 = float(np.log(2.0))
 _GRID = np.linspace(0.0, 1.0, 257)
 _BISECTIONS = 50

@@ -15,8 +15,6 @@ import numpy as np
 from adaptinf.inference.released.effects import NoisyEffect
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["ReleasedDifferenceReference", "log_common_pvalue"]
-
 _LOG_2 = math.log(2.0)
 _BISECTIONS = 50
 _DEEPEST = -1e6

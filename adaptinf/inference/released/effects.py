@@ -22,16 +22,6 @@ from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplac
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "NoisyEffect",
-    "ReleasedReference",
-    "effect_from_mean",
-    "effect_from_sums",
-    "released_estimate",
-    "released_intervals",
-    "released_std_error",
-]
-
 _BISECTIONS = 55
 _SECTIONS = 40
 _PEAK_GRID = 33

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["Estimand", "LogFacts", "Results"]
-
 
 @dataclass(frozen=True, slots=True)
 class Estimand:

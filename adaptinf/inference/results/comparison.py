@@ -16,8 +16,6 @@ from adaptinf.parameters import check_alpha, refuse
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["Comparison", "compare"]
-
 _NOTES = 3
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["format_number", "format_pvalue", "format_statistic"]
-
 
 def format_number(x: float) -> str:
     """Number for a table: four decimals, or an exponent where they would mislead."""

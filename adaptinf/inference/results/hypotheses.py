@@ -19,16 +19,6 @@ from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "LinearHypothesis",
-    "LinearTest",
-    "WaldTest",
-    "linear_hypothesis",
-    "linear_test",
-    "log_chi2_tail",
-    "wald_statistic",
-]
-
 _RANK_TOLERANCE = 1e-10
 _OUTSIDE = re.compile(r"`[^`]*`")
 _SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")

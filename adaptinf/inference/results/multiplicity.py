@@ -13,13 +13,6 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "ADJUSTMENTS",
-    "adjusted_logs",
-    "adjustment_note",
-    "check_adjustment",
-]
-
 ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
 """Names in tables."""
 

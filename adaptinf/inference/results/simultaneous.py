@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.base import Estimand
 
-__all__ = [
-    "JointInference",
-    "bootstrap_maxima",
-    "familywise_level",
-    "max_normal_tail",
-]
-
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _SEED = 20_231_107
 _POINTS = 200_000

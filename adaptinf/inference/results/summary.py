@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.typing import FloatArray
 
-__all__ = ["ResultSummary", "escape_latex", "footer", "summarise"]
-
 _MIN_WIDTH = 78
 _FACT_GAP = "   "
 

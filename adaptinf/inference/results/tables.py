@@ -9,17 +9,6 @@ from typing import Any
 from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
 from statsmodels.iolib.tableformatting import fmt_base
 
-__all__ = [
-    "cell_widths",
-    "escape_latex",
-    "escape_markdown",
-    "is_rule",
-    "markdown_table",
-    "plain_table",
-    "text_table",
-    "total_width",
-]
-
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -16,17 +16,6 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "aipw_scores",
-    "indicators",
-    "ipw_scores",
-    "running_means",
-    "sqrt_weights",
-    "two_point_shares",
-    "two_point_weights",
-    "uniform_weights",
-]
-
 
 def indicators(action: IntArray, codes: IntArray) -> FloatArray:
     """Which rounds chose which arm; action (T,), codes (k,); returns (T, k)."""

@@ -21,8 +21,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["COVARIANCES", "FULL_LEVERAGE", "LeastSquares", "dependent_columns", "least_squares"]
-
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12

@@ -17,19 +17,6 @@ from numpy.typing import ArrayLike
 from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "ROUNDING",
-    "SampleMeans",
-    "ScoreMeans",
-    "WeightedMeans",
-    "effective_events",
-    "effective_size",
-    "sample_means",
-    "score_means",
-    "weighted_means",
-    "welch",
-]
-
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""
 

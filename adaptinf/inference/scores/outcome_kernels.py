@@ -5,8 +5,6 @@ from __future__ import annotations
 from adaptinf.compilation import compiled
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["ridge_pass"]
-
 
 @compiled
 def ridge_pass(

@@ -26,16 +26,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "OUTCOMES",
-    "RUNNING_MEAN",
-    "Outcome",
-    "context_matrix",
-    "foreseeing",
-    "outcome_model",
-    "running_ridge",
-]
-
 OUTCOMES = ("running-mean", "running-ridge")
 _MAX_COVARIATES = 200
 _SAME = 1e-9

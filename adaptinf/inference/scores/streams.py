@@ -21,8 +21,6 @@ from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["streamed_means"]
-
 _UNIFORM, _SQRT, _TWO_POINT = range(3)
 _WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
 _NOTHING, _RUNNING, _GIVEN = range(3)

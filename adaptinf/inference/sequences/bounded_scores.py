@@ -18,16 +18,6 @@ import numpy as np
 from adaptinf.inference.scores.inverse import indicators, running_means
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "Scores",
-    "Weights",
-    "arm_scores",
-    "augmented_scores",
-    "inverse_scores",
-    "running_outcomes",
-    "score_floors",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:

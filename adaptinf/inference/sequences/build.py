@@ -24,8 +24,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["build_track"]
-
 
 def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
     """Sequence of one quantity."""

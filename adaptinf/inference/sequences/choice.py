@@ -27,8 +27,6 @@ from adaptinf.typing import IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ESTIMATORS", "Quantity", "Request", "Settings", "settle"]
-
 ESTIMATORS = ("sample-mean", "ipw", "aipw")
 _T_OPT, _START = 1000, 100
 _TOLERANCE = 1e-9

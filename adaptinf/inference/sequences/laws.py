@@ -15,8 +15,6 @@ import numpy as np
 from adaptinf.inference.sequences.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["DifferenceTrack", "SequenceReference", "SingleTrack", "Track"]
-
 _HALVINGS, _DOUBLINGS = 200, 40
 
 

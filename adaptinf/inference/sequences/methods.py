@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.sequences.bounded_scores import Scores
     from adaptinf.inference.sequences.choice import Settings
 
-__all__ = ["METHODS", "SequenceMethod"]
-
 _WIDER = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
 
 

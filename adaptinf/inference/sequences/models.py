@@ -31,8 +31,6 @@ from adaptinf.parameters import FINITE, OneOf, check, number_array, refuse
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = ["ConfidenceSequence"]
-
 _TARGETS = ("arm-means", "contrast", "policy-value")
 
 

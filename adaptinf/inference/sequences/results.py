@@ -19,8 +19,6 @@ from adaptinf.typing import IntArray, RandomSource
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-__all__ = ["SequenceResults", "spread_rounds"]
-
 _PER_DECADE = 10
 
 

@@ -28,16 +28,6 @@ from adaptinf.inference.sequences.wealth import (
 )
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "BettingSide",
-    "LinearSide",
-    "MixtureSide",
-    "Side",
-    "asymptotic_side",
-    "bernstein_side",
-    "betting_side",
-]
-
 
 class Side(Protocol):
     """Evidence that the mean of n scores is larger than claimed, and what it leaves possible."""

@@ -10,8 +10,6 @@ from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.verdicts import Verdict
 
-__all__ = ["sequence_verdicts"]
-
 _USUAL_ALPHA = 0.05
 _FIRST = 40.0
 """Rank of the first sequence: after the methods for a fixed number of rounds."""

@@ -22,17 +22,6 @@ from scipy.special import lambertw
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "CAP",
-    "bernstein_sums",
-    "betting_bounds",
-    "betting_peak",
-    "mixture_scale",
-    "plug_in_bets",
-    "predictable_moments",
-    "running_variance",
-]
-
 CAP = 0.5
 _SMALL, _LARGE = 1e-100, 1e100
 _PRECISION = 1e-14

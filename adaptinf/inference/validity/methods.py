@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.validity.verdicts import Verdict
 
-__all__ = ["UNSETTLED", "MethodRecord", "refusal", "verdicts"]
-
 UNSETTLED = "not normal in general when propensities move with the data; right where they settle"
 """Caution for uniform weights."""
 

@@ -28,17 +28,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
-__all__ = [
-    "CHUNK",
-    "LoggingPolicies",
-    "PolicySnapshots",
-    "chunks",
-    "logging_policies",
-    "predict",
-    "probability_problems",
-    "snapshots_problems",
-]
-
 CHUNK = 1 << 13
 SAME = 1e-6
 _SAME_SHARE = 1e-3

@@ -13,8 +13,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 
-__all__ = ["FEW_REWARDS", "SMALL", "TINY_PROPENSITY", "LogProfile", "is_binary", "profile_of"]
-
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4

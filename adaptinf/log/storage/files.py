@@ -22,8 +22,6 @@ from adaptinf.log.storage.plain import decode, encode
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse
 
-__all__ = ["read_file", "write_csv", "write_parquet"]
-
 _VERSION = 1
 _KEY = b"adaptinf"
 _RELEASES_KEY = b"adaptinf.releases"

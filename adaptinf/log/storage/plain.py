@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 
-__all__ = ["decode", "encode"]
-
 _TAGS = frozenset({"float", "tuple", "array", "dict"})
 
 

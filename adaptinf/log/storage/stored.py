@@ -14,8 +14,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.log.validation import Label, LogArrays, label_array
 from adaptinf.typing import IntArray
 
-__all__ = ["PLAIN_FIELDS", "StoredLog", "canonical_columns", "restored_arrays", "same_values", "storable"]
-
 # Attributes of a log that are plain values themselves.
 PLAIN_FIELDS = (
     "arms",

@@ -12,8 +12,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, Label, LogArrays
 
-__all__ = ["LogColumns"]
-
 
 class LogColumns:
     """What a log shows of its columns; the arrays are the log, a frame is made when it is asked for."""

@@ -21,16 +21,6 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "ArmColumns",
-    "check_actions",
-    "check_propensity_rows",
-    "code_actions",
-    "declare_arms",
-    "find_arm_columns",
-    "order_arms",
-]
-
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"

@@ -25,26 +25,14 @@ from adaptinf.log.validation.columns import (
     Labels,
     column_names,
     frame_kind,
-    label_array,
     label_key,
     read_column,
 )
 from adaptinf.log.validation.findings import Findings
-from adaptinf.log.validation.metadata import RELEASE_COLUMNS, Metadata, check_metadata
-from adaptinf.log.validation.records import DesignRecord, LogArrays
+from adaptinf.log.validation.metadata import Metadata, check_metadata
+from adaptinf.log.validation.records import LogArrays
 from adaptinf.log.validation.roles import CANONICAL, Roles, check_arm_names, locate_roles
 from adaptinf.typing import FloatArray, IntArray
-
-__all__ = [
-    "RELEASE_COLUMNS",
-    "CheckedLog",
-    "DesignRecord",
-    "Label",
-    "LogArrays",
-    "Metadata",
-    "check_frame",
-    "label_array",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,6 @@ from numpy.typing import NDArray
 
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "Column",
-    "Label",
-    "Labels",
-    "alike_labels",
-    "as_float",
-    "column_names",
-    "frame_kind",
-    "label_array",
-    "label_key",
-    "plain_label",
-    "read_column",
-    "read_labels",
-]
-
 Label: TypeAlias = str | int | float | bool
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from adaptinf.errors import LogValidationError, Problem
 from adaptinf.typing import BoolArray
 
-__all__ = ["Findings"]
-
 _ROWS_KEPT = 100
 
 

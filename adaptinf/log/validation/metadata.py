@@ -16,8 +16,6 @@ from adaptinf.log.validation.columns import Label, label_key, plain_label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.records import DesignRecord
 
-__all__ = ["RELEASE_COLUMNS", "STATUSES", "Metadata", "check_metadata"]
-
 RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
 STATUSES = ("exact", "estimated", "absent")
 _BACKENDS = ("simulation", "release")

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from adaptinf.log.traits import DesignTraits
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["DesignRecord", "LogArrays"]
-
 
 @dataclass(frozen=True, slots=True)
 class LogArrays:

@@ -10,8 +10,6 @@ from typing import TypeGuard
 from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
 
-__all__ = ["CANONICAL", "Roles", "check_arm_names", "is_hashable", "locate_roles", "missing_column"]
-
 # Argument of AdaptiveLog -> canonical column.
 CANONICAL = {
     "round": "t",

@@ -14,19 +14,6 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.times import ISO_EXAMPLES, read_times
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "check_batches",
-    "check_context",
-    "check_phases",
-    "check_probabilities",
-    "check_propensity",
-    "check_randomised",
-    "check_reward_range",
-    "check_rewards",
-    "check_rounds",
-    "check_units",
-]
-
 _LABELS = "strings, whole numbers, booleans or finite numbers"
 _AMBIGUOUS = "has labels that are equal but of different types, such as 1 and True; use one type"
 

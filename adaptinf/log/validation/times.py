@@ -11,8 +11,6 @@ import pandas as pd
 from adaptinf.log.validation.columns import Column
 from adaptinf.typing import BoolArray
 
-__all__ = ["ISO_EXAMPLES", "read_times"]
-
 ISO_EXAMPLES = "2024-03-01 or 2024-03-01T09:30"
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?", re.ASCII

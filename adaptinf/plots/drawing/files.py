@@ -17,8 +17,6 @@ from adaptinf.plots.drawing.style import pyplot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["save", "save_table"]
-
 _PICTURES, _TABLES = (".png", ".svg"), (".csv", ".md")
 _DIGITS = 10
 

@@ -17,8 +17,6 @@ from adaptinf.typing import BoolArray, FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Series", "draw_rows", "limits_problem", "room", "row_axes"]
-
 _LABEL, _REMARK = 22, 54
 
 

@@ -20,24 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "GREY",
-    "LEGENDS",
-    "Look",
-    "arm_label",
-    "axes_problem",
-    "figure",
-    "label_text",
-    "legend_of",
-    "log_axis",
-    "look",
-    "prepared",
-    "pyplot",
-    "quantity",
-    "round_axis",
-    "small",
-]
-
 COLUMN = 3.4
 GREY = "#6e6e6e"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

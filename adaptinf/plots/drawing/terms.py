@@ -13,8 +13,6 @@ from adaptinf.parameters import number_array
 from adaptinf.plots.drawing.style import arm_label
 from adaptinf.typing import FloatArray
 
-__all__ = ["ESTIMANDS", "MEANS", "by_name", "chosen_terms", "term_label", "true_values"]
-
 ESTIMANDS = {
     "arm-mean": "mean reward",
     "bin-mean": "mean reward in the bin",

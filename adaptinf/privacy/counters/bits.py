@@ -8,8 +8,6 @@ from typing import Any
 from llvmlite import ir
 from numba import extending, types
 
-__all__ = ["bit_count", "top_bit", "trailing_zeros"]
-
 
 def _trailing_zeros(typingctx: Any, value: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:

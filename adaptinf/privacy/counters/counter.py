@@ -39,8 +39,6 @@ from adaptinf.privacy.release import (
 )
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["Counter"]
-
 _Totals: TypeAlias = NDArray[Any]
 """Sums of a vector: floats in a simulation, Python's whole numbers in a release."""
 

@@ -11,15 +11,6 @@ from adaptinf.parameters import OneOf, check
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots, noise_nodes
 from adaptinf.typing import FloatArray
 
-__all__ = [
-    "counter_laws",
-    "counter_quantiles",
-    "laplace_sum_log_tail",
-    "laplace_sum_quantile",
-    "log_tail_and_slope",
-    "octave_grid",
-]
-
 _CONTOUR = np.linspace(0.0, 6.0, 65)
 _RAY = 0.7
 _KNOTS = 48

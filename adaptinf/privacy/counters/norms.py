@@ -16,8 +16,6 @@ from adaptinf.parameters import COUNT, FINITE, NON_NEGATIVE, Count, Each, Is, ch
 from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile, log_tail_and_slope
 from adaptinf.typing import FloatArray
 
-__all__ = ["gaussian_norm_bound", "laplace_norm_bound"]
-
 _LOG_FAILURE = Each(FINITE, Is(lambda log: log < 0.0, "below 0"))
 
 _KNOTS = 128

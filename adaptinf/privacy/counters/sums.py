@@ -17,18 +17,6 @@ from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.noise import laplace
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "CONTINUAL_SUMS",
-    "COUNTERS",
-    "counter_scales",
-    "counter_slots",
-    "fresh_scale",
-    "next_noise",
-    "noise_nodes",
-    "noise_row",
-    "noise_variance",
-]
-
 COUNTERS = ("binary", "hybrid")
 """Names of the counters that release at every count; a kernel knows them by position."""
 

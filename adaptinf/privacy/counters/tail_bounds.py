@@ -10,8 +10,6 @@ from adaptinf.privacy.counters.laplace_sums import counter_laws, octave_grid
 from adaptinf.privacy.counters.sums import counter_slots
 from adaptinf.typing import FloatArray
 
-__all__ = ["counter_tail_bounds", "laplace_sum_tail_bound"]
-
 
 def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
     """An x with P(S > x) at most a failure probability, S a sum of independent centred Laplace variables.

@@ -12,8 +12,6 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import NON_NEGATIVE, POSITIVE, SHARE
 from adaptinf.typing import FloatArray
 
-__all__ = ["CLASSICAL_LIMIT", "analytic_scale", "classical_scale", "discrete_scale", "gaussian_delta"]
-
 CLASSICAL_LIMIT = (
     "the classical calibration is proved for epsilon below 1 only: use the analytic one, which holds at "
     "every epsilon with less noise"

@@ -17,8 +17,6 @@ from adaptinf.privacy.noise import uniform
 from adaptinf.privacy.release import discrete_laplace, scale_above
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
-__all__ = ["DiscreteLaplace", "TruncatedLaplace", "truncated_laplace"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplace(Mechanism):

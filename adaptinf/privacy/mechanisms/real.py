@@ -32,8 +32,6 @@ from adaptinf.privacy.release import (
 )
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["Gaussian", "Laplace"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(Mechanism):

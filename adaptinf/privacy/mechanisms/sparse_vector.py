@@ -18,8 +18,6 @@ from adaptinf.privacy.base import Mechanism, draws_from, finite, number, probabi
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, scale_above, to_units
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
-__all__ = ["Questions", "SparseVector"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _NARROW = 1.0 / 16.0

@@ -13,8 +13,6 @@ from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments.frames import listed_rows
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = ["AuxiliaryLog", "gathered"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuxiliaryLog:

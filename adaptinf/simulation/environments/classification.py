@@ -28,8 +28,6 @@ from adaptinf.simulation.run import BERNOULLI, LINEAR_BERNOULLI, EnvironmentTabl
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER, RESAMPLED, SHUFFLED
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
-__all__ = ["Classification"]
-
 _ORDERS = {"resampled": RESAMPLED, "shuffled": SHUFFLED, "given": IN_ORDER}
 _ROUNDING = 1e-9
 

@@ -22,16 +22,6 @@ from adaptinf.log.validation.roles import is_hashable
 from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray, IntArray
 
-__all__ = [
-    "arm_problems",
-    "column_problems",
-    "context_names",
-    "label_codes",
-    "listed_rows",
-    "measurement_problems",
-    "numeric_columns",
-]
-
 _SHOWN = 5
 _BAD = "values that cannot be labels (strings, whole numbers, booleans, finite floats)"
 

@@ -20,8 +20,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Replay", "Tableau"]
-
 
 class Tableau(Environment):
     """Fixed potential rewards: round t pays ``rewards[t, arm]``.

@@ -13,8 +13,6 @@ from adaptinf.simulation.run import LINEAR_BERNOULLI, LINEAR_NORMAL, LINEAR_UNIF
 from adaptinf.simulation.vectors import IN_ORDER, ORTHANT, RESAMPLED, SPHERE
 from adaptinf.typing import FloatArray
 
-__all__ = ["LinearArms"]
-
 _LAWS = {"normal": LINEAR_NORMAL, "bernoulli": LINEAR_BERNOULLI, "uniform": LINEAR_UNIFORM}
 _DRAWN = {"sphere": SPHERE, "orthant": ORTHANT}
 _ORDERS = {"given": IN_ORDER, "resampled": RESAMPLED}

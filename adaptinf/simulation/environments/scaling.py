@@ -21,8 +21,6 @@ from adaptinf.simulation.environments.frames import (
 )
 from adaptinf.typing import FloatArray
 
-__all__ = ["UnitCube"]
-
 _STATED = "bounds stated by the user"
 _SHOWN = 4
 

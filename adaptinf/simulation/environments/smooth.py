@@ -15,8 +15,6 @@ from adaptinf.simulation.run import LINEAR_BERNOULLI
 from adaptinf.simulation.vectors import BUMPS, CUBE, IN_ORDER, RESAMPLED
 from adaptinf.typing import FloatArray, RandomSource
 
-__all__ = ["SmoothArms"]
-
 _ORDERS = {"given": IN_ORDER, "resampled": RESAMPLED}
 _NODES = 32
 

@@ -10,8 +10,6 @@ from adaptinf.simulation.environment import Environment, environment_tables, num
 from adaptinf.simulation.run import BERNOULLI, NORMAL, UNIFORM
 from adaptinf.typing import FloatArray
 
-__all__ = ["BernoulliArms", "FiniteContext", "NormalArms", "UniformArms"]
-
 _LAWS = {"bernoulli": BERNOULLI, "uniform": UNIFORM, "normal": NORMAL}
 
 
