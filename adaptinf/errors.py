@@ -6,6 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = [
+    "AdaptinfError",
+    "AdaptinfWarning",
+    "GuaranteeError",
+    "InvalidForLog",
+    "LogValidationError",
+    "MissingDependencyError",
+    "ParameterError",
+    "Problem",
+]
+
 _ROWS_SHOWN = 10
 
 

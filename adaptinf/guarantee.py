@@ -171,8 +171,6 @@ class PrivacyGuarantee:
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on the same data: epsilon and delta add up.
 
-    Notes
-    -----
     A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion it may not
     read the participant's own action, which those outputs leave out.
     """
@@ -188,14 +186,10 @@ def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
 def parallel(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on disjoint participants or arms: the largest epsilon and delta.
 
-    Notes
-    -----
     Over arms this needs counters with independent noise, each clocked by its own pulls, and an arm choice
     that reads rewards through those counters only. It is then pointwise in the action sequence for delta = 0;
     for delta > 0 on adaptive streams it is proved for Gaussian noise.
 
-    References
-    ----------
     Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
     SGD via optimal private linear operators on adaptive streams.
     """

@@ -87,8 +87,6 @@ def contrast_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequenc
 def run_demo(rng: int = 0, *, horizons: tuple[int, int] = (200_000, 20_190)) -> str:
     """Run both trials and describe them.
 
-    Notes
-    -----
     A progress bar goes to standard error where that is a terminal.
     """
     first, second = np.random.SeedSequence(rng).spawn(2)

@@ -72,8 +72,6 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
     """Round statistics to the nearest of 2^20 units per `sensitivity`, half-way cases up, without error.
 
-    Notes
-    -----
     In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
     apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
     """

@@ -231,8 +231,6 @@ def simulate_block(
 
     Shapes: state (rows, columns).
 
-    Notes
-    -----
     Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
     that was pulled.
     """

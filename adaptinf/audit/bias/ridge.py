@@ -10,18 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, SEED, UNIT, Count, Is, OrNone, check
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray, RandomSource
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,6 @@ def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tupl
 
     Shapes: coefficients (T + 1,).
 
-    Notes
-    -----
     A polynomial lies in the range of its Bernstein coefficients on an interval, and takes the first and the
     last of them at its ends. De Casteljau's scheme halves the interval whose range reaches highest, until no
     range reaches more than the tolerance above a value that was found.

@@ -20,14 +20,10 @@ _INFINITE = 1e9
 def lowest_bit(values: Any) -> FloatArray:
     """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power.
 
-    Notes
-    -----
     A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added to
     1 that ends near 0 is a multiple of 2^-53, noise added to 0 that ends there almost never is: an onlooker
     who sees all digits tells the two apart without error.
 
-    References
-    ----------
     Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
     """
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))

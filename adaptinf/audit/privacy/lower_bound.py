@@ -28,13 +28,9 @@ class Found(NamedTuple):
 def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
     """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`.
 
-    Notes
-    -----
     An event of probability p on one data set and q on its neighbour refutes every epsilon below
     log((p - delta) / q).
 
-    References
-    ----------
     Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the case
     of the binomial. Biometrika 26.
 
@@ -68,8 +64,6 @@ def bound_from_scores(
 
     Shapes: first, second (runs,).
 
-    Notes
-    -----
     In each direction the first runs choose the threshold whose own bound is largest, and only the others
     bound it: the choice costs no confidence. The two directions share the level
     (Bonferroni).

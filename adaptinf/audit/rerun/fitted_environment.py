@@ -117,8 +117,6 @@ def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> Fitte
 
     Shapes: means (arms,) or (cells, arms).
 
-    Notes
-    -----
     Rewards that are all 0 or 1 become Bernoulli; rewards of a log with a finite range are drawn from those of
     the same arm (and context), exponentially tilted to the mean; others become normal with the arm's standard
     deviation. Means come from what `default_estimator` says, and by context from the randomised rounds,

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -18,13 +18,11 @@ from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.results.base import Results
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
 Truth: TypeAlias = "Callable[[Environment, Results], ArrayLike]"

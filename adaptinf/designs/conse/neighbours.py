@@ -105,8 +105,6 @@ def corrected_neighbours(
 ) -> tuple[Neighbours, ...]:
     """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone.
 
-    Notes
-    -----
     The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever the
     coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
     the counts move by 2.

@@ -210,8 +210,6 @@ def window_ends(horizon: int, first_window: int | None = None, n_features: int =
 
     A remainder of less than half of the window that it would begin joins the window before it.
 
-    Notes
-    -----
     A first window of n / 64 rounds is all randomised, at a regret linear in n. The upper bound keeps the
     regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for ten.
     """

@@ -79,8 +79,6 @@ class LengthRatio:
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
     """Neighbours in a trial of 200 rounds, two contexts, a participant of the second half in one or other.
 
-    Notes
-    -----
     No batch of the first half closes within 100 rounds, so that the first half is all fair coins. In the
     first two pairs the outputs of one trial are impossible in the other.
     """
@@ -103,8 +101,6 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
     """A participant of the first half moves the centre that all contexts' lengths share.
 
-    Notes
-    -----
     One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
     centre is that of the rarest one.
     """

@@ -34,8 +34,6 @@ def noise_law(
 ) -> NoiseLaw:
     """Noise that makes the running sums of x y private, ||x||_2 at most 1 and y in [0, 1].
 
-    Notes
-    -----
     One reward moves x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each of the
     nodes that hold it: at most one a level.
     """
@@ -54,8 +52,6 @@ def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float
 
     Returns shape (levels, levels + 1).
 
-    Notes
-    -----
     The failure probability is shared equally by the levels, and within a level by its 2^k counts.
     """
     slots = counter_slots(horizon)

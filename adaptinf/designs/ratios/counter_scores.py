@@ -32,8 +32,6 @@ class CounterScore:
 
     Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
 
-    Notes
-    -----
     Given the actions, each counter has received known rewards, and each of its releases brings one noisy
     sum of consecutive items that is independent of the others: the ratio is a product over nodes. The rules
     that choose the arms are the same on both tapes and cancel. Scales are read off the releases.

@@ -27,8 +27,6 @@ class EpochMeanScore:
 
     Shapes: first, second (rounds, arms).
 
-    Notes
-    -----
     Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the last
     releases of any arm, plus noise. One release at most has the round's reward in it; the densities of all
     others cancel. The ratio does not depend on what the design made of the releases.
@@ -89,8 +87,6 @@ class MomentScore:
 
     Shapes: first, second (rounds, arms), features (arms, dimension).
 
-    Notes
-    -----
     Only the first releases have the round's reward in them; they are one number for each coordinate. The
     densities of all later ones cancel. A run that released nothing has a ratio of 0. With overrides the
     first releases may come before the round, and what it adds to later ones is left out.

@@ -88,8 +88,6 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
 def stopping_neighbours(design: StoppingRule) -> Neighbours:
     """Two streams that differ in their first sample, bound and -bound.
 
-    Notes
-    -----
     The sum climbs to about the threshold, so that the rule nearly stops, and crosses 0 to about minus the
     threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to stop
     at first is likelier there, and so is it to stop at the end.

@@ -66,8 +66,6 @@ class AleeMeans:
 def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
     """Weight function f(x) = sqrt(b log(2)^b / (x log(2x)^(1 + b))).
 
-    Notes
-    -----
     With u = log 2x the integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, so f^2 has mass 1 on
     [1, infinity), and f falls.
     """
@@ -86,8 +84,6 @@ def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> Fl
 
     Returns shape (n,).
 
-    Notes
-    -----
     The count includes the pull that the weight belongs to. It is known before that pull's reward, so the
     weights are predictable; and because f falls, the sum of squares is a lower Riemann sum,
 
@@ -113,15 +109,11 @@ def alee_means(
 
     Shapes: action (T,), reward (T,), codes (k,).
 
-    Notes
-    -----
     The weighted errors of an arm are martingale differences whose conditional variances add up to sigma^2
     sum w^2. That sum tends to 1 as the arm's pulls outgrow s0, if slowly (it is .76 after 500 of 1,000
     rounds), which makes (estimate - mean) sum w / sigma asymptotically normal however the arms were chosen.
     No round pulls two arms, so the errors of two arms are uncorrelated.
 
-    References
-    ----------
     Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
     """
     start = alee_offset(len(action)) if offset is None else offset

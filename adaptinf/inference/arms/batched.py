@@ -78,8 +78,6 @@ def batch_contrasts(
 def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     """Batches of a log that have a difference and a scale, and notes on those that have none.
 
-    Notes
-    -----
     Which batches lack an arm is settled before their own rewards, but not before earlier batches' ones. A
     design that gives up an arm after an extreme first batch makes the number of usable batches depend on
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
@@ -125,8 +123,6 @@ def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArra
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
     """Estimate, standard error and reference of a constant difference.
 
-    Notes
-    -----
     With precisions c_b the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). It is linear in d, so
     its interval is sum c_b D_b / sum c_b, give or take a quantile times sqrt(B) / sum c_b.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _NAMED = {method.name: method for method in METHODS}
 CONTRAST_ESTIMATORS = tuple(_NAMED)

@@ -228,8 +228,6 @@ def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> Fl
 
     Shapes: codes (k,); returns (k,).
 
-    Notes
-    -----
     Of T rounds whose arms are drawn with probabilities e(x), the efficient influence function of the mean of
     one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so that no regular estimate has a variance below
     E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts that is sigma^2 / (e T). Two arms are never

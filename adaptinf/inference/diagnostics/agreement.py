@@ -54,8 +54,6 @@ def mean_differences(
 
     Shapes: chosen (T, k), reward (T,), scores, weights (T, k).
 
-    Notes
-    -----
     Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
     the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
     variance, and not under adaptive collection, where the number may even be negative.

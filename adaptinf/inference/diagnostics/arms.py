@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -26,10 +25,8 @@ from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""

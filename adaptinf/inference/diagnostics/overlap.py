@@ -34,8 +34,6 @@ def fitted_decay(propensities: FloatArray) -> Decay:
 
     Shapes: propensities (T, k).
 
-    Notes
-    -----
     Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
     them depend on the future, and their normal limit is lost.
     """

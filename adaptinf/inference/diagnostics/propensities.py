@@ -80,8 +80,6 @@ def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -
 
     Shapes: counts (K,), expected (K,), products (K, K).
 
-    Notes
-    -----
     With the same propensities in all rounds this is Pearson's statistic, sum (count - expected)^2 / expected,
     with K - 1 degrees of freedom.
     """
@@ -157,8 +155,6 @@ def log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR
 
     Shapes: action (T,), propensities (T, K); returns (T,).
 
-    Notes
-    -----
     Where e are the probabilities of the choices given the past, each factor has mean 1 given the past,
     whatever the design. By Ville's inequality the product ever reaches 1 / alpha with probability at most
     alpha: 1 over its maximum is a p-value at any round, and exact.

@@ -39,8 +39,6 @@ _ABOVE_MINUS_ONE = float(np.nextafter(-1.0, 0.0))
 class Reference(Protocol):
     """The distribution behind the p-values and intervals of k terms.
 
-    Notes
-    -----
     ``log_pvalues(null) <= log_alpha`` holds exactly when ``interval(log_alpha)`` excludes the null.
     """
 
@@ -83,8 +81,6 @@ class AdjustedReference(Protocol):
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    Notes
-    -----
     Asymptotic: not to be trusted far out in the tail.
     """
 
@@ -111,8 +107,6 @@ class NormalReference:
 class StudentReference:
     """Two-sided t-tests and intervals.
 
-    Notes
-    -----
     Exact for normal rewards of equal variance within an arm; asymptotic otherwise.
     """
 
@@ -140,8 +134,6 @@ class StudentReference:
 class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
-    Notes
-    -----
     The p-value is twice the smaller tail, capped at 1, so that it is at most alpha exactly when the
     Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the
     action history.

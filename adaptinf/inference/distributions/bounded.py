@@ -24,8 +24,6 @@ _TINY = 1e-30
 class BoundedDifferenceReference:
     """Tests and intervals of a difference of two means of independent rewards in [0, 1].
 
-    Notes
-    -----
     A difference d is rejected at level alpha when, for all pairs of true means that differ by d and lie
     within their own intervals at level 1 - alpha/20 together, Chernoff's bound on the tail of the observed
     difference is below 19/40 alpha. Bernoulli rewards have the largest moment generating function of all
@@ -34,8 +32,6 @@ class BoundedDifferenceReference:
     levels, nearly sharp far out, where a normal approximation cannot be trusted and a difference of two
     intervals wastes half of the exponent.
 
-    References
-    ----------
     Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables. JASA 58, 13-30.
 
     Berger, R. L. and Boos, D. D. (1994). P values maximized over a confidence set for the nuisance parameter.
@@ -141,8 +137,6 @@ def log_chernoff_difference(
 
     Shapes: observed, null (k,), counts, control_counts (k,), low, high (k,); returns (k,).
 
-    Notes
-    -----
     With a = lambda/n1 and b = lambda/n0 the exponent is n1 log(1 + (p + null)(e^a - 1)) +
     n0 log(1 + p (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the
     maximum is convex in lambda: false position on its derivative finds the smallest. Every lambda gives a

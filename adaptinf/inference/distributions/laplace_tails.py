@@ -28,8 +28,6 @@ _SPREAD = 5e-5
 def log_normal_laplace_tail(x: ArrayLike, sigma: ArrayLike, scale: ArrayLike) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale) > x) for x >= 0.
 
-    Notes
-    -----
     With z = x/sigma and k = sigma/scale the tail is a sum of three terms of which two overflow
     separately; each is written with the scaled complementary error function, and the growing one
     directly where its argument is below -5.
@@ -58,8 +56,6 @@ def log_normal_two_laplace_tail(
 ) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale_a) + Laplace(scale_b) > x) for x >= 0.
 
-    Notes
-    -----
     Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2) with T the one-Laplace tails. Where the
     squares nearly coincide the scales are spread symmetrically, which costs a relative error of about
     2.5e-9 times (x/scale)^2.

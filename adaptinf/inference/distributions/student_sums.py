@@ -37,8 +37,6 @@ class MeanStudent:
 
     Shapes: df (B,).
 
-    Notes
-    -----
     Tail probabilities come from the product of the characteristic functions by numerical inversion; their
     absolute error is below 1e-12 (1e-9 with batches of more than 200 degrees of freedom). Beyond the point
     that the quadrature can resolve, the tail at that point is given, which is too large.
@@ -62,8 +60,6 @@ class MeanStudent:
     def norm_tail(self, radius: float, dimension: int) -> float:
         """Probability that a sum of multivariate Student vectors, over the root of their number, is longer.
 
-        Notes
-        -----
         The sum has no direction either, so that the law of its length follows from the characteristic
         function f of one coordinate: with h = dimension / 2 and the Bessel function J of order h,
 
@@ -104,8 +100,6 @@ class BatchedReference:
 
     Shapes: df (B,).
 
-    Notes
-    -----
     P-values below 2e-10 are not resolved where the law is not normal: they are reported as 2e-10 (as more in
     batches of three or four rewards), and there is no interval at smaller alphas.
     """

@@ -30,20 +30,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of means and the law of its error.
-
-    Attributes
-    ----------
-    estimate : ndarray
-        Treatment mean minus control mean, shape (...,); NaN where an arm is empty.
-    center, std_error : ndarray
-        Middle of the intervals and its standard error, shape (...,). The center is the estimate, or the
-        adjusted difference. The standard error is NaN where it cannot be estimated.
-    df : ndarray
-        Degrees of freedom of Student's t, shape (...,); infinite for a normal law.
-    adjusted : ndarray of bool
-        Where the Agresti-Caffo adjustment was made, shape (...,); intervals stay within [-1, 1] there.
-    """
+    """A difference of means and the law of its error."""
 
     estimate: FloatArray
     center: FloatArray
@@ -60,26 +47,7 @@ def welch(
     means0: ArrayLike,
     variances0: ArrayLike,
 ) -> Difference:
-    """Difference of two means with Welch's standard error and degrees of freedom.
-
-    Parameters
-    ----------
-    counts1, means1, variances1 : array_like
-        Number, mean and unbiased variance of the treatment arm's rewards, shape (...,).
-    counts0, means0, variances0 : array_like
-        The same of the control arm.
-
-    Returns
-    -------
-    Difference
-        The standard error is NaN where an arm has fewer than two rewards, or where neither arm varies.
-
-    Examples
-    --------
-    >>> result = welch(5, 2.0, 1.0, 4, 1.0, 4.0)
-    >>> float(result.std_error.round(6)), float(result.df.round(4))
-    (1.095445, 4.1942)
-    """
+    """Difference of two means with Welch's standard error and degrees of freedom."""
     n1, m1, v1, n0, m0, v0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, means1, variances1, counts0, means0, variances0))
     )
@@ -112,27 +80,9 @@ def difference_in_means(
 ) -> Difference:
     """Welch's difference from tallies.
 
-    Parameters
-    ----------
-    counts1, sums1, squares1 : array_like
-        Number, sum and sum of squares of the treatment arm's rewards, shape (...,).
-    counts0, sums0, squares0 : array_like
-        The same of the control arm.
-
-    Returns
-    -------
-    Difference
-
-    Notes
-    -----
     Unbiased given the counts where the rounds were assigned with a known constant probability. Rewards
     far from 0 lose digits in a sum of squares: subtract a constant from both arms first. A variance
     below the rounding error of its tallies counts as 0.
-
-    Examples
-    --------
-    >>> float(difference_in_means(4, 3.0, 3.0, 4, 1.0, 1.0).estimate)
-    0.5
     """
     return welch(
         counts1,
@@ -155,26 +105,7 @@ def _mean_and_variance(
 def agresti_caffo(
     counts1: ArrayLike, successes1: ArrayLike, counts0: ArrayLike, successes0: ArrayLike
 ) -> Difference:
-    """Difference of two success rates after adding a success and a failure to each arm.
-
-    Parameters
-    ----------
-    counts1, successes1 : array_like
-        Number of rewards and number of ones of the treatment arm, shape (...,).
-    counts0, successes0 : array_like
-        The same of the control arm.
-
-    Returns
-    -------
-    Difference
-        Its estimate is the raw difference; center and standard error belong to the adjusted one.
-
-    Examples
-    --------
-    >>> result = agresti_caffo(10, 9, 10, 1)
-    >>> float(result.estimate), float(result.center.round(4)), float(result.std_error.round(4))
-    (0.8, 0.6667, 0.1521)
-    """
+    """Difference of two success rates after adding a success and a failure to each arm."""
     n1, s1, n0, s0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, successes1, counts0, successes0))
     )
@@ -204,20 +135,7 @@ def few_events(
 
 
 def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: BoolArray) -> Difference:
-    """Element by element one of two differences.
-
-    Parameters
-    ----------
-    plain, adjusted : Difference
-        Shape (...,) each.
-    use_adjusted : ndarray of bool
-        Where to take the second.
-
-    Returns
-    -------
-    Difference
-        Its estimate is the raw difference either way.
-    """
+    """Element by element one of two differences."""
     return Difference(
         estimate=np.where(use_adjusted, adjusted.estimate, plain.estimate),
         center=np.where(use_adjusted, adjusted.center, plain.center),
@@ -230,29 +148,7 @@ def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: Boo
 def difference_intervals(
     counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, *, binary: bool, alpha: float = 0.05
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates and intervals of many replications at once.
-
-    Parameters
-    ----------
-    counts, sums, squares : array_like
-        Number, sum and sum of squares of rewards, shape (R, groups, 2); control first, treatment second.
-    binary : bool
-        Whether rewards are 0 or 1, so that arms with few events get the Agresti-Caffo interval.
-    alpha : float
-        One minus the level, between 0 and 0.5.
-
-    Returns
-    -------
-    estimate, low, high : ndarray
-        Shape (R, groups); NaN where an arm is empty, and limits NaN where there is no standard error.
-
-    Examples
-    --------
-    >>> tallies = [[[50, 50]]], [[[20.0, 30.0]]], [[[20.0, 30.0]]]
-    >>> estimate, low, high = difference_intervals(*tallies, binary=True)
-    >>> float(estimate[0, 0].round(3)), float(low[0, 0].round(3)), float(high[0, 0].round(3))
-    (0.2, 0.004, 0.396)
-    """
+    """Estimates and intervals of many replications at once."""
     check_alpha("difference_intervals", alpha)
     n, s, q = (np.asarray(x, dtype=float) for x in (counts, sums, squares))
     result = difference_in_means(n[..., 1], s[..., 1], q[..., 1], n[..., 0], s[..., 0], q[..., 0])
@@ -277,21 +173,8 @@ def _limits(difference: Difference, quantile: FloatArray) -> tuple[FloatArray, F
 class DifferenceReference:
     """Tests and intervals of differences, each by Welch's t or by the Agresti-Caffo adjustment.
 
-    Parameters
-    ----------
-    difference : Difference
-        Shape (k,), as `choose_difference` mixes them.
-
-    Notes
-    -----
     The p-value of the adjusted difference is the normal one around its own center, so that it is at
     most alpha exactly where its interval excludes the null.
-
-    Examples
-    --------
-    >>> reference = DifferenceReference(agresti_caffo([10], [9], [10], [1]))
-    >>> reference.interval(float(np.log(0.05))).round(4)
-    array([[0.3685, 0.9649]])
     """
 
     difference: Difference

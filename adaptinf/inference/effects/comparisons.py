@@ -283,8 +283,6 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 
     Shapes: estimate, variance, df (k,).
 
-    Notes
-    -----
     With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum
     (1 - w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of
     freedom. For k = 2 this is the square of the t with Satterthwaite's degrees of freedom. Welch's

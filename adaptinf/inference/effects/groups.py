@@ -103,8 +103,6 @@ def group_aipw(
 
     Shapes: group (T,), treated (T,), reward, propensity (T,), propensities (T, 2).
 
-    Notes
-    -----
     The outcome model is the arm's mean reward over earlier rounds of the group. Each arm has its own
     weights; the variance of the difference is the sum of squared differences of the two arms' influences.
     The numbers are those of `scores`, `weights` and `estimates`, in one pass that does not leave the cache.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adaptinf.inference.effects.groups import group_codes
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog
 
 _FEW_GROUPS = 20
 _ROUNDS_PER_GROUP = 4

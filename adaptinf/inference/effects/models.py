@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,10 +26,8 @@ from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid
 from adaptinf.inference.effects.projection import CATEProjection
 from adaptinf.inference.effects.question import GroupQuestion, group_question
 from adaptinf.inference.inputs.arguments import text_problems
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _WEIGHTS = ("uniform", "sqrt")
 

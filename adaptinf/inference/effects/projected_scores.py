@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,11 +44,9 @@ from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 SUBJECT = "CATEProjection.fit"
 WEIGHTS = ("uniform", "sqrt", "two-point")

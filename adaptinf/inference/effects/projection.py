@@ -10,7 +10,7 @@ effects and other causal functions".
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,10 +24,8 @@ from adaptinf.inference.effects.projected_scores import (
     projection_question,
 )
 from adaptinf.inference.effects.weighted_projection import COVARIANCES
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 
 class CATEProjection:

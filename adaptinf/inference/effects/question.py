@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.results.base import Estimand, LogFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 
 @dataclass(frozen=True, eq=False)

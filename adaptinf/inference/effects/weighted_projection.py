@@ -54,8 +54,6 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
     Shapes: propensities (T, 2); returns (T,).
 
-    Notes
-    -----
     With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"sqrt"`` weights,
     h = (1/e1 + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and
     others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
@@ -85,8 +83,6 @@ def weighted_projection(
 
     Shapes: covariates (n, p), score (n,), weight (n,).
 
-    Notes
-    -----
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
     is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
     when it alone varies in some column: its residual is 0 whatever its score. Where a column is constant the

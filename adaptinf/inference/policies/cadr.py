@@ -57,8 +57,6 @@ def conditional_variances(
 
     Shapes: action (T,), propensity (T,), plain, change (T,); returns (T,).
 
-    Notes
-    -----
     For round t it is mean(rho D^2) - mean(rho D)^2 over the earlier rounds, in O(T B) time besides that of
     the snapshots, and in O(T K) where propensities do not depend on contexts. When the ratios happen to
     average far from 1 the difference can all but vanish by chance; it is kept above a tenth of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,9 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.policies import predict, probability_problems
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _LONGEST = 40
 _FORMS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from adaptinf.inference.policies.weights import KINDS
 from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import snapshots_problems
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import (
     COUNT,
     FINITE,
@@ -23,9 +24,6 @@ from adaptinf.parameters import (
     OneOf,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
 """By estimator."""

@@ -9,7 +9,7 @@ bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-cont
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
 from adaptinf.inference.validity.profile import profile_of
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog
 
 
 class PolicyValue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import SMALL
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _DRAWN = (
     "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"

@@ -80,8 +80,6 @@ def contextual_fit(
 
     Shapes: scores (T, k).
 
-    Notes
-    -----
     With h_t the weight, Z(x) = sum_s h_s(x) and B_t = h_t(X_t)/Z(X_t) times the score, the estimate is the
     sum of the B_t, and round t contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to its error.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.log import AdaptiveLog
 from adaptinf.typing import Validity
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 
 @dataclass(frozen=True, slots=True, eq=False)

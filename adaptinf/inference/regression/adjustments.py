@@ -30,8 +30,6 @@ _DEFAULT = "a regression without adjustment="
 def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment, str]:
     """Adjustment that `AdaptiveOLS.fit` takes where none is asked for, and why.
 
-    Notes
-    -----
     The rewards are not read, so that the choice does not spoil the intervals.
     """
     _check_columns(data, profile)

@@ -41,8 +41,6 @@ class AnytimeReference:
 
     Shapes: ratio (k,).
 
-    Notes
-    -----
     With the statistic t on df degrees of freedom and the ratio r, the evidence against a value is the Bayes
     factor
 
@@ -104,8 +102,6 @@ def anytime_coefficients(
 
     Shapes: estimate (d,), inverse (d, d), rows (k, d), values (k,).
 
-    Notes
-    -----
     The Bayes factor integrates the coefficient over the mixture and everything else over the right Haar
     measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data. So it
     is a martingale under the null as rounds come in, for normal noise of one variance and a mixture that does
@@ -134,8 +130,6 @@ def anytime_wald(
 
     Shapes: rows (q, d), values (q,).
 
-    Notes
-    -----
     With the violation g, A = rows (X'X)^-1 rows', M = rows rows' / precision and the sum of squared residuals
     R, the Bayes factor on n = df + q is
 

@@ -112,8 +112,6 @@ def batched_coefficients(
 
     Shapes: rows (k, d), values (k,); returns estimate, std_error (k,).
 
-    Notes
-    -----
     In batch b, c'b_b has the standard error s_b sqrt(c'(X_b'X_b)^-1 c); let p_b be its inverse. The statistic
     for a value v is sum p_b (c'b_b - v) / sqrt(B). It is linear in v, so that the estimate is the mean of the
     batches' ones weighted by p_b, and its standard error sqrt(B) / sum p_b. Given what came before it, a
@@ -143,8 +141,6 @@ def batched_wald(
 
     Shapes: rows (q, d), values (q,).
 
-    Notes
-    -----
     The violation of a batch is multiplied by the symmetric inverse root of its covariance. The result has a
     law without directions (for normal noise a multivariate Student law), and so has the sum, whose length
     follows from the characteristic function of one coordinate. For one restriction it is the t test's square.

@@ -57,8 +57,6 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
 
     Shapes: design (T, d), response (T,).
 
-    Notes
-    -----
     With least-squares coefficients b and the columns w_1, w_2, ... of W,
 
         w_t = (I - W_{t-1} X_{t-1}) x_t / (|x_t|^2 + lambda),    estimate = b + sum w_t (y_t - x_t'b),

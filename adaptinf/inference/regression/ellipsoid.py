@@ -80,8 +80,6 @@ class EllipsoidReference:
 
     Shapes: rows (k, d), values (k,).
 
-    Notes
-    -----
     Valid for all combinations at once, also for those that were chosen after a look at the data.
     """
 
@@ -120,8 +118,6 @@ def confidence_ellipsoid(
 
     Shapes: design (T, d), response (T,).
 
-    Notes
-    -----
     With V = lambda I + X'X and the ridge estimate b, with probability 1 - alpha or more at all rounds
 
         |b - beta|_V <= R sqrt(2 log(sqrt(det V / lambda^d) / alpha)) + sqrt(lambda) S,

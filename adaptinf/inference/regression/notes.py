@@ -44,8 +44,6 @@ def rounds_notes(data: RegressionData, profile: LogProfile) -> list[str]:
 def omitted_contexts(data: RegressionData, profile: LogProfile) -> tuple[str, ...]:
     """Contexts that may have moved the choice of arms and are not among the columns.
 
-    Notes
-    -----
     The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
     makes up for that: a context that also moves rewards shows as an effect of the arm.
     """

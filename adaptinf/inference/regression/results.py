@@ -153,8 +153,6 @@ class CoefficientTests:
 
     Shapes: estimate (p,), covariance (p, p), back (p, p).
 
-    Notes
-    -----
     A combination such as a prediction far from 0 loses no digits to the offsets of the columns, because it is
     made of the centred coefficients.
     """

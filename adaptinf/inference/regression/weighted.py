@@ -65,8 +65,6 @@ def weighted_least_squares(
 
     Shapes: design (n, d), response (n,), weight (n,).
 
-    Notes
-    -----
     With G = sum W x x' and residuals e the estimate is G^-1 sum W x y, and its covariance G^-1 M G^-1 with
     M = sum W^2 e^2 x x'. If W = sqrt(target / propensity), then given the past W^2 turns the law of the
     round's actions into the target's, so that the conditional variance of a score W x (y - x'beta) is the

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
 from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _SHOWN = 10
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _TOTALS = ("participants", "count", "sum")
 _WEIGHTED = ("weighted_count", "weighted_sum", "weighted_squares")

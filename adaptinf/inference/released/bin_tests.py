@@ -143,8 +143,6 @@ class AnytimeTest:
 class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
 
-    Notes
-    -----
     An interval is the hull of the accepted means, so that a mean between accepted ones has a p-value as
     large as theirs. The mean that fits best is always accepted: where noise carries the sums beyond what
     any mean explains, the interval is that point.

@@ -26,8 +26,6 @@ class ReleasedDifferenceReference:
 
     Shapes: plus, minus (k,).
 
-    Notes
-    -----
     The interval holds the difference where both intervals hold their effects, which fails with probability
     at most alpha. The p-value is the smallest alpha at which the interval excludes the null.
     """

@@ -115,8 +115,6 @@ def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple
 def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
     """Effect from a noisy difference in means over a declared number of rounds.
 
-    Notes
-    -----
     With half of the rounds on each arm the variance of the difference is twice the sum of the arms'
     variances over `length`, at most (1 - d^2)/length for rewards in [0, 1].
     """

@@ -18,20 +18,7 @@ ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
 
 
 def check_adjustment(subject: str, method: object) -> None:
-    """Refuse an unknown adjustment.
-
-    Parameters
-    ----------
-    subject : str
-        What was called.
-    method : str
-        Member of `ADJUSTMENTS`.
-
-    Raises
-    ------
-    ParameterError
-        If it is not.
-    """
+    """Refuse an unknown adjustment."""
     if not isinstance(method, str) or method not in ADJUSTMENTS:
         problem = f"the adjustment must be 'holm' or 'bh' (Benjamini and Hochberg), got {method!r:.60}"
         raise ParameterError(subject, [problem])
@@ -40,27 +27,10 @@ def check_adjustment(subject: str, method: object) -> None:
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
     """Natural logs of adjusted p-values from those of single ones, right where p-values underflow.
 
-    Parameters
-    ----------
-    log_pvalues : ndarray, shape (k,)
-        At most 0; NaN where there is none: these terms do not count.
-    method : {"holm", "bh"}
-        Holm holds whatever the dependence. Benjamini and Hochberg bound the false discovery rate for
-        independent or positively dependent p-values.
+    Shapes: log_pvalues (k,); returns (k,).
 
-    Returns
-    -------
-    ndarray, shape (k,)
-
-    Notes
-    -----
     With the n p-values in ascending order, p(1) to p(n): Holm's are the running maxima of (n - i + 1) p(i),
     those of Benjamini and Hochberg the minima of n p(j) / j over j from i on; both at most 1.
-
-    Examples
-    --------
-    >>> adjusted_logs(np.array([-5000.0, -4000.0]), "holm").round(3)
-    array([-4999.307, -4000.   ])
     """
     # statsmodels' multipletests has no logs (p below 1e-323 comes back as 0), and counts NaN among the tests
     adjusted = np.full(len(log_pvalues), np.nan)

@@ -67,8 +67,6 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
 
     Shapes: propensities (T, k); returns (T, k).
 
-    Notes
-    -----
     The share interpolates between the two futures that an arm may have: to be drawn always (probability e of
     it), or only as often as the floor demands (probability 1 - e).
     """

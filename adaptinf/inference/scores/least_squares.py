@@ -37,28 +37,8 @@ _PERFECT = 1e-14
 class LeastSquares:
     """A least-squares fit of n rows on p columns.
 
-    Attributes
-    ----------
-    coefficient : ndarray, shape (p,)
-        Of the columns as they were given.
-    residual : ndarray, shape (n,)
-        Rewards minus fitted values.
-    q : ndarray, shape (n, p)
-        Orthonormal columns that span the given ones.
-    root : ndarray, shape (p, p)
-        The error of `coefficient` is root @ q' @ errors, so that root @ root' is the inverse of X'X.
-    centred_coefficient : ndarray, shape (p,)
-        Of columns from which `back` takes the means.
-    centred_root : ndarray, shape (p, p)
-        Of these.
-    back : ndarray, shape (p, p)
-        ``coefficient = back @ centred_coefficient``.
-    total : float
-        Sum of squares of the rewards, about their mean where a constant is in the span of the columns.
-    length : float
-        Root of the rewards' plain sum of squares.
-    intercept : bool
-        Whether it is.
+    Shapes: coefficient (p,), residual (n,), q (n, p), root (p, p), centred_coefficient (p,), centred_root (p,
+    p), back (p, p).
     """
 
     coefficient: FloatArray
@@ -109,15 +89,8 @@ class LeastSquares:
     def middle(self, kind: str, clusters: IntArray | None = None) -> FloatArray:
         """Covariance of q' @ errors, shape (p, p); NaN where it is not defined.
 
-        Parameters
-        ----------
-        kind : str
-            Member of `COVARIANCES`.
-        clusters : ndarray of int64, shape (n,), optional
-            Codes 0, ..., G - 1, for ``"cluster"``.
+        Shapes: clusters (n,).
 
-        Notes
-        -----
         With residuals e and leverages h: ``"classical"`` is e'e / (n - p) times the identity; ``"HC0"`` to
         ``"HC3"`` are q' diag(w) q with w = e^2, e^2 n / (n - p), e^2 / (1 - h) and e^2 / (1 - h)^2;
         ``"cluster"`` sums the products of each cluster's total of q e, times G/(G - 1) (n - 1)/(n - p).
@@ -145,36 +118,11 @@ class LeastSquares:
 def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSquares:
     """Regress y on the columns of x.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, p)
-        Finite columns.
-    y : ndarray, shape (n,)
-        Finite rewards.
-    names : sequence of str
-        Names of the columns, for errors.
+    Shapes: x (n, p), y (n,).
 
-    Returns
-    -------
-    LeastSquares
-
-    Raises
-    ------
-    ParameterError
-        If columns are linear combinations of others: it names them.
-
-    Notes
-    -----
     Where a column is constant the others and the rewards are centred first, so that offsets of the columns
     cost no digits. The factorisation is by two rounds of Cholesky's method where the columns are well
     conditioned, else by Householder's reflections; residuals are projected twice.
-
-    Examples
-    --------
-    >>> x = np.column_stack([np.ones(4), [1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3]])
-    >>> fit = least_squares(x, np.array([0.0, 1.0, 2.0, 4.0]), ["Intercept", "x"])
-    >>> fit.coefficient.round(6)
-    array([-1.3e+09,  1.3e+00])
     """
     columns = np.array(x, dtype=np.float64, order="F")
     base, center = _centre(columns)
@@ -261,25 +209,7 @@ def _orthonormal(
 
 
 def dependent_columns(scaled: FloatArray, names: Sequence[str]) -> list[str]:
-    """Which columns are linear combinations of others, and of which.
-
-    Parameters
-    ----------
-    scaled : ndarray, shape (n, p)
-        Columns of length 1, or 0.
-    names : sequence of str
-        Their names.
-
-    Returns
-    -------
-    list of str
-        One sentence a column; empty where all can be told apart.
-
-    Examples
-    --------
-    >>> dependent_columns(np.array([[0.6, 0.6], [0.8, 0.8]]), ["x", "z"])
-    ["column 'z' cannot be told apart from 'x': it is a linear combination of that"]
-    """
+    """Which columns are linear combinations of others, and of which; scaled (n, p)."""
     n, p = scaled.shape
     if n < p:
         return [f"{n} rounds cannot tell {p} columns apart: {', '.join(names)}"]

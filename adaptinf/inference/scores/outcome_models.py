@@ -13,18 +13,16 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 OUTCOMES = ("running-mean", "running-ridge")
 _MAX_COVARIATES = 200
@@ -118,8 +116,6 @@ def running_ridge(
 
     Shapes: action (T,), reward (T,), context (T, d), codes (k,); returns (T, k).
 
-    Notes
-    -----
     The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
     """
     from adaptinf.inference.scores.outcome_kernels import ridge_pass  # Numba is loaded when it is needed

@@ -97,8 +97,6 @@ def score_floors(
 
     Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,).
 
-    Notes
-    -----
     The score is linear in the weights, so that for a policy that may depend on the context its bounds are
     those of the worst single arm.
     """

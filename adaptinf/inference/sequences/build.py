@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from adaptinf.inference.sequences.bounded_scores import (
 )
 from adaptinf.inference.sequences.choice import Quantity, Settings
 from adaptinf.inference.sequences.laws import DifferenceTrack, SingleTrack, Track
+from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 
 def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:

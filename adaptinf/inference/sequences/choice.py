@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import (
     COUNT,
     POSITIVE,
@@ -23,9 +24,6 @@ from adaptinf.parameters import (
     refuse,
 )
 from adaptinf.typing import IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 ESTIMATORS = ("sample-mean", "ipw", "aipw")
 _T_OPT, _START = 1000, 100

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from adaptinf.inference.sequences.choice import Quantity, Request, Settings, set
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, OneOf, check, number_array, refuse
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 _TARGETS = ("arm-means", "contrast", "policy-value")
 

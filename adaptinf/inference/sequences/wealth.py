@@ -54,8 +54,6 @@ def bernstein_sums(
 
     Shapes: score (n,), bet (n,), centre (n,), scale (n,); returns gain, stake (n,).
 
-    Notes
-    -----
     For y >= -1 and 0 <= b < 1: exp(b y - psi(b) y^2) <= 1 + b y with psi(b) = -log(1 - b) - b. With
     y = (score - centre)/scale and b = bet * scale the expected factor is at most exp(bet (mean - centre)).
     """
@@ -78,8 +76,6 @@ def running_variance(score: FloatArray) -> FloatArray:
 def mixture_scale(variance: float, alpha: float) -> float:
     """Scale of the two-sided normal mixture that is narrowest at one accumulated variance.
 
-    Notes
-    -----
     The derivative of the bound in r vanishes where u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
     closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
     where the solution is 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
@@ -150,8 +146,6 @@ def betting_bounds(
 
     Shapes: score, bet, floor (n,), counts (r,), bounds (r,).
 
-    Notes
-    -----
     Every factor falls as the claimed mean rises, and so does the wealth: halving an interval finds the bound.
     """
     low = 0.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
 
 CHUNK = 1 << 13
 SAME = 1e-6

@@ -237,8 +237,6 @@ def check_propensity_rows(
 
     Shapes: chosen (T,), table (T, K), action (T,).
 
-    Notes
-    -----
     A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of it.
     """
     with np.errstate(invalid="ignore"):

@@ -22,8 +22,6 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
 
     Shapes: x (n,), scales, terms (n, groups); returns (n,).
 
-    Notes
-    -----
     Lugannani-Rice inversion without the approximation: the moment generating function is integrated along a
     curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
     geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no factor

@@ -34,15 +34,11 @@ def counter_scales(
 ) -> tuple[float, float]:
     """Laplace scales of a counter that is epsilon-differentially private for items of the given sensitivity.
 
-    Notes
-    -----
     Binary: an item lies in at most L = floor(log2 T) + 1 nodes, each gets sensitivity * L / epsilon.
     Hybrid: half of epsilon for the trunk (an item lies in one power-of-two segment), half for the binary
     mechanism inside a block; the block that follows 2^k holds 2^k - 1 items, so k levels suffice.
     Logarithmic: the trunk alone, with all of epsilon.
 
-    References
-    ----------
     Chan, Shi and Song (2011), Private and continual release of statistics.
     """
     if counter == "binary":

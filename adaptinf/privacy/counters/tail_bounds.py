@@ -16,14 +16,10 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
 
     Shapes: log_failure (n,), scales, terms (n, groups); returns (n,).
 
-    Notes
-    -----
     Chan, Shi and Song bound P(S > x) by exp(-x^2 / (8 v^2)) for v^2 of at least the sum of squared scales and
     0 < x < 2 sqrt(2) v^2 / max b. With x = v sqrt(8 L) the bound is the failure probability, and the range
     asks for v > sqrt(L) max b; the smallest such v is approached, and the tail is continuous.
 
-    References
-    ----------
     Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
     on Information and System Security 14, Lemma 2.8.
     """

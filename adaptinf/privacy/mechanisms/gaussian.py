@@ -158,28 +158,11 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
 def discrete_scale(scale: float) -> float:
     """Scale, in grid units, of discrete Gaussian noise that protects like normal noise of a given scale.
 
-    Parameters
-    ----------
-    scale : float
-        Standard deviation, in units, of normal noise.
-
-    Returns
-    -------
-    float
-        sqrt(scale^2 + 3^2).
-
-    Notes
-    -----
     Normal noise of standard deviation s, followed by rounding y to the integer k with probability
     proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
     sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
     3 exp(-2 pi^2 tau^2). For tau = 3 that is 1e-76: nothing beside the margin that the scale of the normal
     noise has.
-
-    Examples
-    --------
-    >>> discrete_scale(4.0)
-    5.0
     """
     return math.hypot(scale, _SMOOTHING)
 
