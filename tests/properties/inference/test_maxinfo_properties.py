@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ log_levels = st.floats(-700.0, -0.02)
 bounds = st.sampled_from(["max-information", "moment"])
 
 
+@pytest.mark.slow
 @thorough
 @given(epsilons, rounds, log_levels, st.floats(-1e6, 0.0), bounds)
 def test_significant_exactly_when_the_level_is_reached(epsilon, n, log_alpha, log_p, bound) -> None:
@@ -34,6 +36,7 @@ def test_significant_exactly_when_the_level_is_reached(epsilon, n, log_alpha, lo
     assert (corrected <= log_alpha) == (log_p <= level)
 
 
+@pytest.mark.slow
 @thorough
 @given(
     epsilons, some_rounds, st.floats(1e-12, 0.49), st.sampled_from([-1.0, 1.0]), st.floats(2e-9, 1e-3), bounds
@@ -46,6 +49,7 @@ def test_significance_turns_at_the_level(epsilon, n, alpha, side, distance, boun
     assert (corrected <= alpha) == (side < 0.0)
 
 
+@pytest.mark.slow
 @thorough
 @given(epsilons, rounds, st.lists(st.floats(-1e5, 0.0), min_size=2, max_size=5), bounds)
 def test_corrected_pvalues_are_ordered_and_never_smaller(epsilon, n, log_p, bound) -> None:

@@ -366,6 +366,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     labels=st.lists(TEXT, min_size=2, max_size=2, unique=True),

@@ -124,6 +124,7 @@ def literal(design, env, fit):
     return trials
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_figure_is_that_of_a_loop_over_logs(name):
     design, env, fit = CASES[name]

@@ -69,6 +69,7 @@ def test_propensities_of_the_urn_on_given_paths() -> None:
         urn += np.where(np.arange(3) == arm, reward, (1 - reward) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["uniform", "pilot", "given"])
 def test_the_p_value_tends_to_the_enumerated_one(reference: str) -> None:
     action = np.array([0, 1, 1, 0, 1, 0, 1, 1])

@@ -169,6 +169,7 @@ def test_decisions_and_bands(design: LinUCB | LinPriv, environment: LinearArms) 
     assert np.abs(bands.width / width - 1.0).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS[2:6], ids=repr)
 def test_released_sums_carry_the_noise_of_their_nodes(design: LinPriv) -> None:
     """Node noises, solved from the released sums, are one draw a node and have their law."""

@@ -111,6 +111,7 @@ def test_the_integral_is_right() -> None:
     assert beta_best(np.ones(3), np.ones(3)) == pytest.approx(np.full(3, 1 / 3), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewards", ["bernoulli", "uniform", "clipped"])
 def test_frequencies_of_beta_posteriors(rewards: str) -> None:
     """Frequencies among the draws: whole numbers, and around the posterior probabilities of the past."""

@@ -52,6 +52,7 @@ def closed_tail(x, sigma, b):
         return +(normal_tail(z) + (rising - falling) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.05, 1.0, 30.0])
 @pytest.mark.parametrize("second", [1e-3, 5 / 3, 1.66665, 1.6666, 8.0])
 def test_tail_with_two_laplace_parts_equals_the_convolution(sigma, second):

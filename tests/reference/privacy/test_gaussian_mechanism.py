@@ -67,6 +67,7 @@ def discrete_law(scale: float, reach: int) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smoothing", [0.3, 0.45, 0.6, 3.0])
 @pytest.mark.parametrize("scale", [2.0, 7.5])
 def test_rounded_normal_noise_is_discrete_gaussian_up_to_the_stated_factor(

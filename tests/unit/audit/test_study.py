@@ -305,6 +305,7 @@ def test_two_studies_do_not_share_a_folder(tmp_path):
         study(**SMALL, path=tmp_path)
 
 
+@pytest.mark.slow
 def test_an_analysis_that_is_not_valid_is_noted(tmp_path):
     table = study(**GRID)
     rows = table.cell(design="UCB", environment="signal", horizon=30, analysis="aipw")
@@ -329,6 +330,7 @@ def test_an_analysis_that_some_logs_do_not_support_counts_them():
     assert row["note"] == f"not valid in {ones:,} runs: the first reward is 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_error_names_cell_and_replicate(tmp_path, n_jobs):
     switch = tmp_path / "switch"

@@ -111,7 +111,7 @@ def test_markdown_and_every_estimator(run: Run, path: str) -> None:
     assert {"alee", "batched", "markdown"} <= set(re.findall(r"[a-z]+", text))
 
 
-@pytest.mark.parametrize("module", ["adaptinf", "adaptinf.cli.entry"])
+@pytest.mark.parametrize("module", ["adaptinf"])
 def test_run_as_a_module(module: str) -> None:
     command = [sys.executable, "-m", module]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=120)
@@ -405,6 +405,7 @@ def test_analyze_does_not_import_the_compiler(path: str) -> None:
     assert not loaded & {"numba", "llvmlite", "joblib", "tqdm", "matplotlib"}
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(path: str) -> None:
     command = [sys.executable, "-c", "import sys; from adaptinf.cli.entry import main; sys.exit(main())"]
     with subprocess.Popen(

@@ -199,6 +199,7 @@ def test_ties_go_to_the_first_arm() -> None:
 # --- tables of the private index ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counter", ["binary", "hybrid"])
 @pytest.mark.parametrize("horizon", [60, 5_000])
 def test_interpolated_quantiles_at_every_round(counter: str, horizon: int) -> None:

@@ -88,6 +88,7 @@ def test_a_report_moves_by_four_with_the_record_and_by_one_with_the_reward() -> 
     assert design.tables(3, 2, 10).scales[0] == pytest.approx(max(distances) / design.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check_every", [1, 20])
 def test_bins_that_nobody_visits_are_noised_by_every_participant(check_every: int) -> None:
     """Noise in the visited bin alone would leave these sums at exactly zero, and tell where people are."""

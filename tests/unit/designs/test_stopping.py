@@ -515,6 +515,7 @@ def loss(rule: Rule, law: Rule, above: float) -> float:
     return float(np.abs(stopping_law(rule, stream) - stopping_law(rule, neighbour)).max())
 
 
+@pytest.mark.slow
 def test_the_stopping_times_law_spends_half_of_epsilon() -> None:
     """Exactly computed on neighbours that are nearly the worst: all of epsilon/2 is used, and no more."""
     design = DPNAS(epsilon=1.0, alpha=0.5, beta=0.5, steps="exponential")
@@ -525,6 +526,7 @@ def test_the_stopping_times_law_spends_half_of_epsilon() -> None:
     assert max(losses) > 0.49
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [

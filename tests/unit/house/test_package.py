@@ -54,6 +54,7 @@ def test_types_are_shipped() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "failures"),
     [

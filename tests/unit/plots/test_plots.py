@@ -741,6 +741,7 @@ def test_a_picture_is_drawn_on_the_axes_given_and_else_on_its_own(picture: Calla
     own.figure.canvas.draw()
 
 
+@pytest.mark.slow
 @EACH
 def test_what_is_saved_is_the_same_every_time(picture: Callable[[Any], Any], tmp_path: Path) -> None:
     first = plots.save(picture(None), tmp_path / "one.png", dpi=60)
@@ -769,6 +770,7 @@ def test_without_matplotlib_the_extra_is_named(
         picture(None)
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_when_a_picture_is_drawn() -> None:
     code = "import sys, adaptinf.plots; print('matplotlib' in sys.modules)"
     done = subprocess.run(

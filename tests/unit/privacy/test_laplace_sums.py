@@ -116,6 +116,7 @@ def law_of(counter: str, count: int, slots: int) -> tuple[np.ndarray, np.ndarray
     return np.array([[trunk, node * level]]), np.array([[float(trunk_terms), float(node_terms)]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counter", ["binary", "hybrid"])
 @pytest.mark.parametrize("horizon", [1, 2, 3, 20, 1000])
 def test_table_of_quantiles(counter: str, horizon: int) -> None:

@@ -73,6 +73,7 @@ def test_bounds_against_simulated_norms(
         assert bound < above * np.sort(norms)[runs - int(count) - 1] * (1.0 + 4.0 / math.sqrt(runs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 5, 64, 65, 500])
 def test_far_out_one_coordinate_makes_the_norm(dimension: int) -> None:
     """Between the quantile of the largest coordinate and the union bound, nearer to the former far out."""

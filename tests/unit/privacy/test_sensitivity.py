@@ -55,6 +55,7 @@ def moves(values: FloatArray) -> FloatArray:
 SAME_FEATURE = np.equal.outer([record[0] for record in RECORDS], [record[0] for record in RECORDS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", VARYING)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_record_moves_sums_by_one_and_counts_by_two(half: str, seed: int) -> None:

@@ -171,6 +171,7 @@ def test_regret_of_known_pulls() -> None:
     np.testing.assert_allclose(sims.regret, 0.75 * sims.pulls[:, 0], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["environment", "environments", "replicate", "run", "environments.smooth", "stretches"]
 )

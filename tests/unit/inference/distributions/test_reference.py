@@ -76,6 +76,7 @@ def test_binomial_at_impossible_rates() -> None:
         assert excluded(reference, 1.5, log_alpha).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_alpha", LOG_ALPHAS)
 def test_symmetric_references_are_dual_at_their_edges(log_alpha: float) -> None:
     rng = np.random.default_rng(5)
@@ -85,6 +86,7 @@ def test_symmetric_references_are_dual_at_their_edges(log_alpha: float) -> None:
     assert_dual_at_the_edges(StudentReference(estimate, std_error, df), log_alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_alpha", LOG_ALPHAS[:4])
 def test_binomial_references_are_dual_at_their_edges(log_alpha: float) -> None:
     rng = np.random.default_rng(6)

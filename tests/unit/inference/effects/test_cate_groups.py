@@ -222,6 +222,7 @@ def released_effect(center=(0.5, 0.1, 0.4), size=(400, 300, 500)):
     return effect_from_mean(list(center), list(size), scale=[0.02, 0.03, 0.01])
 
 
+@pytest.mark.slow
 def test_released_differences_combine_two_intervals():
     effect = released_effect()
     reference = ReleasedDifferenceReference(effect, np.array([1, 2]), np.array([0, 0]))
@@ -238,6 +239,7 @@ def test_released_differences_combine_two_intervals():
     assert np.isneginf(reference.log_pvalues(2.5)).all()
 
 
+@pytest.mark.slow
 def test_released_effects_without_a_common_value_are_told_apart():
     log_p = log_common_pvalue(released_effect(), np.arange(3))
     low, high = released_effect().interval(log_p - math.log(3))

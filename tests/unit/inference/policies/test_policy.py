@@ -471,6 +471,7 @@ class TestNumericalCare:
 
 
 class TestScale:
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_the_number_of_batches(self) -> None:
         horizon, batches = 100_000, 50
         rng = np.random.default_rng(0)

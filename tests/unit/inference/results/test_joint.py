@@ -81,6 +81,7 @@ class TestRestrictions:
 
 
 class TestSimultaneous:
+    @pytest.mark.slow
     @pytest.mark.parametrize("rho", [0.0, 0.3, 0.9, -0.4])
     def test_against_simulation(self, rho: float) -> None:
         covariance = correlated(rho)
