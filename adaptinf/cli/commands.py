@@ -14,7 +14,8 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
-from adaptinf.log.storage import StoredLog, read_file
+from adaptinf.log.storage.files import read_file
+from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import OneOf, refuse
 
 if TYPE_CHECKING:

@@ -11,18 +11,10 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.storage import (
-    PLAIN_FIELDS,
-    LogColumns,
-    StoredLog,
-    encode,
-    read_file,
-    restored_arrays,
-    same_values,
-    storable,
-    write_csv,
-    write_parquet,
-)
+from adaptinf.log.storage.files import read_file, write_csv, write_parquet
+from adaptinf.log.storage.plain import encode
+from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, restored_arrays, same_values, storable
+from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label, LogArrays, Metadata, check_frame
 
