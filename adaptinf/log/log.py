@@ -187,7 +187,7 @@ class AdaptiveLog(LogColumns):
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._names = checked.names
         self._rounds = checked.rounds
-        self._units = checked.units
+        self.units = checked.units
 
     @classmethod
     def from_arrays(
@@ -263,6 +263,8 @@ class AdaptiveLog(LogColumns):
     ) -> None:
         self.arrays = arrays
         self.arms = arms
+        self.n_rounds, self.n_arms = len(arrays.action), len(arms)
+        self.context = tuple(arrays.context)
         self.phases = phases
         self.reward_range = reward_range
         self.propensity_status = metadata.propensity_status
@@ -276,7 +278,7 @@ class AdaptiveLog(LogColumns):
         self.recommended = metadata.recommended
         self.context_free = metadata.context_free
         self._releases = metadata.releases
-        self._frame = self._names = self._rounds = self._units = None
+        self._frame = self._names = self._rounds = self.units = None
         self.kept = {}
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -351,7 +353,7 @@ class AdaptiveLog(LogColumns):
         )
         log._names = metadata["names"]
         log._rounds = stored.columns["t"] if metadata["has_rounds"] else None
-        log._units = stored.columns.get("unit_id")
+        log.units = stored.columns.get("unit_id")
         return log
 
     def __repr__(self) -> str:

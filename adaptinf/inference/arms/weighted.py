@@ -19,16 +19,8 @@ from adaptinf.inference.arms.fit import ArmFit, arm_labels
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
-from adaptinf.inference.scores.inverse import (
-    aipw_scores,
-    indicators,
-    ipw_scores,
-    running_means,
-    sqrt_weights,
-    two_point_weights,
-    uniform_weights,
-)
-from adaptinf.inference.scores.means import ScoreMeans, effective_events, score_means, weighted_means
+from adaptinf.inference.scores.inverse import arm_scores
+from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, effective_events, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_REWARDS, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.verdicts import Verdict
@@ -201,50 +193,34 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 def _estimates(log: AdaptiveLog, codes: IntArray, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones; codes (k,)."""
-    arrays = log.arrays
-    own = np.ones(0) if arrays.propensity is None else arrays.propensity
     if log.n_rounds * len(codes) <= _SMALL:
-        chosen = indicators(arrays.action, codes)
-        every = None if arrays.propensities is None else arrays.propensities[:, codes]
-        scores, weights = score_rows(log, codes, choice, model)
-        return score_means(chosen, arrays.reward, own, every, scores, weights)
+        return arm_score_means(*_columns(log), codes, **_options(choice, model))
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
 
-    return streamed_means(
-        arrays.action,
-        arrays.reward,
-        own,
-        arrays.propensities,
-        codes,
-        weights=choice.weights or "uniform",
-        decay=choice.decay,
-        outcome=None if model is None else model.values,
-    )
+    return streamed_means(*_columns(log), codes, **_options(choice, model))
 
 
 def score_rows(
     log: AdaptiveLog, codes: IntArray, choice: Choice, model: Outcome | None
 ) -> tuple[FloatArray, FloatArray]:
     """Scores and weights of inverse weighting, shape (T, k) each."""
+    _, scores, weights = arm_scores(*_columns(log), codes, **_options(choice, model))
+    return scores, weights
+
+
+def _columns(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
+    """Actions, rewards, and propensities of the chosen and of every arm."""
     arrays = log.arrays
-    chosen = indicators(arrays.action, codes)
-    propensity = np.ones(0) if arrays.propensity is None else arrays.propensity
-    if model is None:
-        scores = ipw_scores(chosen, arrays.reward, propensity)
-    else:
-        given = model.values
-        predicted = running_means(chosen, arrays.reward) if isinstance(given, str) else given
-        scores = aipw_scores(chosen, arrays.reward, propensity, predicted)
-    every = None if arrays.propensities is None else arrays.propensities[:, codes]
-    return scores, _weights(choice, every, log.n_rounds, len(codes))
+    own = np.ones(0) if arrays.propensity is None else arrays.propensity
+    return arrays.action, arrays.reward, own, arrays.propensities
 
 
-def _weights(choice: Choice, propensities: FloatArray | None, n_rounds: int, n_arms: int) -> FloatArray:
-    if propensities is None or choice.weights == "uniform":
-        return uniform_weights(n_rounds, n_arms)
-    if choice.decay is None:
-        return sqrt_weights(propensities)
-    return two_point_weights(propensities, choice.decay)
+def _options(choice: Choice, model: Outcome | None) -> dict[str, Any]:
+    return {
+        "weights": choice.weights or "uniform",
+        "decay": choice.decay,
+        "outcome": None if model is None else model.values,
+    }
 
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.effects.inputs import group_terms
 from adaptinf.inference.effects.notes import SAME_EFFECT, by_reason, empty_interval_notes
-from adaptinf.inference.effects.question import GroupQuestion, group_results
+from adaptinf.inference.effects.question import GroupQuestion, group_results, group_terms
 from adaptinf.inference.released.effects import (
     NoisyEffect,
     ReleasedReference,

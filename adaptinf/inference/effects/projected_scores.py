@@ -20,8 +20,8 @@ from scipy import special
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.inputs import arm_pair
 from adaptinf.inference.effects.notes import BOTH_PROPENSITIES, estimated_propensities, warn_of_tiny
+from adaptinf.inference.effects.question import arm_pair
 from adaptinf.inference.effects.rounds import (
     MARKED_ROUNDS,
     Rounds,

@@ -268,7 +268,7 @@ def _at_fixed_rounds(row: Method) -> Method:
 
 
 def _pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any]:
-    from adaptinf.inference.effects.inputs import arm_pair
+    from adaptinf.inference.effects.question import arm_pair
 
     treatment, control, problems = arm_pair(log, treatment, control)
     refuse("recommend", problems)

@@ -52,6 +52,34 @@ def aipw_scores(
     return np.asarray(outcome + chosen * residual, dtype=np.float64)
 
 
+def arm_scores(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    codes: IntArray,
+    *,
+    weights: str = "uniform",
+    decay: float | None = None,
+    outcome: FloatArray | str | None = "running-mean",
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Choices of arms, their scores (IPW where `outcome` is None) and the weights of these.
+
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), outcome (T, k); returns
+    (T, k) each.
+    """
+    chosen = indicators(action, codes)
+    if outcome is None:
+        scores = ipw_scores(chosen, reward, propensity)
+    else:
+        predicted = running_means(chosen, reward) if isinstance(outcome, str) else outcome
+        scores = aipw_scores(chosen, reward, propensity, predicted)
+    if propensities is None or weights == "uniform":
+        return chosen, scores, uniform_weights(*chosen.shape)
+    every = propensities[:, codes]
+    return chosen, scores, sqrt_weights(every) if decay is None else two_point_weights(every, decay)
+
+
 def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
     """Weights of one for every score; returns (T, k)."""
     return np.ones((n_rounds, n_arms))

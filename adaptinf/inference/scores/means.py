@@ -10,11 +10,13 @@ variances are involved". Kish (1965), "Survey Sampling" (effective sample size).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.inference.distributions import two_samples as small_samples
+from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.typing import FloatArray, IntArray
 
 ROUNDING = 1e-14
@@ -104,6 +106,20 @@ def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
     """
     share = np.asarray(rate, dtype=float)
     return np.asarray(np.asarray(ess, dtype=float) * np.minimum(share, 1.0 - share))
+
+
+def arm_score_means(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    codes: IntArray,
+    **options: Any,
+) -> ScoreMeans:
+    """Estimates of arm means from the scores that `arm_scores` makes of the same arguments."""
+    chosen, scores, weights = arm_scores(action, reward, propensity, propensities, codes, **options)
+    every = None if propensities is None else propensities[:, codes]
+    return score_means(chosen, reward, propensity, every, scores, weights)
 
 
 def score_means(

@@ -19,28 +19,20 @@ class LogColumns:
     arrays: LogArrays
     arms: tuple[Label, ...]
     phases: tuple[str, ...]
+    n_rounds: int
+    """Number of rounds."""
+    n_arms: int
+    """Number of arms, chosen or not."""
+    context: tuple[str, ...]
+    """Names of the context columns."""
+    units: NDArray[Any] | None
+    """Unit of every round, shape (T,), where the log names them."""
     _frame: pd.DataFrame | None
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
     _rounds: NDArray[Any] | None
-    _units: NDArray[Any] | None
     kept: dict[str, Any]
     """What readers of the log computed once and keep with it; it is no part of the log's content."""
-
-    @property
-    def n_rounds(self) -> int:
-        """Number of rounds."""
-        return len(self.arrays.action)
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms, chosen or not."""
-        return len(self.arms)
-
-    @property
-    def context(self) -> tuple[str, ...]:
-        """Names of the context columns."""
-        return tuple(self.arrays.context)
 
     @property
     def columns(self) -> dict[Hashable, str]:
@@ -48,11 +40,6 @@ class LogColumns:
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
-
-    @property
-    def units(self) -> NDArray[Any] | None:
-        """Unit of every round, shape (T,), where the log names them."""
-        return self._units
 
     @property
     def releases(self) -> pd.DataFrame:
@@ -94,4 +81,4 @@ class LogColumns:
         return columns[canonical]
 
     def _canonical_columns(self) -> dict[str, NDArray[Any]]:
-        return canonical_columns(self.arrays, self.arms, self.phases, self._rounds, self._units)
+        return canonical_columns(self.arrays, self.arms, self.phases, self._rounds, self.units)

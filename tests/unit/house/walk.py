@@ -32,10 +32,20 @@ class Walk:
 
     @property
     def returns(self) -> int:
-        """Steps into a room that was left before; what stands in no room lies on everybody's way."""
-        rooms = [str(Path(module).parent) for _, module in self.calls if "/" in module]
-        steps = [room for room, last in zip(rooms, ["", *rooms], strict=False) if room != last]
-        return len(steps) - len(set(steps))
+        """How often a call enters a room that was left: no function of it was still at work.
+
+        The caller's own steps, from fit to summary, are the way and no returns; what stands in no room lies
+        on everybody's way.
+        """
+        count, seen, at_work = 0, set(), []
+        for depth, module in self.calls:
+            room = str(Path(module).parent) if "/" in module else ""
+            del at_work[depth - 1 :]
+            if room and room not in at_work:
+                count += room in seen and depth > 1
+                seen.add(room)
+            at_work.append(room)
+        return count
 
 
 def walk(call: Callable[[], Any]) -> Walk:
