@@ -11,7 +11,6 @@ from typing import Any
 
 from adaptinf import __version__
 from adaptinf.errors import AdaptinfError, ParameterError
-from adaptinf.parameters import refuse
 
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
@@ -183,7 +182,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
         if problems:
             raise ParameterError("arguments and file", [*problems, str(error)]) from error
         raise
-    refuse("arguments", problems)
+    if problems:  # without adaptinf.parameters, which brings NumPy: help is to be quick
+        raise ParameterError("arguments", problems)
     results = fit(
         log,
         treatment=arguments.treatment,

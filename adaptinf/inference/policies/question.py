@@ -32,6 +32,13 @@ class PolicyQuestion:
         """Refuse policies that take arms which the design could not choose."""
         check_support(subject, self.profile.log, self.policies)
 
+    @property
+    def _without_propensities(self) -> str:
+        """What the log supports in the place of a policy's value."""
+        if self.profile.context_refusal:
+            return self.profile.in_place_of_means
+        return "ArmMeans or Contrast, for means of single arms"
+
     def check_propensities(self, subject: str) -> FloatArray:
         """Propensities of the chosen arms, shape (T,)."""
         propensity = self.profile.log.arrays.propensity
@@ -39,7 +46,7 @@ class PolicyQuestion:
             raise InvalidForLog(
                 subject,
                 "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-                ["ArmMeans or Contrast, for means of single arms"],
+                [self._without_propensities],
             )
         return propensity
 

@@ -15,6 +15,7 @@ from adaptinf.designs.arms import ucb
 from adaptinf.designs.conse import private_kernel as dp_conse_kernel
 from adaptinf.privacy.noise import Buffer, Recorder
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext
+from adaptinf.simulation.run import no_outcome
 
 ARMS = BernoulliArms([0.3, 0.5, 0.7])
 CONTEXTS = FiniteContext([0.6, 0.4], [[0.2, 0.8], [0.6, 0.2]])
@@ -67,7 +68,7 @@ def drive(
         ]:
             getattr(run, name).append(value)
     outcome = np.zeros(program.n_outcomes)
-    module._finish(tables, state, outcome)
+    getattr(module, "_finish", no_outcome)(tables, state, outcome)
     run.released, run.outcome = tables.released.copy(), outcome
     return run
 

@@ -111,7 +111,7 @@ def test_markdown_and_every_estimator(run: Run, path: str) -> None:
     assert {"alee", "batched", "markdown"} <= set(re.findall(r"[a-z]+", text))
 
 
-@pytest.mark.parametrize("module", ["adaptinf"])
+@pytest.mark.parametrize("module", ["adaptinf", "adaptinf.cli"])
 def test_run_as_a_module(module: str) -> None:
     command = [sys.executable, "-m", module]
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=120)

@@ -13,9 +13,15 @@ import pytest
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import choice
-from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS, arm_verdicts, valid_alternatives
+from adaptinf.inference.arms.choice import (
+    CONTRAST_ESTIMATORS,
+    ESTIMATORS,
+    arm_verdicts,
+    default_estimator,
+    valid_alternatives,
+)
 from adaptinf.inference.arms.methods import METHODS
-from adaptinf.inference.arms.models import ArmMeans, Contrast, default_estimator
+from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.recommend.recommendation import recommend

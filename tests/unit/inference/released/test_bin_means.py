@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
-from adaptinf.audit.planning.calibration import coverage, true_value
+from adaptinf.audit.planning.calibration import coverage
+from adaptinf.audit.simulation.truth import true_value
 from adaptinf.designs import Uniform
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.mixture import Mixture
