@@ -4,6 +4,7 @@ Parameters out of range raise one `ParameterError` that lists them all.
 """
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.kl_ucb import KLUCB
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.thompson import Thompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
@@ -32,6 +33,7 @@ __all__ = [
     "DPBAI",
     "DPNAS",
     "DPOD",
+    "KLUCB",
     "NAS",
     "UCB",
     "ConSE",
