@@ -125,6 +125,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("design", "n_arms", "d", "n"), CASES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_linear_bandit_is_the_literal_one(
@@ -155,6 +156,7 @@ def test_the_linear_bandit_is_the_literal_one(
         np.testing.assert_allclose(values @ raw, averages @ z, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_cases_see_every_arm_chosen_and_projections() -> None:
     for design, n_arms, d, n in CASES[:1] + CASES[2:5]:
         sims = design.replicate(SmoothArms(n_arms, d), n, 8, rng=3)
@@ -199,6 +201,7 @@ def test_with_a_huge_epsilon_it_is_plain_stochastic_gradient_descent(link: str, 
     np.testing.assert_allclose(table["intercept"], average[:, 2] - average[:, :2].sum(axis=1), atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("link", "error", "share"), [("logistic", 0.35, 0.1), ("identity", 0.12, 0.1)])
 def test_where_the_model_holds_it_finds_the_parameters(link: str, error: float, share: float) -> None:
     """Regret is a tenth of uniform choice's at most, and parameters are near those that made the data."""

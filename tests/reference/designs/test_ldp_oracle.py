@@ -239,6 +239,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("design", "n_arms", "d", "n"), CASES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_locally_private_bandit_is_the_literal_one(
@@ -282,6 +283,7 @@ def test_the_locally_private_bandit_is_the_literal_one(
                 assert 2 * d + 3 * k not in rows
 
 
+@pytest.mark.slow
 def test_the_cases_see_drops_in_both_calibrations() -> None:
     for design, n_arms, d, n in (CASES[1], CASES[3], CASES[5]):
         sims = design.replicate(SmoothArms(n_arms, d), n, 16, rng=3)

@@ -343,6 +343,7 @@ def test_ranks_of_ties_are_the_smallest() -> None:
     assert table_2.rank_sums(table)[table_2.COLUMNS].iloc[0].tolist() == [1, 2, 2, 4, 4, 6]
 
 
+@pytest.mark.slow
 def test_a_small_table() -> None:
     task = data.task("made up", made_up(), 400, 100)
     measured = table_2.measure([task], 2, 7, 10, 1)

@@ -66,6 +66,7 @@ def reports_of(
     return (after - before)[1:, blocks]
 
 
+@pytest.mark.slow
 def test_a_report_moves_by_four_with_the_record_and_by_one_with_the_reward() -> None:
     design = LDPBandit(epsilon=1.0)
     state = np.zeros((16, 2 * EDGES + 15))
