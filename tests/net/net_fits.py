@@ -11,7 +11,7 @@ from net_logs import design_logs, foreign_logs
 
 import adaptinf as ai
 
-PARTS = ("params", "bse", "pvalues", "pvalues_corrected", "ess", "diagnostics", "min_propensity")
+PARTS = ("params", "bse", "pvalues", "pvalues_corrected", "ess", "min_propensity")
 FACTS = ("model", "estimator", "weights", "notes", "naive", "private", "terms", "rsquared_adj")
 SHOWN = ("as_latex", "as_html", "as_markdown", "as_csv")
 FULL = ("uniform", "thompson", "ucb", "greedy batches", "thompson contexts", "mixture of ucb")
@@ -60,6 +60,7 @@ def told(result: Any) -> Any:
     found: dict[str, Any] = {name: packed(getattr(result, name)) for name in FACTS if hasattr(result, name)}
     for name in PARTS:
         found[name] = guarded(lambda name=name: getattr(result, name))
+    found["diagnostics"] = guarded(lambda: result.diagnostics())
     found["conf_int"] = guarded(lambda: result.conf_int(alpha=0.1))
     found["conf_int_corrected"] = guarded(lambda: result.conf_int_corrected())
     found["cov_params"] = guarded(lambda: result.cov_params())
