@@ -111,9 +111,7 @@ def main() -> None:
         return
     old, new = given.trees
     pairs = [(timed(old), timed(new)) for _ in range(given.rounds)]
-    print(
-        f"load {os.getloadavg()[0]:.1f}; least of {REPEATS} a process, {given.rounds} processes of each in turn"
-    )
+    print(f"load {os.getloadavg()[0]:.1f}; least of {REPEATS} calls; {given.rounds} processes each, in turn")
     print("| task | old, s | new over old, median (least to most) |\n| --- | ---: | ---: |")
     for name in pairs[0][0]:
         ratios = [after[name] / before[name] for before, after in pairs]
