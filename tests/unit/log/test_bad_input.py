@@ -116,6 +116,7 @@ RUN: list[designs.Design] = [
     designs.Uniform(),
     designs.EpsilonGreedy(),
     designs.Thompson(),
+    designs.KLUCB(),
     designs.UCB(),
     designs.PlayTheWinner(),
     designs.PrivateUCB(epsilon=1.0),
