@@ -101,11 +101,15 @@ class LogProfile:
 
     @cached_property
     def undeclared_context(self) -> bool:
-        """Whether contexts may have assigned the arms of a design that does not say so."""
+        """Whether contexts may have assigned the arms of a design that does not say so.
+
+        Positive propensities answer for them: scores come first then, and other methods say what they assume.
+        """
         design = self.log.design
         named = design is not None and (design.traits is None or design.traits.uses_context == "unknown")
         open_question = bool(self.log.context) and self.log.context_free is None
-        return named and open_question and not self.constant_propensities
+        weighable = self.log.arrays.propensity is not None and not self.impossible.any()
+        return named and open_question and not weighable
 
     @cached_property
     def context_refusal(self) -> str:

@@ -115,6 +115,7 @@ class TestUnknownDesigns:
             with pytest.raises(InvalidForLog, match="does not say whether HomegrownBandit looks at contexts"):
                 ArmMeans(log).fit(estimator)
         assert ArmMeans(followed("HomegrownBandit")).fit().weights == "uniform"
+        assert ArmMeans(followed("HomegrownBandit")).fit("alee").estimator == "alee"  # asked for, and noted
 
     def test_what_a_user_can_say(self) -> None:
         said = followed("HomegrownBandit", propensities=False, context_free=True)
@@ -122,7 +123,7 @@ class TestUnknownDesigns:
         stated = DesignRecord("HomegrownBandit", {}, DesignTraits(uses_context="no", own_coins=False))
         assert profile_of(followed(stated)).context_free
         unsaid = DesignRecord("HomegrownBandit", {}, DesignTraits(own_coins=False))
-        assert profile_of(followed(unsaid)).undeclared_context
+        assert profile_of(followed(unsaid, propensities=False)).undeclared_context
 
     def test_constant_propensities_leave_no_question(self) -> None:
         assert not profile_of(fixed(design="HomegrownBandit")).undeclared_context
