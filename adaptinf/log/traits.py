@@ -131,7 +131,7 @@ def traits_problems(traits: Any) -> list[str]:
     problems = [
         f"traits.{name} must be one of {', '.join(map(repr, kinds))}, got {getattr(traits, name)!r:.60}"
         for name, kinds in _KINDS.items()
-        if not any(getattr(traits, name) is one or getattr(traits, name) == one for one in kinds)
+        if getattr(traits, name) not in kinds
     ]
     for name, kind in (("floor", Floor), ("stability", Stability)):
         value = getattr(traits, name)

@@ -29,10 +29,7 @@ from adaptinf.inference.distributions.tails import (
 from adaptinf.typing import FloatArray
 
 _LOG_2 = float(np.log(2.0))
-_LOG_4 = float(np.log(4.0))
 _LARGE = 1e300
-_MAX_ROOT = 300
-_ABOVE_MINUS_ONE = float(np.nextafter(-1.0, 0.0))
 
 
 @runtime_checkable
