@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.counters import sum_neighbours
 from adaptinf.designs.replications import ReleaseName
-from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
 from adaptinf.privacy.counters.laplace_sums import counter_quantiles
@@ -297,15 +297,22 @@ class PrivateUCB(Design):
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy sums promise, parallel over the arms' counters."""
+        """What the actions and the noisy sums promise, parallel over the arms' counters.
+
+        A counter is clocked by its arm's own pulls, and an arm is chosen by counts and noisy sums alone: the
+        actions settle which counter a reward enters.
+        """
         self._refuse_sizes(horizon, n_arms)
+        share = 1 if self.calibration == "corrected" else n_arms
+        counter = PrivacyGuarantee(epsilon=float(self.epsilon) / share)
+        whole = parallel(*[counter] * n_arms, over="arms")
         if self.calibration == "corrected":
-            return PrivacyGuarantee(epsilon=float(self.epsilon))
+            return whole
         reason = (
             f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but a reward enters one "
             "counter only, so that the actions are private at epsilon / K"
         )
-        return PrivacyGuarantee(epsilon=float(self.epsilon) / n_arms, reasons=(reason,))
+        return replace(whole, reasons=(reason,))
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
