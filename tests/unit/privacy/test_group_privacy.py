@@ -126,7 +126,5 @@ def test_the_anticipating_notion_leaves_out_all_own_actions() -> None:
         laws[context] = counts
     assert not set(laws[0]) & set(laws[1])
     for own in (0, 1):  # one own action left out: the other is a fair coin under both contexts
-        seen = [
-            sum(p for pair, p in laws[context].items() if pair[1 - own] == 1) for context in (0, 1)
-        ]
+        seen = [sum(p for pair, p in laws[context].items() if pair[1 - own] == 1) for context in (0, 1)]
         assert seen == [0.5, 0.5]
