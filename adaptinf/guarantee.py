@@ -139,9 +139,9 @@ class PrivacyGuarantee:
         -----
         Change the m rounds one at a time: P_0(A) <= e^epsilon P_1(A) + delta <= ... <= e^(m epsilon) P_m(A) +
         delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
-        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon), so that no
-        smaller delta holds for every mechanism; that of one mechanism may be smaller (for normal noise it
-        is). A delta of one half or more is worth nothing, attained or not.
+        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon): no
+        smaller delta holds for every mechanism. That of one mechanism may be smaller, as for normal noise.
+        A delta of one half or more is worth nothing, attained or not.
 
         Under the anticipating notion each step compares all outputs but one of the person's own actions, so
         that the chain compares all outputs but all m of them. In the local model each of the m reports is

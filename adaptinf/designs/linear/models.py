@@ -263,8 +263,10 @@ class LinPriv(Design):
 
         Unit reward: contexts are public, a counter is clocked by its arm's own pulls, and an arm is chosen by
         contexts and noisy sums alone, so that the actions settle which counter a reward enters. With a delta
-        the argument for adaptive streams of normal noise takes the place of the pointwise one. Where `dimension` is not given and the noise is the smallest of two kinds, what both of
-        them promise. The published calibration needs `dimension`.
+        the argument for adaptive streams of normal noise takes the place of the pointwise one.
+
+        Where `dimension` is not given and the noise is the smallest of two kinds, what both of them promise.
+        The published calibration needs `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)

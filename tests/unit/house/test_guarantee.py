@@ -13,7 +13,6 @@ import pytest
 from adaptinf.errors import GuaranteeError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee, parallel, sequential
 
-
 BESIDE = partial(parallel, over="participants")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -32,7 +33,7 @@ def hockey_stick(first: np.ndarray, second: np.ndarray, epsilon: float) -> float
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-5), (0.5, 1e-4), (1e-3, 0.01)])
 def test_the_two_outcome_chain_attains_it(epsilon: float, delta: float, m: int) -> None:
     laws = attaining_chain(epsilon, delta, m)
-    for one, other in zip(laws, laws[1:], strict=False):
+    for one, other in itertools.pairwise(laws):
         # neighbours are exactly (epsilon, delta)-close, whichever comes first
         assert hockey_stick(one, other, epsilon) == pytest.approx(delta, abs=1e-15)
         assert hockey_stick(other, one, epsilon) <= delta
