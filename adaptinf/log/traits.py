@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, UNIT, Constraint, Is, refuse
+from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, POSITIVE, UNIT, Constraint, Is, refuse
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
@@ -71,6 +71,8 @@ class DesignTraits:
         Whether its arm counts settle, where that is known.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
         Whether means of whole arms can be compared, or what takes their place.
+    auxiliary : tuple of float
+        Epsilon of each auxiliary log whose participants reported before the trial began.
 
     Notes
     -----
@@ -89,6 +91,7 @@ class DesignTraits:
     floor: Floor | None = None
     stability: Stability | None = None
     arm_means: ArmMeans = "comparable"
+    auxiliary: tuple[float, ...] = ()
 
     @property
     def replays_by(self) -> Literal["assignment", "order"]:
@@ -149,6 +152,9 @@ def traits_problems(traits: Any) -> list[str]:
             type(getattr(traits, name)) is type(kind) and getattr(traits, name) == kind for kind in kinds
         )
     ]
+    auxiliary: Any = traits.auxiliary
+    if not isinstance(auxiliary, tuple) or any(POSITIVE("epsilon", epsilon) for epsilon in auxiliary):
+        problems.append(f"traits.auxiliary must be a tuple of epsilons, got {auxiliary!r:.60}")
     for name, (kind, constraints) in _PARTS.items():
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):
