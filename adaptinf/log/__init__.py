@@ -1,7 +1,8 @@
 """The log: what a design writes and every method of inference reads."""
 
 from adaptinf.log.log import AdaptiveLog, read_log
-from adaptinf.log.traits import DesignTraits, Floor, Stability
+from adaptinf.log.public import PublicLog
+from adaptinf.log.traits import DesignTraits, Floor, Outputs, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays
 
@@ -12,6 +13,8 @@ __all__ = [
     "DesignTraits",
     "Floor",
     "LogArrays",
+    "Outputs",
+    "PublicLog",
     "Stability",
     "read_log",
 ]

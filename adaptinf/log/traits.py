@@ -8,6 +8,10 @@ from typing import Any, Literal, get_args
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
+Length = Literal["declared", "releases"]
+Propensities = Literal["not covered", "outputs", "by-context"]
+Phases = Literal["not covered", "calendar", "outputs"]
+Means = Literal["none", "fresh-epochs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,43 @@ class Stability:
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    """What follows from the outputs that a private design's guarantee speaks of: its actions and releases.
+
+    Attributes
+    ----------
+    length : {"declared", "releases"}
+        Whether the number of rounds is declared beforehand, or decided by releases.
+    propensities : {"not covered", "outputs", "by-context"}
+        Whether a round's propensities can be computed from actions, releases and coins that are published
+        with them; or given the context as well, so that they can name it; or neither.
+    phase : {"not covered", "calendar", "outputs"}
+        Whether a round's phase follows from its number alone, from actions and releases, or neither.
+    recommended : bool
+        Whether the arm that is named at the end is computed from releases.
+    means : {"none", "fresh-epochs"}
+        Whether arms' means are released, each over an epoch's rounds alone that earlier releases fixed, with
+        as many of each arm that is left and independent Laplace noise of a known scale.
+
+    Notes
+    -----
+    `AdaptiveLog.public` reads these facts. The defaults are those that cover least.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.designs.DPConSE(epsilon=1.0).traits.outputs.phase
+    'calendar'
+    """
+
+    length: Length = "declared"
+    propensities: Propensities = "not covered"
+    phase: Phases = "not covered"
+    recommended: bool = False
+    means: Means = "none"
+
+
+@dataclass(frozen=True, slots=True)
 class DesignTraits:
     """What decides how the logs of a design may be analysed; a design states it, its logs keep it.
 
@@ -69,6 +110,8 @@ class DesignTraits:
         Whether its arm counts settle, where that is known.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
         Whether means of whole arms can be compared, or what takes their place.
+    outputs : Outputs or None
+        Of a private design, what its guarantee covers beside actions and releases.
 
     Notes
     -----
@@ -87,6 +130,7 @@ class DesignTraits:
     floor: Floor | None = None
     stability: Stability | None = None
     arm_means: ArmMeans = "comparable"
+    outputs: Outputs | None = None
 
     @property
     def replays_by(self) -> Literal["assignment", "order"]:
@@ -106,14 +150,10 @@ class DesignTraits:
         stored : mapping
             Plain values by name.
         """
-        floor, stability = stored.get("floor"), stored.get("stability")
-        return cls(
-            **{
-                **stored,
-                "floor": None if floor is None else Floor(**floor),
-                "stability": None if stability is None else Stability(**stability),
-            }
-        )
+        parts = {"floor": Floor, "stability": Stability, "outputs": Outputs}
+        told = {name: stored.get(name) for name in parts}
+        made = {name: None if part is None else parts[name](**part) for name, part in told.items()}
+        return cls(**{**stored, **made})
 
 
 _KINDS: Mapping[str, tuple[Any, ...]] = {
@@ -122,19 +162,32 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
     "own_coins": (True, False),
     "arm_means": get_args(ArmMeans),
 }
+_OUTPUT_KINDS: Mapping[str, tuple[Any, ...]] = {
+    "length": get_args(Length),
+    "propensities": get_args(Propensities),
+    "phase": get_args(Phases),
+    "recommended": (True, False),
+    "means": get_args(Means),
+}
 
 
 def traits_problems(traits: Any) -> list[str]:
     """Say what is wrong with stated traits, one line a field."""
     if not isinstance(traits, DesignTraits):
         return [f"traits must be DesignTraits, got {traits!r:.60}"]
-    problems = [
-        f"traits.{name} must be one of {', '.join(map(repr, kinds))}, got {getattr(traits, name)!r:.60}"
-        for name, kinds in _KINDS.items()
-        if getattr(traits, name) not in kinds
-    ]
-    for name, kind in (("floor", Floor), ("stability", Stability)):
+    problems = _kind_problems("traits", traits, _KINDS)
+    if isinstance(traits.outputs, Outputs):
+        problems += _kind_problems("traits.outputs", traits.outputs, _OUTPUT_KINDS)
+    for name, kind in (("floor", Floor), ("stability", Stability), ("outputs", Outputs)):
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):
             problems.append(f"traits.{name} must be a {kind.__name__} or None, got {value!r:.60}")
     return problems
+
+
+def _kind_problems(subject: str, stated: Any, known: Mapping[str, tuple[Any, ...]]) -> list[str]:
+    return [
+        f"{subject}.{name} must be one of {', '.join(map(repr, kinds))}, got {getattr(stated, name)!r:.60}"
+        for name, kinds in known.items()
+        if getattr(stated, name) not in kinds
+    ]

@@ -15,7 +15,7 @@ from adaptinf.designs.conse.published_neighbours import published_neighbours, sh
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Unit, Whole, open_share, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
@@ -101,7 +101,8 @@ class DPConSE(Design):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the group."""
-        return DesignTraits(uses_context="groups", arm_means="by-group")
+        outputs = Outputs(propensities="by-context", phase="calendar")
+        return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What actions and releases promise for a record: windows and halves are disjoint."""

@@ -20,7 +20,7 @@ from adaptinf.designs.local.neighbours import (
     public_log,
 )
 from adaptinf.designs.neighbours import Neighbours
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole, refuse
 from adaptinf.simulation.environments import Environment
@@ -140,7 +140,8 @@ class LDPBandit(LocallyPrivate):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the bin of the cube."""
-        return DesignTraits(uses_context="position", arm_means="by-released-bin")
+        outputs = Outputs(propensities="by-context")
+        return DesignTraits(uses_context="position", arm_means="by-released-bin", outputs=outputs)
 
     def _problems(self) -> list[str]:
         problems = super()._problems()

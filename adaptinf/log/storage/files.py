@@ -25,6 +25,7 @@ from adaptinf.parameters import refuse
 _VERSION = 1
 _KEY = b"adaptinf"
 _RELEASES_KEY = b"adaptinf.releases"
+_NOT_COVERED_KEY = b"adaptinf.not_covered"
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _CSV_SUFFIXES = (".csv",)
 _FOOTER_LIMIT = 2**31 - 1
@@ -56,6 +57,8 @@ def write_parquet(path: Path, log: StoredLog) -> None:
     table = pa.table({name: pa.array(values) for name, values in log.columns.items()})
     releases = zlib.compress(_to_json(_encode_releases(log.releases)))
     metadata = {_KEY: _to_json(_header(log)), _RELEASES_KEY: base64.b64encode(releases)}
+    if log.not_covered:
+        metadata[_NOT_COVERED_KEY] = _to_json(log.not_covered)
     pq.write_table(table.replace_schema_metadata(metadata), path)
 
 
@@ -68,6 +71,8 @@ def write_csv(path: Path, log: StoredLog) -> None:
         path, index=False, na_rep="nan", lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC, encoding="utf-8"
     )
     header = _header(log) | {"sha256": _sha256(path), "releases": _encode_releases(log.releases)}
+    if log.not_covered:
+        header["not_covered"] = dict(log.not_covered)
     _sidecar(path).write_bytes(_to_json(header, indent=1))
 
 

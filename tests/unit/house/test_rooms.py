@@ -22,7 +22,6 @@ SMALL_ROOMS = {
     "adaptinf/datasets": "one data set ships with a package that adaptinf depends on",
     "adaptinf/inference": "its files are in the rooms inside",
     "adaptinf/inference/recommend": "one table, and the rows of it",
-    "adaptinf/log": "one class; validation and storage are rooms inside",
 }
 LONG_FILES = {
     "adaptinf/inference/arms/models.py": 411,
