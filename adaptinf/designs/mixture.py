@@ -84,12 +84,18 @@ class Mixture(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """The design's own, with coins and a floor; nothing is known of its counts."""
+        """The design's own, with coins and a floor; nothing is known of its counts.
+
+        Its proposals are outputs, which overridden rounds may show as a phase: coins, which are not.
+        """
+        own = self.design.traits
+        outputs = None if own.outputs is None else dataclasses.replace(own.outputs, phase="not covered")
         return dataclasses.replace(
-            self.design.traits,
+            own,
             own_coins=True,
             floor=Floor(self.exploration, self.decay, shared=True),
             stability=None,
+            outputs=outputs,
         )
 
     def _problems(self) -> list[str]:

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.coverage import noise_told, not_covered
 from adaptinf.log.promises import source_note
+from adaptinf.log.public import Publishable
 from adaptinf.log.storage.files import write_file
 from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.restored import RestoredLog
@@ -18,7 +20,7 @@ from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.validation import METADATA, DesignRecord, Label, LogArrays, Metadata, check_frame
 
 
-class AdaptiveLog(LogColumns):
+class AdaptiveLog(LogColumns, Publishable):
     """A log of adaptively gathered data: one row a round, in the order in which the arms were chosen.
 
     Parameters
@@ -333,11 +335,10 @@ class AdaptiveLog(LogColumns):
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "reward_guarantee": None if self.reward_guarantee is None else self.reward_guarantee.to_dict(),
             "design": None if self.design is None else (self.design.name, self.design.parameters),
-            "traits": None
-            if self.design is None or self.design.traits is None
-            else self.design.traits.to_dict(),
+            "traits": None if (own := self.design) is None or own.traits is None else own.traits.to_dict(),
         }
-        return StoredLog(storable(self._canonical_columns(), self.arms), metadata, self.releases)
+        columns = storable(self._canonical_columns(), self.arms)
+        return StoredLog(columns, metadata, self.releases, not_covered(self, columns))
 
     @classmethod
     def _restored(cls, stored: RestoredLog) -> AdaptiveLog:
@@ -351,10 +352,11 @@ class AdaptiveLog(LogColumns):
         """Arms, rounds, design, guarantee and propensities at a glance."""
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
         known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
+        told = noise_told(self.noise) + source_note(self.guarantee_source)
         lines = [
             f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
             f"  design: {'unknown' if self.design is None else self.design.name}",
-            f"  guarantee: {self.guarantee or 'none'}{source_note(self.guarantee_source)}",
+            f"  guarantee: {self.guarantee or 'none'}{told}",
             *self.promises,
             f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}",
         ]

@@ -14,7 +14,7 @@ from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_uni
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Share
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
@@ -198,8 +198,9 @@ class PrivateSuccessiveElimination(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise that makes it private."""
-        return DesignTraits(uses_context="no", own_coins=False)
+        """No coins but the noise that makes it private; a run ends with its horizon."""
+        outputs = Outputs(propensities="outputs", means="fresh-epochs")
+        return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)

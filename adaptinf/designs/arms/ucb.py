@@ -15,7 +15,7 @@ from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.counters import sum_neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.log import DesignTraits, Stability
+from adaptinf.log import DesignTraits, Outputs, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
 from adaptinf.privacy.counters.laplace_sums import counter_quantiles
 from adaptinf.privacy.counters.sums import (
@@ -299,7 +299,8 @@ class PrivateUCB(Design):
     @property
     def traits(self) -> DesignTraits:
         """No coins but the noise that makes it private."""
-        return DesignTraits(uses_context="no", own_coins=False)
+        outputs = Outputs(propensities="outputs")
+        return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     def _problems(self) -> list[str]:
         problems = []

@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.determinants import feature_problems
 from adaptinf.designs.replications import Status
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Run
 from adaptinf.typing import FloatArray
@@ -29,8 +29,10 @@ class BestArmDesign(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise of those that are private."""
-        return DesignTraits(uses_context="no", own_coins=False)
+        """No coins but the noise of those that are private, whose outputs settle all but the rewards."""
+        private = self.guarantee(self.min_horizon, self.min_arms) is not None
+        outputs = Outputs(propensities="outputs", phase="outputs", recommended=True) if private else None
+        return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     @abstractmethod
     def _least_budget(self, n_arms: int) -> int:

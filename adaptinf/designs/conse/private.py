@@ -17,7 +17,7 @@ from adaptinf.designs.conse.published_neighbours import published_neighbours, sh
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Unit, Whole, open_share, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
@@ -103,7 +103,8 @@ class DPConSE(Design):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the group."""
-        return DesignTraits(uses_context="groups", arm_means="by-group")
+        outputs = Outputs(propensities="by-context", phase="calendar")
+        return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What actions and releases promise for a record, parallel over windows and halves.

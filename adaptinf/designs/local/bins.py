@@ -20,7 +20,7 @@ from adaptinf.designs.local.neighbours import (
     public_log,
 )
 from adaptinf.designs.neighbours import Neighbours
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole, refuse
 from adaptinf.simulation.environments import Environment
@@ -142,7 +142,10 @@ class LDPBandit(LocallyPrivate):
     def traits(self) -> DesignTraits:
         """Arms follow the bin of the cube."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
-        return DesignTraits(uses_context="position", arm_means="by-released-bin", auxiliary=epsilons)
+        outputs = Outputs(propensities="by-context")
+        return DesignTraits(
+            uses_context="position", arm_means="by-released-bin", auxiliary=epsilons, outputs=outputs
+        )
 
     def _problems(self) -> list[str]:
         problems = super()._problems()
