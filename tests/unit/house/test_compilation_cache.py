@@ -82,6 +82,7 @@ def test_cache_is_used_again_and_goes_stale_with_the_noise(home: Path) -> None:
     assert changed == pytest.approx(2.0 * first, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_cache_goes_stale_with_what_a_design_can_use_only(home: Path) -> None:
     first, hits, misses = run(home)
     assert (hits, misses) == (0, 1)
@@ -106,6 +107,7 @@ print(difference(World(3.0, 1.0)), sum(difference.stats.cache_misses.values()))
 """
 
 
+@pytest.mark.slow
 def test_a_class_that_moved_does_not_break_what_was_cached(tmp_path: Path) -> None:
     tiny = package(
         tmp_path,
