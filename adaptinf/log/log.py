@@ -17,6 +17,7 @@ from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, restored_arrays
 from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label, LogArrays, Metadata, check_frame
+from adaptinf.texts import visible_lines
 
 
 class AdaptiveLog(LogColumns):
@@ -367,7 +368,7 @@ class AdaptiveLog(LogColumns):
             f"  guarantee: {self.guarantee or 'none'}",
             f"  propensities: {status if status == 'absent' else f'{status}, {known}'}",
         ]
-        return "\n".join(lines)
+        return visible_lines(lines)
 
 
 def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:

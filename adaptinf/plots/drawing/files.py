@@ -13,6 +13,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.results.tables import escape_markdown
 from adaptinf.parameters import COUNT, Number
 from adaptinf.plots.drawing.style import pyplot
+from adaptinf.texts import spreadsheet_cell, with_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,7 +118,9 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
     if problems or frame is None:
         raise ParameterError("plots.save_table", problems)
     files = (stem.with_name(f"{stem.name}.csv"), stem.with_name(f"{stem.name}.md"))
-    text = frame.to_csv(index=False, float_format=f"%.{_DIGITS}g", lineterminator="\n")
+    text = with_texts(frame, spreadsheet_cell).to_csv(
+        index=False, float_format=f"%.{_DIGITS}g", lineterminator="\n"
+    )
     files[0].write_text(text, encoding="utf-8", newline="")
     files[1].write_text(_markdown(frame, int(digits)), encoding="utf-8", newline="")
     return files
