@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adaptinf.texts import visible
+
 __all__ = [
     "AdaptinfError",
     "AdaptinfWarning",
@@ -24,6 +26,9 @@ _ROWS_SHOWN = 10
 class AdaptinfError(Exception):
     """Base of every error that adaptinf raises on purpose; all of them can be pickled."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(visible(part, "\n") if isinstance(part, str) else part for part in args))
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle would call the class with the finished text, whatever its arguments are.
         return _restored, (type(self), self.args), self.__dict__ or None
@@ -38,6 +43,9 @@ def _restored(kind: type[AdaptinfError], args: tuple[Any, ...]) -> AdaptinfError
 
 class AdaptinfWarning(UserWarning):
     """Base of every warning that adaptinf gives."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(visible(part, "\n") if isinstance(part, str) else part for part in args))
 
 
 class ParameterError(AdaptinfError, ValueError):
@@ -59,12 +67,11 @@ class ParameterError(AdaptinfError, ValueError):
     def __init__(self, subject: str, problems: Sequence[str]) -> None:
         self.subject = subject
         self.problems = tuple(problems)
-        if len(self.problems) == 1:
-            text = f"{subject}: {self.problems[0]}"
+        shown = [visible(problem) for problem in self.problems]
+        if len(shown) == 1:
+            text = f"{visible(subject)}: {shown[0]}"
         else:
-            text = f"{subject}: {len(self.problems)} problems\n" + "\n".join(
-                f"  - {p}" for p in self.problems
-            )
+            text = f"{visible(subject)}: {len(shown)} problems\n" + "\n".join(f"  - {p}" for p in shown)
         super().__init__(text)
 
 
@@ -169,7 +176,9 @@ class LogValidationError(AdaptinfError, ValueError):
         self.problems = tuple(problems)
         count = len(self.problems)
         head = f"{subject} has {count} problem{'s' if count != 1 else ''} (rows are counted from 0):"
-        super().__init__(head + "".join(f"\n  - {problem}" for problem in self.problems))
+        super().__init__(
+            visible(head) + "".join(f"\n  - {visible(str(problem))}" for problem in self.problems)
+        )
 
 
 class InvalidForLog(AdaptinfError, ValueError):
@@ -190,4 +199,4 @@ class InvalidForLog(AdaptinfError, ValueError):
         self.reason = reason
         self.alternatives = tuple(alternatives)
         hint = f"; possible here: {', '.join(self.alternatives)}" if self.alternatives else ""
-        super().__init__(f"{method} is not valid for this log: {reason}{hint}")
+        super().__init__(visible(f"{method} is not valid for this log: {reason}{hint}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +18,14 @@ from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.storage.files import read_file
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
+from adaptinf.texts import frame_text, spreadsheet_cell, with_texts
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
 
 _NEEDED = ("action", "reward")
 _SHOWN = 12
+_UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
 def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[str]]:
@@ -109,7 +112,7 @@ def describe(log: AdaptiveLog) -> str:
     table = table.reindex(range(log.n_arms))
     table["rounds"] = table["rounds"].fillna(0).astype(int)
     table.insert(0, "arm", [str(arm) for arm in log.arms])
-    return f"{log!r}\n{table.to_string(index=False, na_rep='-', float_format='{:.4g}'.format)}"
+    return f"{log!r}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
 
 
 def fit(
@@ -146,9 +149,11 @@ def fit(
 def render(results: Results, alpha: float, form: str) -> str:
     """Results in one of the output formats."""
     if form == "csv":
-        return results.to_frame(alpha).to_csv(index=False, lineterminator="\n").rstrip("\n")
+        frame = with_texts(results.to_frame(alpha), spreadsheet_cell)
+        return str(frame.to_csv(index=False, lineterminator="\n")).rstrip("\n")
     if form == "json":
-        return json.dumps(_finite(_record(results, alpha)), allow_nan=False, ensure_ascii=False, indent=2)
+        text = json.dumps(_finite(_record(results, alpha)), allow_nan=False, ensure_ascii=False, indent=2)
+        return _UNSEEN.sub(lambda char: f"\\u{ord(char[0]):04x}", text)
     summary = results.summary(alpha)
     forms = {
         "text": summary.as_text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -12,13 +13,18 @@ from typing import Any
 from adaptinf import __version__
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
+from adaptinf.texts import visible
 
+_LINE = "\n"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what its encoding does not hold is shown as an escape
+            stream.reconfigure(errors="backslashreplace")
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)
@@ -28,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AdaptinfError, OSError) as error:
-        print(f"adaptinf {arguments.command}: {error}", file=sys.stderr)
+        print(f"adaptinf {arguments.command}: {visible(str(error), _LINE)}", file=sys.stderr)
         return 2
     return code
 
@@ -82,12 +88,12 @@ def _add_analyze(commands: Any) -> None:
     what.add_argument("--alpha", type=float, default=0.05, help="one minus the confidence level (0.05)")
     output = parser.add_argument_group("output")
     output.add_argument("--format", choices=_FORMATS, default="text", help="text unless said otherwise")
-    output.add_argument("--output", metavar="FILE", help="write there, not to standard output")
+    output.add_argument("--output", metavar="FILE", type=_path, help="write there, not to standard output")
     parser.set_defaults(run=_analyze)
 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="log as .csv or .parquet")
+    parser.add_argument("file", metavar="FILE", type=_path, help="log as .csv or .parquet")
     columns = parser.add_argument_group(
         "columns", "A file that adaptinf wrote knows its columns; name none of them then."
     )
@@ -133,6 +139,12 @@ def _seed(text: str) -> int:
     return value
 
 
+def _path(text: str) -> Path:
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("the name of a file cannot hold NUL")
+    return Path(text)
+
+
 def _pairs(text: str) -> dict[str, str]:
     """Columns by arm; a text with one = is one pair, so that its names may hold commas."""
     parts = [text] if text.count("=") == 1 else text.split(",")
@@ -157,7 +169,7 @@ def _validate(arguments: argparse.Namespace) -> int:
     from adaptinf.cli.commands import describe, open_log
 
     log, _ = open_log(arguments.file, _column_options(arguments))
-    print(f"{arguments.file} is a valid log.\n{describe(log)}")
+    print(f"{visible(str(arguments.file))} is a valid log.\n{describe(log)}")
     return 0
 
 
@@ -183,7 +195,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         log, unused = open_log(arguments.file, options)
     except (AdaptinfError, OSError) as error:
         if problems:
-            raise ParameterError("arguments and file", [*problems, str(error)]) from error
+            raise ParameterError("arguments and file", [*problems, *_problems_of(error)]) from error
         raise
     if problems:  # without adaptinf.parameters, which brings NumPy: help is to be quick
         raise ParameterError("arguments", problems)
@@ -201,6 +213,11 @@ def _analyze(arguments: argparse.Namespace) -> int:
     else:
         atomic_write(Path(arguments.output), lambda file: file.write(f"{text}\n".encode()))
     return 0
+
+
+def _problems_of(error: Exception) -> list[str]:
+    """What an error lists, one sentence a problem."""
+    return list(map(str, getattr(error, "problems", [error])))
 
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:

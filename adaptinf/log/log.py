@@ -18,6 +18,7 @@ from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, same_values, storable
 from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.validation import METADATA, DesignRecord, Label, LogArrays, Metadata, check_frame
+from adaptinf.texts import visible_lines
 
 
 class AdaptiveLog(LogColumns, Publishable):
@@ -360,4 +361,4 @@ class AdaptiveLog(LogColumns, Publishable):
             *self.promises,
             f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}",
         ]
-        return "\n".join(lines)
+        return visible_lines(lines)

@@ -20,6 +20,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Count
 from adaptinf.simulation.environments import Environment
+from adaptinf.texts import frame_text
 from adaptinf.typing import FloatArray, RandomSource
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class CountStability:
 
     def __str__(self) -> str:
         head = f"Arm counts over {self.replications} runs of {self.horizon} rounds"
-        return f"{head}: largest variation {self.variation:.1%}\n{self.frame.to_string(index=False)}"
+        return f"{head}: largest variation {self.variation:.1%}\n{frame_text(self.frame)}"
 
 
 def stability(

@@ -17,6 +17,7 @@ from adaptinf.designs.replications import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.texts import frame_text, visible_lines
 from adaptinf.typing import FloatArray, RandomSource
 
 Intervals: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -48,12 +49,13 @@ class Coverage:
     replications: int
 
     def __str__(self) -> str:
-        head = (
-            f"{self.design} in {self.environment}\n{self.horizon:,} rounds, "
-            f"{self.replications:,} replications, nominal coverage {1.0 - self.alpha:g}"
+        trials = (
+            f"{self.horizon:,} rounds, {self.replications:,} replications, nominal coverage "
+            f"{1.0 - self.alpha:g}"
         )
+        head = visible_lines([f"{self.design} in {self.environment}", trials])
         rows = self.frame[["analysis", "term", "truth", *SHOWN]]
-        return f"{head}\n{rows.to_string(index=False, float_format=lambda value: f'{value:.4f}')}"
+        return f"{head}\n{frame_text(rows, float_format=lambda value: f'{value:.4f}')}"
 
 
 def coverage(

@@ -20,6 +20,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import UNIT, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.texts import literal, with_texts
 from adaptinf.typing import RandomSource
 
 
@@ -90,7 +91,7 @@ class OperatingCharacteristics(PlanTable):
         return self._as_markdown(self.table(digits, errors=errors), digits)
 
     def __str__(self) -> str:
-        rows = self.table()
+        rows = with_texts(self.table(), literal)
         width = int(rows["characteristic"].str.len().max())
         left: dict[str, Callable[[str], str]] = {"characteristic": lambda text: text.ljust(width)}
         text = rows.to_string(index=False, formatters=left, justify="right")

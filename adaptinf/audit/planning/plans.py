@@ -15,6 +15,7 @@ from adaptinf.designs.base import Design
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of
 from adaptinf.simulation.environments import Environment
+from adaptinf.texts import frame_text, literal, spreadsheet_cell, visible_lines, with_texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class PlanTable:
     notes: tuple[str, ...] = ()
 
     def to_csv(self, path: str | Path) -> None:
-        """Write `frame` to a CSV file.
+        """Write `frame` to a CSV file; texts that a spreadsheet would compute begin with an apostrophe.
 
         Parameters
         ----------
@@ -40,18 +41,19 @@ class PlanTable:
         FileError
             If it cannot be written; a file that is there stays as it is.
         """
+        shown = with_texts(self.frame, spreadsheet_cell)
         atomic_write(
             as_path(f"{type(self).__name__}.to_csv", "path", path),
-            lambda file: self.frame.to_csv(file, index=False),
+            lambda file: shown.to_csv(file, index=False),
         )
 
     @property
     def _head(self) -> str:
         trials = f"{self.replications:,} simulated trials a scenario and horizon"
-        return f"{self.design}\n{trials}, alpha {self.alpha:g}"
+        return visible_lines([self.design, f"{trials}, alpha {self.alpha:g}"])
 
     def _as_text(self, rows: pd.DataFrame, digits: int = 4) -> str:
-        text = rows.to_string(index=False, na_rep="", float_format=lambda value: f"{value:.{digits}f}")
+        text = frame_text(rows, na_rep="", float_format=lambda value: f"{value:.{digits}f}")
         return "\n".join([self._head, text, *self._numbered])
 
     def _as_markdown(self, rows: pd.DataFrame, digits: int) -> str:
@@ -59,7 +61,7 @@ class PlanTable:
 
     @property
     def _numbered(self) -> list[str]:
-        return [f"[{number}] {note}" for number, note in enumerate(self.notes, 1)]
+        return [f"[{number}] {literal(note)}" for number, note in enumerate(self.notes, 1)]
 
 
 def scenario_list(env: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 
@@ -78,7 +79,7 @@ class RandomizationTest:
 
     def __str__(self) -> str:
         stopped = f" (stopped early, {self.requested:,} asked for)" if self.stopped_early else ""
-        return "\n".join(
+        return visible_lines(
             [
                 f"Randomisation test: {self.design} re-run {self.replications:,} times by {self.resample}"
                 + stopped,
@@ -141,7 +142,7 @@ class RandomizationInterval:
         return f"<RandomizationInterval: [{self.low:.6g}, {self.high:.6g}] at alpha = {self.alpha:g}>"
 
     def __str__(self) -> str:
-        return "\n".join(
+        return visible_lines(
             [
                 f"Constant effect of {self.treatment} minus {self.control}: {self.design} re-run "
                 f"{self.replications:,} times by {self.resample}",
@@ -211,7 +212,7 @@ class WeightedRandomizationTest:
         )
 
     def __str__(self) -> str:
-        return "\n".join(
+        return visible_lines(
             [
                 f"Weighted randomisation test: {self.replications:,} paths of the {self.reference} "
                 f"reference, weighted to {self.design}",

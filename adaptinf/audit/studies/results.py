@@ -21,6 +21,7 @@ from adaptinf.audit.studies.manifest import identity, read_manifest
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
+from adaptinf.texts import frame_text, literal, with_texts
 
 _WHOLE = ("horizon", "runs", "missing", "invalid")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -217,7 +218,7 @@ class Study:
         if notes:
             numbers = [f"[{notes.index(note) + 1}]" if note else "" for note in self.frame["note"]]
             rows = rows.assign(note=numbers)
-        return rows, [f"[{number}] {note}" for number, note in enumerate(notes, 1)]
+        return rows, [f"[{number}] {literal(note)}" for number, note in enumerate(notes, 1)]
 
     @property
     def _head(self) -> str:
@@ -226,12 +227,12 @@ class Study:
 
     def __str__(self) -> str:
         rows, notes = self._shown(SHOWN)
-        text = rows.to_string(index=False, float_format=lambda value: f"{value:.4f}")
+        text = frame_text(rows, float_format=lambda value: f"{value:.4f}")
         return "\n".join([self._head, text, *notes])
 
     def _repr_html_(self) -> str:
         rows, notes = self._shown(SHOWN)
-        table = rows.to_html(index=False, float_format=lambda value: f"{value:.4f}")
+        table = with_texts(rows, literal).to_html(index=False, float_format=lambda value: f"{value:.4f}")
         return f"<p>{html.escape(self._head)}</p>{table}" + "".join(f"<p>{html.escape(n)}</p>" for n in notes)
 
 

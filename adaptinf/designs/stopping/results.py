@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
 from adaptinf.parameters import FINITE, check
+from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class StoppingResult:
         if self.guarantee is not None:
             lines.append(("privacy", str(self.guarantee)))
             lines.append(("noise", _NOISES[str(self.noise)]))
-        return "\n".join(f"{name:<14}{text}" for name, text in lines)
+        return visible_lines(f"{name:<14}{text}" for name, text in lines)
 
     def __str__(self) -> str:
         return self.summary()

@@ -29,6 +29,7 @@ from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, log_chi2_tail
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import refuse
+from adaptinf.texts import visible_lines
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _MOST_GROUPS = 50
@@ -79,7 +80,7 @@ class HeterogeneityTest:
             "intervals": f"P = {p}",
         }[self.test]
         lines = [f"Test of no heterogeneity: {law}", f"  H0: equal effects in {', '.join(self.groups)}"]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        return visible_lines([*lines, *(f"  {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

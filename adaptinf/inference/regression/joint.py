@@ -9,6 +9,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, WaldTest
+from adaptinf.texts import visible_lines
 
 _DEPENDENT = 1e-10
 
@@ -27,7 +28,7 @@ class JointTest(WaldTest):
             *(f"  H0: {label}" for label in self.hypothesis),
             *(f"  {note}" for note in self.notes),
         ]
-        return "\n".join(lines)
+        return visible_lines(lines)
 
 
 def check_independent(hypothesis: LinearHypothesis) -> None:

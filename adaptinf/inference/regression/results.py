@@ -24,6 +24,7 @@ from adaptinf.inference.results.hypotheses import (
     wald_statistic,
 )
 from adaptinf.parameters import check_alpha
+from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 
@@ -86,7 +87,7 @@ class FTest(WaldTest):
             *(f"  H0: {label}" for label in self.hypothesis),
             *(f"  {note}" for note in self.notes),
         ]
-        return "\n".join(lines)
+        return visible_lines(lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

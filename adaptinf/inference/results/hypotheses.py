@@ -17,6 +17,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import NormalReference, Reference
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.parameters import check_alpha, refuse
+from adaptinf.texts import frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray
 
 _RANK_TOLERANCE = 1e-10
@@ -72,7 +73,7 @@ class WaldTest:
             *(f"  H0: {label}" for label in self.hypothesis),
             *(f"  {note}" for note in self.notes),
         ]
-        return "\n".join(lines)
+        return visible_lines(lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,9 +137,8 @@ class LinearTest:
         )
 
     def __str__(self) -> str:
-        table = self.to_frame().to_string(index=False)
-        lines = [f"Tests of linear combinations ({self.reference.name})", table, *self.notes]
-        return "\n".join(lines)
+        head = f"Tests of linear combinations ({self.reference.name})"
+        return "\n".join([head, frame_text(self.to_frame()), *map(literal, self.notes)])
 
 
 def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> LinearHypothesis:
@@ -241,6 +241,8 @@ def _is_strings(restriction: Any) -> bool:
 def _hint(terms: Sequence[str]) -> str:
     quoted = [f"`{term}`" for term in terms if not _PLAIN_NAME.fullmatch(term)]
     example = f", as in {' - '.join(quoted[:2])} = 0" if quoted else ""
+    if any("`" in term for term in terms):
+        example += "; one that has a backtick goes into a dict of terms and numbers"
     return (
         f"; the terms are {', '.join(map(repr, terms))} (a name that has spaces, '=' or other signs, or is a "
         f"number, goes between backticks{example})"

@@ -32,6 +32,7 @@ from adaptinf.inference.results.tables import (
     total_width,
 )
 from adaptinf.parameters import check_alpha
+from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
@@ -65,9 +66,9 @@ class ResultSummary:
     """
 
     def __init__(self, title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> None:
-        self.title = title
+        self.title = literal(title)
         self.tables = list(tables)
-        self.notes = tuple(" ".join(note.split()) for note in notes)
+        self.notes = tuple(map(literal, notes))
 
     def __str__(self) -> str:
         return self.as_text()
@@ -133,13 +134,15 @@ class ResultSummary:
         return "\n\n".join(parts)
 
     def as_csv(self) -> str:
-        """Summary as comma-separated text; ``Results.to_frame`` gives full precision."""
+        """Summary as comma-separated text; ``Results.to_frame`` gives full precision.
+
+        Texts that a spreadsheet would take for formulas begin with an apostrophe.
+        """
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([self.title])
-        for table in self.tables:
-            writer.writerows(table.data)
-        writer.writerows([note] for note in self.notes)
+        rows = [[self.title], *(row for table in self.tables for row in table.data)]
+        for row in [*rows, *([note] for note in self.notes)]:
+            writer.writerow([spreadsheet_cell(str(cell)) for cell in row])
         return stream.getvalue()
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
 from statsmodels.iolib.tableformatting import fmt_base
 
-_MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
+from adaptinf.texts import literal
+
+_MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -37,18 +39,20 @@ class _EscapedCell(Cell):  # type: ignore[misc]
     """A cell whose text is literal in every output format."""
 
     def format(self, width: int, output_format: str = "txt", **fmt_dict: Any) -> str:
-        text = " ".join(str(self.data).split())
+        text = literal(str(self.data))
         if output_format in ("latex", "ltx"):
             text = escape_latex(text)
+            # After the end of the row before, LaTeX would read a bracket or star as an argument of that end.
+            text = "{}" + text if self._datatype == "stub" and text[:1] in ("[", "*") else text
         elif output_format in ("html", "htm"):
             text = html.escape(text)
-        literal = Cell(text, datatype=self._datatype, row=self.row, **self._fmt)
-        return str(literal.format(width, output_format=output_format, **fmt_dict))
+        escaped = Cell(text, datatype=self._datatype, row=self.row, **self._fmt)
+        return str(escaped.format(width, output_format=output_format, **fmt_dict))
 
 
 def cell_widths(rows: Sequence[Sequence[str]], minimum: int) -> list[int]:
     """Widths of the columns of a table, each at least `minimum`."""
-    return [max(minimum, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
+    return [max(minimum, *(len(literal(cell)) for cell in column)) for column in zip(*rows, strict=True)]
 
 
 def total_width(widths: Sequence[int], gap: str) -> int:
@@ -97,7 +101,7 @@ def plain_table(rows: Sequence[Sequence[str]], headers: Sequence[str] | None, al
 
 def escape_markdown(text: str) -> str:
     r"""Text with every character that Markdown would interpret made literal."""
-    return " ".join(text.split()).translate(_MARKDOWN)
+    return literal(text).translate(_MARKDOWN)
 
 
 def markdown_table(table: SimpleTable) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.errors import MissingDependencyError
 from adaptinf.parameters import COUNT, Number, OneOf, OrNone, check
+from adaptinf.texts import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +156,7 @@ def small(ax: Axes) -> float:
 
 def label_text(value: Any, most: int = 60) -> str:
     r"""A label whose every character is drawn as it is."""
-    text = " ".join(str(value).split())
+    text = literal(str(value))
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     # matplotlib leaves labels that begin with an underscore out of legends
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
