@@ -36,8 +36,13 @@ _TEXTS = Is(
     "a tuple of distinct strings",
 )
 _LABELS = Is(
-    lambda value: isinstance(value, tuple) and bool(value) and all(map(_is_label, value)),
-    "a tuple of labels",
+    lambda value: (
+        isinstance(value, tuple)
+        and bool(value)
+        and all(map(_is_label, value))
+        and len({(type(label), label) for label in value}) == len(value)
+    ),
+    "a tuple of distinct labels",
 )
 _NAMES = OrNone(
     Is(
