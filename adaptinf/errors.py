@@ -9,6 +9,7 @@ from typing import Any
 __all__ = [
     "AdaptinfError",
     "AdaptinfWarning",
+    "FileError",
     "GuaranteeError",
     "InvalidForLog",
     "LogValidationError",
@@ -94,6 +95,31 @@ class MissingDependencyError(AdaptinfError, ImportError):
         )
 
 
+class FileError(AdaptinfError, OSError):
+    """A file cannot be read or written; an older file of its name is left as it was.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    done : {"read", "written"}
+        What cannot be done with it.
+    reason : str
+        Why, as the system says it.
+
+    Examples
+    --------
+    >>> print(FileError("log.parquet", "written", "No space left on device"))
+    log.parquet cannot be written: No space left on device
+    """
+
+    def __init__(self, path: str, done: str, reason: str) -> None:
+        self.path = path
+        self.done = done
+        self.reason = reason
+        super().__init__(f"{path} cannot be {done}: {reason}")
+
+
 class GuaranteeError(AdaptinfError, ValueError):
     """Privacy guarantees that cannot be combined were combined."""
 
@@ -135,12 +161,14 @@ class LogValidationError(AdaptinfError, ValueError):
     ----------
     problems : sequence of Problem
         Everything that was found.
+    subject : str
+        What was checked.
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], subject: str = "the log") -> None:
         self.problems = tuple(problems)
         count = len(self.problems)
-        head = f"the log has {count} problem{'s' if count != 1 else ''} (rows are counted from 0):"
+        head = f"{subject} has {count} problem{'s' if count != 1 else ''} (rows are counted from 0):"
         super().__init__(head + "".join(f"\n  - {problem}" for problem in self.problems))
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.storage.files import read_file
-from adaptinf.log.storage.stored import StoredLog
+from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _SHOWN = 12
 
 def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[str]]:
     """Log from a file, with options as they come from the command line."""
-    content = read_file(path)
-    if isinstance(content, StoredLog):
+    content = read_file(path, named=bool(options))
+    if isinstance(content, RestoredLog):
         if options:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
             raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
@@ -47,7 +47,10 @@ def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[
         arguments["propensities"] = {
             _label(arm, known): column for arm, column in arguments["propensities"].items()
         }
-    log = AdaptiveLog(content, **arguments)
+    try:
+        log = AdaptiveLog(content, **arguments)
+    except LogValidationError as error:
+        raise LogValidationError(error.problems, f"the log in {path}") from None
     return log, [str(name) for name in content.columns if name not in log.columns]
 
 

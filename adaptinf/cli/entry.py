@@ -11,6 +11,7 @@ from typing import Any
 
 from adaptinf import __version__
 from adaptinf.errors import AdaptinfError, ParameterError
+from adaptinf.files import atomic_write
 
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
@@ -162,6 +163,7 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 def _analyze(arguments: argparse.Namespace) -> int:
     from adaptinf.cli.commands import argument_problems, fit, open_log, render, with_unused
+    from adaptinf.log.storage.files import output_problems
 
     options = _column_options(arguments)
     if options and arguments.by:
@@ -174,6 +176,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         grouped=bool(arguments.by),
         contrast=arguments.treatment is not None,
     )
+    problems += output_problems(arguments.output, arguments.file)
     if any(problem.startswith("epsilon") for problem in problems):
         del options["epsilon"]
     try:
@@ -196,7 +199,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         print(text)
     else:
-        Path(arguments.output).write_text(text + "\n", encoding="utf-8")
+        atomic_write(Path(arguments.output), lambda file: file.write(f"{text}\n".encode()))
     return 0
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.formats.arguments import as_path, names_problems
+from adaptinf.files import as_path
+from adaptinf.formats.arguments import names_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse

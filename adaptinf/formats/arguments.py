@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
-
-from adaptinf.errors import ParameterError
-
-
-def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
-    """Path that a user gave."""
-    try:
-        return Path(os.fsdecode(os.fspath(value)))
-    except TypeError:
-        kinds = f"the name of a file or folder{more}"
-        raise ParameterError(subject, [f"{name} must be {kinds}, got {type(value).__name__}"]) from None
 
 
 def names_problems(name: str, values: Any) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.formats.arguments import as_path
+from adaptinf.files import as_path
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import refuse
 

@@ -1,6 +1,7 @@
 """The log: what a design writes and every method of inference reads."""
 
-from adaptinf.log.log import AdaptiveLog, read_log
+from adaptinf.log.log import AdaptiveLog
+from adaptinf.log.reading import read_log
 from adaptinf.log.traits import DesignTraits, Floor, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays

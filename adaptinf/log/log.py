@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.storage.files import read_file, write_csv, write_parquet
+from adaptinf.log.storage.files import write_file
 from adaptinf.log.storage.plain import encode
-from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, restored_arrays, same_values, storable
+from adaptinf.log.storage.restored import RestoredLog
+from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, same_values, storable
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label, LogArrays, Metadata, check_frame
 
 
@@ -293,8 +291,12 @@ class AdaptiveLog(LogColumns):
         ------
         ParameterError
             If the name ends otherwise, or the log holds something that a file cannot.
+        LogValidationError
+            If the log is not one that a user's frame could make, so that it would be refused when it is read.
+        FileError
+            If the file cannot be written; one that is there stays as it is.
         """
-        write_parquet(Path(path), self._stored())
+        write_file(path, self._stored(), "parquet")
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the log as CSV, with everything else in ``<path>.json``; `read_log` restores an equal log.
@@ -308,8 +310,12 @@ class AdaptiveLog(LogColumns):
         ------
         ParameterError
             If the name ends otherwise, or the log holds something that a file cannot.
+        LogValidationError
+            If the log is not one that a user's frame could make, so that it would be refused when it is read.
+        FileError
+            If the file cannot be written; one that is there stays as it is.
         """
-        write_csv(Path(path), self._stored())
+        write_file(path, self._stored(), "csv")
 
     def equals(self, other: AdaptiveLog) -> bool:
         """Whether two logs hold the same columns, metadata and releases; NaN equals NaN."""
@@ -336,24 +342,11 @@ class AdaptiveLog(LogColumns):
         return StoredLog(storable(self._canonical_columns(), self.arms), metadata, self.releases)
 
     @classmethod
-    def _restored(cls, stored: StoredLog) -> AdaptiveLog:
-        metadata = stored.metadata
-        for name in ("guarantee", "reward_guarantee"):
-            if metadata[name] is not None:
-                metadata[name] = PrivacyGuarantee.from_dict(metadata[name])
-        design, traits = metadata["design"], metadata.get("traits")  # files of version 0.1.0 have no traits
-        stated = None if traits is None else DesignTraits.from_dict(traits)
-        log = cls.from_arrays(
-            restored_arrays(stored),
-            design=None if design is None else DesignRecord(design[0], design[1], stated),
-            guarantee=metadata["guarantee"],
-            reward_guarantee=metadata["reward_guarantee"],
-            releases=stored.releases,
-            **{name: metadata[name] for name in PLAIN_FIELDS},
-        )
-        log._names = metadata["names"]
-        log._rounds = stored.columns["t"] if metadata["has_rounds"] else None
-        log.units = stored.columns.get("unit_id")
+    def _restored(cls, stored: RestoredLog) -> AdaptiveLog:
+        checked = stored.checked
+        log = cls.__new__(cls)
+        log._fill(stored.arrays, checked.arms, stored.phases, checked.reward_range, checked.metadata)
+        log._names, log._rounds, log.units = stored.names, stored.rounds, stored.units
         return log
 
     def __repr__(self) -> str:
@@ -368,43 +361,3 @@ class AdaptiveLog(LogColumns):
             f"  propensities: {status if status == 'absent' else f'{status}, {known}'}",
         ]
         return "\n".join(lines)
-
-
-def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
-    """Read a log from a file.
-
-    Parameters
-    ----------
-    path : path
-        A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
-    **options
-        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``.
-
-    Returns
-    -------
-    AdaptiveLog
-        Equal to the one that was written; or validated like any frame.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ParameterError
-        If the file cannot be read, differs from its sidecar, or needs other options.
-    LogValidationError
-        If a file that adaptinf did not write is not a valid log.
-
-    Notes
-    -----
-    In a CSV of other origin pandas decides the types: text such as ``NA`` is a missing value.
-    """
-    content = read_file(Path(path))
-    if isinstance(content, StoredLog):
-        if options:
-            problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
-            raise ParameterError("read_log", [problem])
-        return AdaptiveLog._restored(content)
-    missing = [f"{name}=" for name in ("action", "reward") if name not in options]
-    if missing:
-        raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
-    return AdaptiveLog(content, **options)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
+
+from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, UNIT, Constraint, Is, refuse
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
@@ -105,15 +107,22 @@ class DesignTraits:
         ----------
         stored : mapping
             Plain values by name.
+
+        Raises
+        ------
+        ParameterError
+            If a field is missing or unknown, or has a value that no trait has.
         """
-        floor, stability = stored.get("floor"), stored.get("stability")
-        return cls(
-            **{
-                **stored,
-                "floor": None if floor is None else Floor(**floor),
-                "stability": None if stability is None else Stability(**stability),
-            }
-        )
+        nested = {"floor": Floor, "stability": Stability}
+        problems = _field_problems("traits", cls, stored)
+        for name, kind in nested.items():
+            if not problems and stored[name] is not None:
+                problems += _field_problems(f"traits.{name}", kind, stored[name])
+        refuse("DesignTraits", problems)
+        parts = {name: kind(**stored[name]) for name, kind in nested.items() if stored[name] is not None}
+        traits = cls(**{**stored, **parts})
+        refuse("DesignTraits", traits_problems(traits))
+        return traits
 
 
 _KINDS: Mapping[str, tuple[Any, ...]] = {
@@ -121,6 +130,11 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
     "uses_context": get_args(UsesContext),
     "own_coins": (True, False),
     "arm_means": get_args(ArmMeans),
+}
+_TEXT = Is(str, "a text")
+_PARTS: Mapping[str, tuple[type, Mapping[str, Constraint]]] = {
+    "floor": (Floor, {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN}),
+    "stability": (Stability, {"stable": BOOLEAN, "condition": _TEXT, "source": _TEXT}),
 }
 
 
@@ -131,10 +145,24 @@ def traits_problems(traits: Any) -> list[str]:
     problems = [
         f"traits.{name} must be one of {', '.join(map(repr, kinds))}, got {getattr(traits, name)!r:.60}"
         for name, kinds in _KINDS.items()
-        if getattr(traits, name) not in kinds
+        if not any(
+            type(getattr(traits, name)) is type(kind) and getattr(traits, name) == kind for kind in kinds
+        )
     ]
-    for name, kind in (("floor", Floor), ("stability", Stability)):
+    for name, (kind, constraints) in _PARTS.items():
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):
             problems.append(f"traits.{name} must be a {kind.__name__} or None, got {value!r:.60}")
+        elif value is not None:
+            for field, constraint in constraints.items():
+                problems += constraint(f"traits.{name}.{field}", getattr(value, field))
     return problems
+
+
+def _field_problems(what: str, kind: type, stored: Any) -> list[str]:
+    """Say what is wrong with the names of stored fields."""
+    known = [field.name for field in fields(kind)]
+    if isinstance(stored, Mapping) and set(stored) == set(known):
+        return []
+    found = ", ".join(map(str, stored)) if isinstance(stored, Mapping) else f"{stored!r:.60}"
+    return [f"{what} must have the fields {', '.join(known)}, got {found}"]

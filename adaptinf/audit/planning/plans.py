@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
 from adaptinf.audit.simulation.tables import markdown
 from adaptinf.designs.base import Design
+from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of
 from adaptinf.simulation.environments import Environment
 
@@ -32,9 +33,17 @@ class PlanTable:
         Parameters
         ----------
         path : str or Path
-            The file; it is overwritten.
+            The file; one that is there is replaced.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written; a file that is there stays as it is.
         """
-        self.frame.to_csv(path, index=False)
+        atomic_write(
+            as_path(f"{type(self).__name__}.to_csv", "path", path),
+            lambda file: self.frame.to_csv(file, index=False),
+        )
 
     @property
     def _head(self) -> str:

@@ -19,7 +19,6 @@ from adaptinf.audit.simulation.measures import BlockSums
 from adaptinf.audit.studies.shards import (
     Damaged,
     block_table,
-    file_digest,
     kept_table,
     read_parquet,
     sums_of,
@@ -27,6 +26,7 @@ from adaptinf.audit.studies.shards import (
     write_parquet,
 )
 from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.files import file_digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +15,7 @@ import pyarrow.parquet as pq
 from adaptinf.audit.simulation.engine import Chunk, Kept
 from adaptinf.audit.simulation.measures import PARTS, BlockSums, Key
 from adaptinf.errors import AdaptinfError
+from adaptinf.files import atomic_write
 
 _KEY = b"adaptinf.study"
 _KEY_FIELDS = [
@@ -39,7 +38,7 @@ def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> N
     """Write a table with metadata and a digest of both; the file appears complete or not at all."""
     stored = {**metadata, "digest": _digest(table, metadata)}
     whole = table.replace_schema_metadata({_KEY: json.dumps(stored).encode()})
-    _write(path, lambda file: pq.write_table(whole, file, compression="zstd", write_page_checksum=True))
+    atomic_write(path, lambda file: pq.write_table(whole, file, compression="zstd", write_page_checksum=True))
 
 
 def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]]:
@@ -66,40 +65,7 @@ def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]
 def write_json(path: Path, value: Any) -> None:
     """Write plain values as JSON; the file appears complete or not at all."""
     text = json.dumps(value, indent=1, allow_nan=False) + "\n"
-    _write(path, lambda file: file.write(text.encode()))
-
-
-def file_digest(path: Path) -> str | None:
-    """Hash of the bytes of a file; None where there is none."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return None
-
-
-def _write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name last through a power cut, where folders can be opened."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    atomic_write(path, lambda file: file.write(text.encode()))
 
 
 def _digest(table: pa.Table, metadata: Mapping[str, Any]) -> str:

@@ -47,14 +47,24 @@ def decode(value: Any) -> Any:
 
 
 def _decode_array(stored: dict[str, Any]) -> NDArray[Any]:
-    flat = np.empty(len(stored["values"]), dtype=stored["dtype"])
-    for position, item in enumerate(stored["values"]):
+    values, dtype = stored["values"], np.dtype(stored["dtype"])
+    longest = max((len(item) for item in values if isinstance(item, str)), default=0)
+    if dtype.kind not in "biufUO" or (dtype.kind == "U" and dtype.itemsize > 4 * max(longest, 1)):
+        raise ValueError(f"an array of {longest} characters an entry cannot be of type {dtype}")
+    flat = np.empty(len(values), dtype=dtype)
+    for position, item in enumerate(values):
         flat[position] = decode(item)
     return flat.reshape(stored["shape"])
 
 
+def _decode_float(text: str) -> float:
+    if text not in ("inf", "-inf", "nan"):
+        raise ValueError(f"{text!r:.40} is no infinity, and not NaN")
+    return float(text)
+
+
 _DECODERS: dict[str, Callable[[Any], Any]] = {
-    "float": float,
+    "float": _decode_float,
     "tuple": lambda items: tuple(decode(item) for item in items),
     "array": _decode_array,
     "dict": lambda pairs: {decode(key): decode(item) for key, item in pairs},

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.validation import Label, LogArrays, label_array
-from adaptinf.typing import IntArray
 
 # Attributes of a log that are plain values themselves.
 PLAIN_FIELDS = (
@@ -24,6 +23,16 @@ PLAIN_FIELDS = (
     "adaptive_rounds",
     "recommended",
     "context_free",
+)
+METADATA_FIELDS = (
+    *PLAIN_FIELDS,
+    "context",
+    "names",
+    "has_rounds",
+    "guarantee",
+    "reward_guarantee",
+    "design",
+    "traits",
 )
 
 
@@ -71,35 +80,6 @@ def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[st
         actions = columns["action"]
         columns = columns | {"action": np.array([str(arm) for arm in actions], dtype=object)}
     return columns
-
-
-def restored_arrays(stored: StoredLog) -> LogArrays:
-    """Arrays of a log that was stored."""
-    columns, metadata = stored.columns, stored.metadata
-    arms: tuple[Label, ...] = metadata["arms"]
-    by_arm = [f"propensity_{arm}" for arm in arms]
-    return LogArrays(
-        action=_codes(columns["action"], arms),
-        reward=columns["reward"],
-        propensity=columns.get("propensity"),
-        propensities=np.column_stack([columns[name] for name in by_arm]) if by_arm[0] in columns else None,
-        batch=columns.get("batch"),
-        phase=_codes(columns["phase"], metadata["phases"]) if "phase" in columns else None,
-        randomised=columns.get("randomised"),
-        context={name: columns[name] for name in metadata["context"]},
-    )
-
-
-def _codes(values: NDArray[Any], labels: Sequence[Label]) -> IntArray:
-    """Positions of labels, which are told apart by their text."""
-    positions = {str(label): code for code, label in enumerate(labels)}
-    codes, distinct = pd.factorize(values)
-    unknown = [label for label in distinct.tolist() if str(label) not in positions]
-    if unknown:
-        raise ParameterError(
-            "read_log", [f"the file has labels that its metadata does not know: {unknown!r}"]
-        )
-    return np.array([positions[str(label)] for label in distinct.tolist()], dtype=np.int64)[codes]
 
 
 def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:

@@ -58,8 +58,12 @@ def check_frame(
     arms: object,
     reward_range: object,
     metadata: Metadata,
+    as_written: bool = False,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists everything that is wrong with it."""
+    """Read a frame, or raise one error that lists everything that is wrong with it.
+
+    `as_written` says that no step before can have changed a number, as in a file with a digest.
+    """
     found = Findings()
     if frame_kind(frame) is None:
         found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
@@ -68,6 +72,7 @@ def check_frame(
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
+    check.as_written = as_written
     check.find_arms(propensities, declared)
     checked_range = rows.check_reward_range(reward_range, found)
     columns = check.columns(declared is not None, checked_range)
@@ -97,6 +102,7 @@ class _FrameCheck:
         self.labels: Labels | None = None
         self.arm_columns = ArmColumns()
         self.arms: tuple[Label, ...] = ()
+        self.as_written = False
 
     def read(self, name: Hashable) -> Column | None:
         """Column of that name; None where it is repeated or has no rows."""
@@ -123,7 +129,7 @@ class _FrameCheck:
         """Arrays by field of `LogArrays`, and the phases."""
         labels = self.labels
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
-        reward = self.single("reward", rows.check_rewards, reward_range)
+        reward = self.single("reward", rows.check_rewards, reward_range, self.as_written)
         chosen, table = self.propensities(action)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
         context = {name: self.read(name) for name in self.roles.context}

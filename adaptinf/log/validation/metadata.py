@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,10 @@ def _check_design(given: object, found: Findings) -> DesignRecord | None:
     if record is not None and not isinstance(record, DesignRecord):
         found.add("bad-design", f"design must be a design, a DesignRecord or a name, got {given!r:.200}")
         return None
+    said: tuple[Any, Any] = ("", {}) if record is None else (record.name, record.parameters)
+    named = isinstance(said[0], str) and isinstance(said[1], dict)
+    if not named or not all(isinstance(name, str) for name in said[1]):
+        found.add("bad-design", f"design must have a name and parameters by name, got {given!r:.200}")
     if record is not None and record.traits is not None:
         for problem in traits_problems(record.traits):
             found.add("bad-design", f"design: {problem}")
@@ -113,10 +117,33 @@ def _check_releases(given: object, found: Findings) -> pd.DataFrame | None:
         found.add("bad-releases", f"releases must be a frame of the columns {', '.join(RELEASE_COLUMNS)}")
         return None
     try:
-        return pd.DataFrame(given)[list(RELEASE_COLUMNS)].reset_index(drop=True)
+        releases = pd.DataFrame(given)[list(RELEASE_COLUMNS)].reset_index(drop=True)
     except ValueError as error:
         found.add("bad-releases", f"releases cannot be made a frame: {error}")
         return None
+    for name, (test, what) in _RELEASE_VALUES.items():
+        wrong = np.array([not test(value) for value in releases[name].tolist()], dtype=bool)
+        found.add_rows("bad-releases", f"releases: {name} must be {what}", wrong)
+    return releases
+
+
+def _is_number(value: object, least: float = -np.inf) -> bool:
+    # NaN, which fails the comparison, says that a number is not known.
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and not float(value) < least  # type: ignore[arg-type]
+
+
+def _is_round(value: object) -> bool:
+    return value is None or value is pd.NA or (_is_number(value, 0) and float(value) % 1 == 0)  # type: ignore[arg-type]
+
+
+_RELEASE_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "round": (_is_round, "a whole number of at least 0, or None"),
+    "name": (lambda value: isinstance(value, str), "a text"),
+    "value": (_is_number, "a number"),
+    "mechanism": (lambda value: isinstance(value, str), "a text"),
+    "scale": (lambda value: _is_number(value, 0.0), "a number of at least 0"),
+}
 
 
 def _check_adaptive_rounds(given: object, n_rounds: int, found: Findings) -> int | None:

@@ -38,12 +38,24 @@ def check_reward_range(reward_range: object, found: Findings) -> tuple[float, fl
 
 
 def check_rewards(
-    column: Column, name: object, reward_range: tuple[float, float] | None, found: Findings
+    column: Column,
+    name: object,
+    reward_range: tuple[float, float] | None,
+    as_written: bool,
+    found: Findings,
 ) -> FloatArray | None:
     """Rewards as float64; booleans are 0 and 1."""
     values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True)
     if values is None:
         return None
+    if column.values.dtype.kind == "f" and not as_written:
+        found.add_rows(
+            "rounded-reward",
+            f"reward column {name!r} of type {column.dtype} has numbers of 2**53 or more in size: beside "
+            "fractions, whole numbers of that size are rounded before a log sees them; measure rewards in a "
+            "larger unit",
+            (np.abs(values) >= 2**53) & np.isfinite(values),
+        )
     if reward_range is not None:
         low, high = reward_range
         outside = np.isfinite(values) & ((values < low) | (values > high))

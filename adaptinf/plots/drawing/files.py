@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.files import atomic_write
 from adaptinf.inference.results.tables import escape_markdown
 from adaptinf.parameters import COUNT, Number
 from adaptinf.plots.drawing.style import pyplot
@@ -44,6 +45,8 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
         If matplotlib is not installed.
     ParameterError
         Listing everything that does not fit.
+    FileError
+        If a file cannot be written; one that is there stays as it is.
 
     Notes
     -----
@@ -69,7 +72,7 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
         for file, extra in zip(files, ({"Software": None}, {"Date": None, "Creator": None}), strict=True):
             written = io.BytesIO()
             owner.savefig(written, format=file.suffix[1:], dpi=float(dpi), metadata=extra)
-            file.write_bytes(written.getvalue())
+            _write(file, written.getvalue())
     return files
 
 
@@ -95,6 +98,8 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
     ------
     ParameterError
         Listing everything that does not fit.
+    FileError
+        If a file cannot be written; one that is there stays as it is.
 
     Examples
     --------
@@ -118,9 +123,13 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
         raise ParameterError("plots.save_table", problems)
     files = (stem.with_name(f"{stem.name}.csv"), stem.with_name(f"{stem.name}.md"))
     text = frame.to_csv(index=False, float_format=f"%.{_DIGITS}g", lineterminator="\n")
-    files[0].write_text(text, encoding="utf-8", newline="")
-    files[1].write_text(_markdown(frame, int(digits)), encoding="utf-8", newline="")
+    for file, content in zip(files, (text, _markdown(frame, int(digits))), strict=True):
+        _write(file, content.encode())
     return files
+
+
+def _write(path: Path, content: bytes) -> None:
+    atomic_write(path, lambda file: file.write(content))
 
 
 def _figure_of(picture: Any) -> tuple[Figure | None, list[str]]:

@@ -13,6 +13,7 @@ from adaptinf.audit.simulation.engine import AnalysisError
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import (
     AdaptinfError,
+    FileError,
     GuaranteeError,
     InvalidForLog,
     LogValidationError,
@@ -33,6 +34,11 @@ ERRORS: dict[AdaptinfError, dict[str, Any]] = {
         "purpose": "a forest plot",
         "package": "matplotlib",
         "extra": "plots",
+    },
+    FileError("log.csv", "written", "No space left on device"): {
+        "path": "log.csv",
+        "done": "written",
+        "reason": "No space left on device",
     },
     GuaranteeError("units differ"): {},
     LogValidationError([PROBLEM]): {"problems": (PROBLEM,)},

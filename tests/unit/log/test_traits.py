@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
-from adaptinf.errors import InvalidForLog, LogValidationError
+from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.log import DesignRecord, DesignTraits, Floor, Stability
 
 FILES = Path(__file__).parent / "files"
@@ -81,18 +81,37 @@ def test_wrong_traits_are_listed() -> None:
     assert found == ["adapts", "uses_context", "floor"]
 
 
-class TestFilesOfVersion010:
-    def test_they_are_read_and_their_traits_are_unknown(self) -> None:
-        for name in ("conse_0_1_0.csv", "thompson_0_1_0.parquet"):
-            log = ai.read_log(FILES / name)
-            assert log.design is not None
-            assert log.design.traits is None
-            assert log.n_rounds in (60, 40)
+def test_logs_of_designs_that_state_no_traits_are_treated_with_care() -> None:
+    frame = FRAME.assign(feature=[0, 1, 0])
+    contextual = ai.AdaptiveLog(frame, action="arm", reward="y", context="feature", design="ConSE")
+    for estimator in (None, "alee", "sample-mean"):
+        with pytest.raises(InvalidForLog, match="does not say whether ConSE looks at contexts"):
+            ai.ArmMeans(contextual).fit(estimator)
 
-    def test_they_are_treated_with_care(self) -> None:
-        contextual = ai.read_log(FILES / "conse_0_1_0.csv")
-        for estimator in (None, "alee", "sample-mean"):
-            with pytest.raises(InvalidForLog, match="does not say whether ConSE looks at contexts"):
-                ai.ArmMeans(contextual).fit(estimator)
-        without = ai.read_log(FILES / "thompson_0_1_0.parquet")
-        assert ai.ArmMeans(without).fit().weights == "sqrt"  # the decay of its floor is not known any more
+
+@pytest.mark.parametrize("name", ["conse_0_1_0.csv", "thompson_0_1_0.parquet"])
+def test_files_of_version_1_are_refused_by_name_but_for_named_columns(name: str) -> None:
+    """They have no digest that would tell damage, and no traits."""
+    with pytest.raises(ParameterError, match=rf"{name} is a log of format version 1, which has no digest"):
+        ai.read_log(FILES / name)
+    log = ai.read_log(FILES / name, action="action", reward="reward", propensity="propensity")
+    assert log.design is None
+    assert log.n_rounds in (60, 40)
+
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"floor": {"scale": 2.0, "decay": 0.0, "shared": False}}, r"traits\.floor\.scale must be at least 0"),
+    ({"floor": {"scale": 0.1, "decay": "x", "shared": False}}, r"traits\.floor\.decay must be a number"),
+    ({"floor": {"scale": 0.1}}, r"traits\.floor must have the fields scale, decay, shared, got scale"),
+    ({"stability": {"stable": 1, "condition": "", "source": ""}}, r"traits\.stability\.stable must be True"),
+    ({"adapts": 1}, r"traits\.adapts must be one of True, False, got 1"),
+    ({"arm_means": ["comparable"]}, r"traits\.arm_means must be one of"),
+    ({"colour": "red"}, r"traits must have the fields adapts, .*, got .*colour"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), BROKEN)
+def test_stored_traits_are_checked(damage: dict[str, Any], message: str) -> None:
+    assert DesignTraits.from_dict(every_trait().to_dict()) == every_trait()
+    with pytest.raises(ParameterError, match=message):
+        DesignTraits.from_dict({**every_trait().to_dict(), **damage})

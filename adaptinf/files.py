@@ -1,0 +1,156 @@
+"""Files that are written whole or not at all, and names that lead to one file."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import os
+import stat
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from adaptinf.errors import FileError, ParameterError
+
+_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+_LEFTOVER_SECONDS = 86_400.0
+
+
+def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
+    """Path that a user gave."""
+    try:
+        path = Path(os.fsdecode(os.fspath(value)))
+    except TypeError:
+        kinds = f"the name of a file or folder{more}"
+        raise ParameterError(subject, [f"{name} must be {kinds}, got {type(value).__name__}"]) from None
+    if "\0" in str(path):
+        raise ParameterError(subject, [f"{name} must not hold a NUL character, got {value!r:.80}"])
+    return path
+
+
+def atomic_write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
+    """Write a file by `fill`: whatever interrupts, its name holds the old content whole, or the new one.
+
+    A link is followed; an existing file keeps its mode, and its owner where the system allows it. A device
+    or a pipe is written as it is.
+    """
+    with told(path, "written"):
+        if "\0" in str(path):
+            raise FileError(repr(str(path)), "written", "its name holds a NUL character")
+        if _is_stream(path):
+            with path.open("wb") as stream:
+                fill(stream)
+            return
+        place = path.resolve()
+        publish(stage(place, fill), place)
+
+
+def stage(place: Path, fill: Callable[[BinaryIO], Any]) -> Path:
+    """A temporary file beside `place`, filled and on the disk; none where anything fails."""
+    old = _checked_status(place)
+    _sweep(place)
+    temporary = place.with_name(f".{place.name[:100]}.{uuid.uuid4().hex}.tmp")
+    try:
+        # Never more open than the file that it will be.
+        handle = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(old.st_mode) if old else 0o666
+        )
+        with os.fdopen(handle, "wb") as file:
+            fill(file)
+            file.flush()
+            if old is not None:
+                _keep_owner_and_mode(temporary, old)
+            os.fsync(file.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def publish(temporary: Path, place: Path) -> None:
+    """Give a staged file its name, in one step."""
+    try:
+        os.replace(temporary, place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(place.parent)
+
+
+def same_file(first: Path, second: Path) -> bool:
+    """Whether two names lead to one file: equal, or linked in either way; they need not exist."""
+    try:
+        return os.path.samefile(first, second)
+    except OSError:
+        return os.path.realpath(first) == os.path.realpath(second)
+
+
+def file_digest(path: Path) -> str | None:
+    """Hash of the bytes of a file; None where there is none."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def told(path: Path, done: str) -> Iterator[None]:
+    """Turn what the system says against a file into one error that names it."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(str(path), done, error.strerror or str(error)) from error
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether there is a device or a pipe of that name, in whose place no file may be put."""
+    with contextlib.suppress(OSError):
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISSOCK(mode)):
+            return True
+    return os.path.abspath(path).startswith(_STREAMS)
+
+
+def _checked_status(place: Path) -> os.stat_result | None:
+    """Status of a file that may be replaced; None where there is none yet."""
+    try:
+        status = place.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no file"
+        raise FileError(str(place), "written", f"it is {kind}")
+    if not os.access(place, os.W_OK):  # renaming would put the new file there all the same
+        raise FileError(str(place), "written", "it is protected against writing")
+    return status
+
+
+def _keep_owner_and_mode(temporary: Path, old: os.stat_result) -> None:
+    if hasattr(os, "chown"):
+        with contextlib.suppress(PermissionError):
+            os.chown(temporary, old.st_uid, old.st_gid)
+    os.chmod(temporary, stat.S_IMODE(old.st_mode))
+
+
+def _sweep(place: Path) -> None:
+    """Remove temporary files of this name whose process was killed a day ago or earlier."""
+    for leftover in place.parent.glob(f".{glob.escape(place.name[:100])}.{'?' * 32}.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                leftover.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name last through a power cut, where folders can be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

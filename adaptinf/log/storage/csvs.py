@@ -1,0 +1,188 @@
+"""CSV: a log's columns as text with its metadata in a sidecar, and the tables of other people.
+
+The two files of a log are replaced one after the other, and yet a reader finds the old log or the new one
+wherever the writer is stopped. The sidecar holds the hash of the table that it belongs to, and the new one
+waits under a name of its own until the new table is there:
+
+1. the new table is written under a temporary name:   table old, sidecar old
+2. the new sidecar is written as ``<path>.json.new``: table old, sidecar old, the new one waits
+3. the new table gets its name:                       table new, sidecar old, the new one waits
+4. the waiting sidecar gets its name:                 table new, sidecar new
+
+Every step is one renaming, on the disk before the next begins. The reader takes the sidecar whose hash is
+that of the table: the old one up to step 2, the waiting one after step 3, the new one after step 4. A writer
+that finds a waiting sidecar of the table that is there first does step 4 of the writer that was stopped, so
+that its own step 2 cannot overwrite the only sidecar of that table.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.errors import ParameterError
+from adaptinf.files import atomic_write, file_digest, publish, stage, told
+from adaptinf.log.storage.header import (
+    check_table,
+    check_version,
+    encode_releases,
+    header_of,
+    log_from,
+    version_of,
+)
+from adaptinf.log.storage.limits import COLUMNS, HEADER_CHARACTERS, check_size
+from adaptinf.log.storage.restored import RestoredLog
+from adaptinf.log.storage.stored import StoredLog
+
+
+def write_csv(path: Path, log: StoredLog) -> None:
+    """Write a log as CSV, and its metadata beside it as ``<path>.json``."""
+    releases = encode_releases(log.releases)
+    header = header_of(log, releases)
+    text = pd.DataFrame({name: _as_text(values) for name, values in log.columns.items()})
+    with told(path, "written"):
+        place = path.resolve()
+        sidecar, waiting = _names(path) if _names(path)[0].exists() else _names(place)
+        sidecar = sidecar.resolve()
+        _finish(place, sidecar, waiting)
+        table = stage(
+            place,
+            lambda file: text.to_csv(
+                file, index=False, na_rep="nan", lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+            ),
+        )
+        try:
+            whole = header | {"sha256": file_digest(table), "releases": releases}
+            atomic_write(waiting, lambda file: file.write(_json(whole)))
+            publish(table, place)
+        finally:
+            table.unlink(missing_ok=True)
+        publish(waiting, sidecar)
+
+
+def read_csv(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
+    """A log that adaptinf wrote, or the frame of any other file.
+
+    Where the columns are `named`, a log of a version without a digest counts as such.
+    """
+    data = path.read_bytes()
+    stored = _metadata(path, hashlib.sha256(data).hexdigest(), named)
+    names = _header_names(data)
+    if stored is None:
+        frame = _table(data, encoding="utf-8-sig", low_memory=False)
+        # pandas renames repeated columns; the log has to see them.
+        frame.columns = pd.Index(names)
+        return frame
+    check_version(stored)
+    frame = _table(data, encoding="utf-8", dtype=str, na_filter=False)
+    dtypes = check_table(stored, len(frame), names)
+    columns = {name: _from_text(frame.iloc[:, i], dtypes[name]) for i, name in enumerate(names)}
+    said = {name: value for name, value in stored.items() if name not in ("sha256", "releases")}
+    return log_from(said, stored["releases"], columns)
+
+
+def sidecars(path: Path) -> list[Path]:
+    """Names under which the metadata of a CSV may stand: beside its name, and beside what that links to."""
+    return list(dict.fromkeys([*_names(path), *_names(path.resolve())]))
+
+
+def _names(path: Path) -> tuple[Path, Path]:
+    """The sidecar of a table, and the one that waits."""
+    return path.with_name(f"{path.name}.json"), path.with_name(f"{path.name}.json.new")
+
+
+def _finish(place: Path, sidecar: Path, waiting: Path) -> None:
+    """Do what a writer left undone that was stopped before its waiting sidecar got its name."""
+    if waiting.exists() and _is_of(_content(waiting), file_digest(place)):
+        publish(waiting, sidecar)
+
+
+def _metadata(path: Path, digest: str, named: bool) -> Any:
+    """What the sidecar of a table says; None where the table counts as one of other people."""
+    found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
+    own = [stored for stored in found.values() if _is_of(stored, digest)]
+    # A writer that was stopped may have left the waiting sidecar of a table that never came.
+    others = [(sidecar, stored) for sidecar, stored in found.items() if sidecar.suffix == ".json"]
+    if own or not others:
+        stored = own[0] if own else None
+        return None if named and version_of(stored) == 1 else stored
+    sidecar, stored = others[0]
+    if named and version_of(stored) in (None, 1):
+        return None
+    check_version(stored)
+    raise ParameterError(
+        "file",
+        [
+            f"was changed after its sidecar {sidecar.name} was written; restore it, or "
+            "delete the sidecar and name the columns yourself (action=, reward=, ...)"
+        ],
+    )
+
+
+def _content(sidecar: Path) -> Any:
+    """What a sidecar says; None where it is no JSON."""
+    try:
+        return json.loads(sidecar.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_of(stored: Any, digest: str | None) -> bool:
+    """Whether a sidecar's content belongs to the table with this hash."""
+    return digest is not None and isinstance(stored, dict) and stored.get("sha256") == digest
+
+
+def _table(data: bytes, **options: Any) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        # pandas warns where it drops the surplus fields of a row.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame: pd.DataFrame = pd.read_csv(io.BytesIO(data), index_col=False, **options)
+    return frame
+
+
+def _header_names(data: bytes) -> list[str]:
+    """Names of the columns, before the limits on them let anything be read."""
+    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as text:
+        names = next(csv.reader(_limited(text)), [])
+    check_size("columns", len(names), COLUMNS)
+    return names
+
+
+def _limited(text: io.TextIOWrapper) -> Iterator[str]:
+    left = HEADER_CHARACTERS
+    while line := text.readline(left + 1):
+        left -= len(line)
+        check_size("or more characters in the first row", HEADER_CHARACTERS - left, HEADER_CHARACTERS)
+        yield line
+
+
+def _as_text(values: NDArray[Any]) -> NDArray[Any]:
+    """Column that pandas writes without losing a digit."""
+    if values.dtype.kind == "M":
+        return np.datetime_as_string(values).astype(object)
+    if values.dtype.kind == "f":
+        return values.astype(np.float64)
+    return values
+
+
+def _from_text(series: pd.Series[Any], dtype: str) -> NDArray[Any]:
+    values = series.to_numpy(dtype=object)
+    if np.dtype(dtype).kind == "b":
+        if not set(values.tolist()) <= {"True", "False"}:
+            raise ValueError(f"column {series.name!r} must hold True and False")
+        return np.asarray(values == "True", dtype=bool)
+    return values.astype(dtype)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, allow_nan=False, indent=1).encode()

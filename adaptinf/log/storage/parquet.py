@@ -1,0 +1,155 @@
+"""Parquet: a log's metadata in the schema of its file, and the tables of other people."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from adaptinf.errors import ParameterError
+from adaptinf.files import atomic_write
+from adaptinf.log.storage.header import (
+    check_table,
+    check_version,
+    encode_releases,
+    header_of,
+    log_from,
+    version_of,
+)
+from adaptinf.log.storage.limits import CHUNKS, COLUMNS, check_size, most_decoded, most_inflated
+from adaptinf.log.storage.restored import RestoredLog
+from adaptinf.log.storage.stored import StoredLog
+from adaptinf.parameters import refuse
+
+_KEY = b"adaptinf"
+_RELEASES_KEY = b"adaptinf.releases"
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 8}
+
+
+def write_parquet(path: Path, log: StoredLog) -> None:
+    """Write a log with its metadata in the schema of the file."""
+    releases = encode_releases(log.releases)
+    header = header_of(log, releases)
+    try:
+        table = pa.table({name: pa.array(values) for name, values in log.columns.items()})
+    except pa.ArrowException as error:
+        raise ParameterError("AdaptiveLog.to_parquet", [f"Parquet cannot hold a column: {error}"]) from error
+    metadata = {_KEY: _json(header), _RELEASES_KEY: base64.b64encode(_deflated(_json(releases)))}
+    table = table.replace_schema_metadata(metadata)
+    atomic_write(path, lambda file: pq.write_table(table, file))
+
+
+def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
+    """A log that adaptinf wrote, or the frame of any other file.
+
+    Where the columns are `named`, a log of a version without a digest counts as such.
+    """
+    table = _read_table(path)
+    metadata = table.schema.metadata or {}
+    stored: Any = json.loads(metadata[_KEY]) if _KEY in metadata else None
+    if _KEY not in metadata or (named and version_of(stored) == 1):
+        frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+        return frame
+    check_version(stored)
+    dtypes = check_table(stored, table.num_rows, table.column_names)
+    releases = json.loads(_inflated(metadata[_RELEASES_KEY]))
+    return log_from(stored, releases, _columns(table, dtypes))
+
+
+def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]:
+    """Columns in the types that the header says, which must be those that they were written in."""
+    problems = []
+    for name, dtype in dtypes.items():
+        column = table.column(name)
+        kind = np.dtype(dtype).kind
+        written = pa.string() if kind in "OU" else pa.array(np.empty(0, dtype)).type
+        if column.type != written:
+            problems.append(f"has column {name!r} as {column.type}, its metadata says {dtype}")
+        elif column.null_count:
+            row = pc.index(column.is_null(), True).as_py()
+            problems.append(f"has no value in column {name!r}, first in row {row}")
+    refuse("file", problems)
+    return {name: np.array(table.column(name).to_numpy(), dtype=dtype) for name, dtype in dtypes.items()}
+
+
+def _read_table(path: Path) -> pa.Table:
+    """All columns, once their sizes are known to be within the limits."""
+    size = path.stat().st_size
+    # No text of the footer is longer than the file, and no list has more entries than a file may have chunks.
+    options = {"thrift_string_size_limit": size + 1, "thrift_container_size_limit": CHUNKS}
+    with pq.ParquetFile(path, **options) as file:
+        texts = _check_sizes(file.metadata, most_decoded(size))
+        schema, metadata = file.schema_arrow, file.metadata
+    # Texts are read as codes first: a text of a megabyte that a million rows share is stored but once.
+    with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
+        table = file.read()
+    check_size("bytes of text", _text_bytes(table), most_decoded(size))
+    for position, field in enumerate(schema):
+        if table.schema.field(position).type != field.type:
+            table = table.set_column(position, field, _decoded(table.column(position), field.type))
+    return table.replace_schema_metadata(schema.metadata)
+
+
+def _check_sizes(metadata: Any, most: int) -> list[str]:
+    """Names of the columns of text, after the size that every column will have in memory was checked."""
+    check_size("columns", metadata.num_columns, COLUMNS)
+    check_size("column chunks", metadata.num_columns * metadata.num_row_groups, CHUNKS)
+    columns = [metadata.schema.column(index) for index in range(metadata.num_columns)]
+    widths = [_WIDTHS.get(column.physical_type, column.length) for column in columns]
+    total = 0
+    for group in range(metadata.num_row_groups):
+        chunks = metadata.row_group(group)
+        for index, width in enumerate(widths):
+            chunk = chunks.column(index)
+            for size in (chunk.num_values * width, chunk.total_uncompressed_size):
+                check_size(f"bytes in column {columns[index].path!r:.80}", size, most)
+                total += size
+    check_size("bytes in all columns", total, 2 * most)
+    flat = [column for column in columns if column.max_repetition_level == 0 and "." not in column.path]
+    return [column.path for column in flat if column.physical_type == "BYTE_ARRAY"]
+
+
+def _text_bytes(table: pa.Table) -> int:
+    """Bytes that columns of codes have once every row holds its own text."""
+    total = 0
+    for column in table.columns:
+        if pa.types.is_dictionary(column.type):
+            for chunk in column.chunks:
+                lengths = np.asarray(pc.fill_null(pc.binary_length(chunk.dictionary), 0), dtype=np.int64)
+                rows = np.bincount(np.asarray(chunk.indices.drop_null()), minlength=len(lengths))
+                total += int(lengths @ rows)
+    return total
+
+
+def _decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type).cast(kind)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, allow_nan=False).encode()
+
+
+def _deflated(text: bytes) -> bytes:
+    """Compressed text, as far as it may be inflated again."""
+    compressed = zlib.compress(text)
+    return compressed if len(text) <= most_inflated(len(compressed)) else zlib.compress(text, level=0)
+
+
+def _inflated(encoded: bytes) -> bytes:
+    compressed = base64.b64decode(encoded, validate=True)
+    most = most_inflated(len(compressed))
+    inflater = zlib.decompressobj()
+    text = inflater.decompress(compressed, most + 1)
+    check_size("or more bytes of releases", len(text), most)
+    if not inflater.eof or inflater.unused_data:
+        raise ParameterError("file", ["has releases that are cut, or that something follows"])
+    return text
