@@ -13,7 +13,10 @@ _DATE = "01JAN20:00:00:00"
 def write_transport(path: Path, frame: pd.DataFrame, name: str = "ADSL") -> Path:
     """Write numbers as 8-byte IBM floats and everything else as text of the column's longest length."""
     texts = [not pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
-    lengths = [max(map(len, frame[column])) if text else 8 for column, text in zip(frame, texts, strict=True)]
+    lengths = [
+        max([1, *(len(_text(value)) for value in frame[column])]) if text else 8
+        for column, text in zip(frame, texts, strict=True)
+    ]
     fields = b""
     position = 0
     for number, (column, text, length) in enumerate(zip(frame, texts, lengths, strict=True), 1):
@@ -24,7 +27,7 @@ def write_transport(path: Path, frame: pd.DataFrame, name: str = "ADSL") -> Path
         position += length
     rows = b"".join(
         b"".join(
-            str(value).ljust(length).encode() if text else _ibm(float(value))
+            _text(value).ljust(length) if text else _ibm(float(value))
             for value, text, length in zip(row, texts, lengths, strict=True)
         )
         for row in frame.itertuples(index=False)
@@ -47,6 +50,10 @@ def write_transport(path: Path, frame: pd.DataFrame, name: str = "ADSL") -> Path
     return path
 
 
+def _text(value: object) -> bytes:
+    return b"" if value is None or value != value else str(value).encode()
+
+
 def _card(text: str) -> bytes:
     return text.ljust(80).encode()
 
@@ -59,6 +66,8 @@ def _ibm(value: float) -> bytes:
     """IBM double: a sign, an exponent of 16 and 56 bits of fraction."""
     if value == 0.0:
         return b"\0" * 8
+    if value != value:
+        return b"." + b"\0" * 7
     fraction, exponent = abs(value), 0
     while fraction >= 1.0:
         fraction, exponent = fraction / 16.0, exponent + 1

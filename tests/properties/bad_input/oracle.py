@@ -1,0 +1,256 @@
+"""What a right reader may answer: the content of a log by slow and literal rules, or that it must be refused.
+
+Nothing of the library is used here, so that a fault of a reader is not repeated by what judges it.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Content = dict[str, Any]
+NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
+WHOLE = re.compile(r"[ \t]*[-+]?\d+[ \t]*", re.ASCII)
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+ABSENT = set("|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|"))
+
+
+class MustRefuse(Exception):
+    """No right reader makes a log of this."""
+
+
+def demand(truth: bool, why: str) -> None:
+    """Refuse where something does not hold."""
+    if not truth:
+        raise MustRefuse(why)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is none."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def plain(value: Any) -> Any:
+    """A scalar of NumPy as Python's own; long doubles have none."""
+    if isinstance(value, np.longdouble):
+        return float(value) if float(value) == value else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def number(value: Any, *, booleans: bool = False) -> float:
+    """A finite number that a float holds exactly."""
+    value = plain(value)
+    demand(not is_missing(value), "missing")
+    demand(isinstance(value, bool) <= booleans, "a truth value is no number")
+    demand(type(value) in (int, float, bool), f"{type(value).__name__} is no number")
+    demand(not isinstance(value, int) or abs(value) <= 2**53, "beyond 2^53")
+    demand(math.isfinite(value), "infinite")
+    return float(value)
+
+
+def labels(values: Sequence[Any]) -> list[Any]:
+    """Labels that can be told apart: text, whole numbers, booleans or finite numbers."""
+    found = []
+    for value in map(plain, values):
+        demand(not is_missing(value), "missing label")
+        demand(type(value) in (str, int, float, bool), f"{type(value).__name__} is no label")
+        demand(not isinstance(value, float) or math.isfinite(value), "infinite label")
+        found.append(value)
+    distinct = {(type(value), value) for value in found}
+    texts = {str(value).strip() for _, value in distinct}
+    demand(len(texts) == len(distinct), "labels that read the same, but for blanks around them")
+    kinds = {kind for kind, _ in distinct}
+    demand(bool not in kinds or len(kinds) == 1, "truth values beside others")
+    demand(not {int, float} <= kinds or len({value for _, value in distinct}) == len(distinct), "1 and 1.0")
+    numerals = any(kind is str and NUMBER.fullmatch(value) for kind, value in distinct)
+    demand(not (numerals and kinds & {int, float}), "numbers beside text that is one")
+    demand(all(value.strip() for kind, value in distinct if kind is str), "a label of blanks alone")
+    return found
+
+
+def log_content(columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]) -> Content:
+    """Content of the log that columns of plain values are, by the arguments of `AdaptiveLog`."""
+
+    def column(role: str) -> Sequence[Any] | None:
+        name = options.get(role)
+        demand(name is None or name in columns, f"no column {name!r}")
+        return None if name is None else columns[name]
+
+    actions, rewards = labels(column("action") or []), column("reward") or []
+    demand(len(actions) > 0, "no rows")
+    content: Content = {"action": actions, "reward": [number(value, booleans=True) for value in rewards]}
+    low, high = options.get("reward_range") or (-math.inf, math.inf)
+    demand(all(low <= reward <= high for reward in content["reward"]), "reward outside its range")
+    declared = options.get("arms")
+    demand(declared is None or all(typed(arm) in map(typed, declared) for arm in actions), "unseen arm")
+    add_propensities(content, column("propensity"), columns, options)
+    for name in options.get("context", []):
+        demand(name in columns, f"no column {name!r}")
+        content[f"context {name}"] = context_values(columns[name])
+    if (units := column("unit")) is not None:
+        content["unit"] = labels(units)
+    if (batches := column("batch")) is not None:
+        content["batch"] = batch_codes(labels(batches))
+    if (rounds := column("round")) is not None:
+        content["round"] = round_values(rounds)
+    return content
+
+
+def typed(value: Any) -> tuple[type, Any]:
+    """A label that is equal to no label of another type."""
+    return type(value), value
+
+
+def add_propensities(
+    content: Content, chosen: Sequence[Any] | None, columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
+) -> None:
+    """Put the chosen arm's propensity, and those of all arms, into the content."""
+    if chosen is not None:
+        content["propensity"] = [number(value) for value in chosen]
+        demand(all(0 < value <= 1 for value in content["propensity"]), "propensity outside (0, 1]")
+    if (mapping := options.get("propensities")) is None:
+        return
+    demand(all(name in columns for name in mapping.values()), "no column of propensities")
+    table = {arm: [number(value) for value in columns[name]] for arm, name in mapping.items()}
+    demand(all(0 <= value <= 1 for values in table.values() for value in values), "propensity outside [0, 1]")
+    demand(all(typed(arm) in map(typed, table) for arm in content["action"]), "arm without propensities")
+    for row, arm in enumerate(content["action"]):
+        demand(abs(sum(values[row] for values in table.values()) - 1.0) <= 1.000001e-6, "sum is not 1")
+        own = table[arm][row]
+        demand(own > 0, "the chosen arm's propensity is 0")
+        if chosen is not None:
+            demand(abs(content["propensity"][row] - own) <= 1.000001e-6 * own, "two propensities differ")
+    content["propensity"] = content.get("propensity") or [
+        table[arm][row] for row, arm in enumerate(content["action"])
+    ]
+    content |= {f"propensity of {arm}": values for arm, values in table.items()}
+
+
+def context_values(values: Sequence[Any]) -> list[Any]:
+    """Text, truth values or finite numbers, all of one kind."""
+    values = [plain(value) for value in values]
+    demand(not any(map(is_missing, values)), "missing context")
+    kinds = set(map(type, values))
+    if kinds <= {str} or kinds <= {bool}:
+        return values
+    demand(all(type(value) is not int or abs(value) < 2**63 for value in values), "beyond 64 bits")
+    return values if kinds <= {int} else [number(value) for value in values]
+
+
+def batch_codes(values: list[Any]) -> list[int]:
+    """Batches numbered from 0; each is one stretch, and numbers do not go down."""
+    starts = [value for row, value in enumerate(values) if row == 0 or values[row - 1] != value]
+    demand(len(starts) == len(set(starts)), "a batch comes back")
+    if not any(isinstance(value, str) for value in starts):
+        demand(starts == sorted(starts), "batches go down")
+    return [starts.index(value) for value in values]
+
+
+def round_values(values: Sequence[Any]) -> list[Any]:
+    """Numbers or dates, which increase."""
+    values = [plain(value) for value in values]
+    demand(not any(map(is_missing, values)), "missing round")
+    if all(isinstance(value, str) for value in values):
+        times = [iso_time(value) for value in values]
+    elif all(isinstance(value, datetime.date) for value in values):
+        times = [iso_time(value.isoformat()) for value in values]
+    else:
+        times = [number(value) if isinstance(value, float) else value for value in values]
+        demand(all(type(value) in (int, float) for value in times), "round is no number and no time")
+    demand(all(one < two for one, two in zip(times, times[1:], strict=False)), "rounds do not increase")
+    return times
+
+
+def iso_time(text: str) -> np.datetime64:
+    """A date or a time in ISO 8601."""
+    text = text.strip()
+    demand(DATE.match(text) is not None, "no ISO date")
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise MustRefuse("no ISO date") from None
+    if time.tzinfo is not None:
+        time = time.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.datetime64(time)
+
+
+def read_csv(data: bytes) -> dict[str, list[Any]]:
+    """Columns of a CSV file by Python's own strict parser; every row has the fields of the header."""
+    demand(b"\0" not in data, "a NUL")
+    try:
+        text = data.decode("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise MustRefuse(str(error)) from None
+    rows = [row for row in rows if row]
+    demand(bool(rows), "an empty file")
+    header, *body = rows
+    demand(len(set(header)) == len(header), "a header twice")
+    demand(all(len(row) == len(header) for row in body), "a row of other length")
+    return {name: cells([row[place] for row in body]) for place, name in enumerate(header)}
+
+
+def cells(texts: list[str]) -> list[Any]:
+    """A column of text as whole numbers, numbers or truth values, where every cell is one."""
+    present = [text for text in texts if text not in ABSENT]
+    whole = len(present) == len(texts)
+    if present and whole and all(WHOLE.fullmatch(text) for text in present):
+        return [int(text) if len(text) < 400 else math.inf for text in texts]
+    if present and all(NUMBER.fullmatch(text) or text.strip() in ABSENT for text in texts):
+        return [math.nan if text.strip() in ABSENT else float(text) for text in texts]
+    if present and whole and all(text in ("True", "False") for text in present):
+        return [text == "True" for text in texts]
+    return [None if text in ABSENT else text for text in texts]
+
+
+def seen(log: Any) -> Content:
+    """Content of a log that the library made, in the same terms."""
+    arrays = log.arrays
+    content: Content = {
+        "action": [log.arms[code] for code in arrays.action],
+        "reward": arrays.reward.tolist(),
+    }
+    if arrays.propensity is not None:
+        content["propensity"] = arrays.propensity.tolist()
+    if arrays.propensities is not None:
+        content |= {
+            f"propensity of {arm}": arrays.propensities[:, code].tolist() for code, arm in enumerate(log.arms)
+        }
+    content |= {f"context {name}": values.tolist() for name, values in arrays.context.items()}
+    if log.units is not None:
+        content["unit"] = log.units.tolist()
+    if arrays.batch is not None:
+        content["batch"] = arrays.batch.tolist()
+    rounds = log.column("t")
+    content["round"] = list(rounds) if rounds.dtype.kind == "M" else rounds.tolist()
+    return content
+
+
+def same(first: Content, second: Content) -> bool:
+    """Whether two contents agree in every column that both are asked for; rounds where there are any."""
+    keys = set(first) | set(second)
+    if "round" not in first or "round" not in second:
+        keys -= {"round"}
+    return all(
+        key in first
+        and key in second
+        and len(first[key]) == len(second[key])
+        and all(map(alike, first[key], second[key]))
+        for key in keys
+    )
+
+
+def alike(one: Any, two: Any) -> bool:
+    """Whether two entries are equal; a number is no text and no truth value."""
+    return isinstance(one, bool) == isinstance(two, bool) and bool(one == two)
