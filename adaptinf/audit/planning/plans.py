@@ -84,7 +84,7 @@ def plan_problems(
     alpha: Any,
     n_jobs: Any,
 ) -> tuple[dict[str, Environment], tuple[int, ...], list[str]]:
-    """Scenarios and horizons of a plan, and everything that is wrong with it."""
+    """Scenarios and horizons of a plan, and all that is found wrong with it."""
     scenarios, problems = named_scenarios(env)
     many = isinstance(horizon, Sequence) and not isinstance(horizon, (str, bytes))
     horizons = tuple(horizon) if many else (horizon,)

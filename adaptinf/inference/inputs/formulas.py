@@ -1,4 +1,4 @@
-"""Formulas of covariates: reading them, and model matrices with everything wrong said at once."""
+"""Formulas of covariates: reading them, and model matrices with all that is found wrong said at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation of a user's frame: everything that is wrong with it is found before one error is raised."""
+"""Validation of a user's frame: all that is found wrong with it is found before one error is raised."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_frame(
     reward_range: object,
     metadata: Metadata,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists everything that is wrong with it."""
+    """Read a frame, or raise one error that lists all that is found wrong with it."""
     found = Findings()
     if frame_kind(frame) is None:
         found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")

@@ -39,7 +39,7 @@ class Metadata:
 def check_metadata(
     given: Metadata, *, n_rounds: int, arms: Sequence[Label], has_propensity: bool, found: Findings
 ) -> Metadata:
-    """Checked metadata; everything that is wrong becomes a problem."""
+    """Checked metadata; all that is found wrong becomes a problem."""
     guarantee = _check_guarantee("guarantee", given.guarantee, found)
     reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
     if reward_guarantee is not None and reward_guarantee.unit != "reward":
