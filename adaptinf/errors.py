@@ -1,4 +1,4 @@
-"""Errors that say everything that is wrong, and what to do about it."""
+"""Errors that say all that is found wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class MissingDependencyError(AdaptinfError, ImportError):
     Examples
     --------
     >>> print(MissingDependencyError("a forest plot", "matplotlib", "plots"))
-    a forest plot needs matplotlib, which cannot be imported: pip install 'adaptinf[plots]'
+    a forest plot needs matplotlib, which cannot be imported: pip install '.[plots]' in the source tree
     """
 
     def __init__(self, purpose: str, package: str, extra: str) -> None:
@@ -98,7 +98,8 @@ class MissingDependencyError(AdaptinfError, ImportError):
         self.package = package
         self.extra = extra
         super().__init__(
-            f"{purpose} needs {package}, which cannot be imported: pip install 'adaptinf[{extra}]'"
+            f"{purpose} needs {package}, which cannot be imported: "
+            f"pip install '.[{extra}]' in the source tree"
         )
 
 

@@ -1,1 +1,1 @@
-"""Case studies: the tables and figures of five papers, and real data, each run again by one command."""
+"""Case studies: the tables and figures of six papers, and real data, each run again by one command."""

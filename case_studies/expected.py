@@ -78,7 +78,7 @@ class Verdict:
 
 
 def read_expected(path: Path) -> Expected:
-    """Read an ``expected.toml``, or raise a ValueError that lists everything wrong with it."""
+    """Read an ``expected.toml``, or raise a ValueError that lists all that is found wrong with it."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     problems = [f"{key} is missing" for key in ("title", "source") if not content.get(key)]
     known = {entry.name for entry in fields(Row)}

@@ -61,7 +61,7 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_validate(commands: Any) -> None:
-    text = "Check a log of an adaptive experiment, and list everything that is wrong with it."
+    text = "Check a log of an adaptive experiment, and list all that is found wrong with it."
     parser = commands.add_parser("validate", help="check a log", description=text)
     _add_file(parser)
     parser.set_defaults(run=_validate)

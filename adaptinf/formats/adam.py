@@ -86,7 +86,7 @@ def read_adam(
     ParameterError
         If files, columns or arguments make no sense.
     LogValidationError
-        With everything that is wrong with the subjects, rows being counted in the order of assignment: no
+        With all that is found wrong with the subjects, rows being counted in the order of assignment: no
         outcome, several outcomes, no place in the order of its own, no row in the table of propensities; then
         what `AdaptiveLog` finds.
 

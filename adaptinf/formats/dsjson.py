@@ -55,7 +55,7 @@ def read_dsjson(
     ParameterError
         If the file cannot be read or a feature is unknown.
     LogValidationError
-        With everything that is wrong with the lines (row 0 is the first line with text in it): no JSON
+        With all that is found wrong with the lines (row 0 is the first line with text in it): no JSON
         object, no label, lists of actions and probabilities that do not match, a logged action that is not
         the first of the list or whose probability differs, other actions than in the first event, or
         events that a throttle left out at changing rates.
@@ -128,7 +128,7 @@ def read_dsjson(
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    """The file's events, each a decision with its cost; one error with everything that is wrong."""
+    """The file's events, each a decision with its cost; one error with all that is found wrong."""
     try:
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:

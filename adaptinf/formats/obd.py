@@ -49,7 +49,7 @@ def read_open_bandit(
     ParameterError
         If files or columns are missing, or no impression has the position.
     LogValidationError
-        With everything that is wrong with the rows.
+        With all that is found wrong with the rows.
 
     Notes
     -----

@@ -100,7 +100,7 @@ class AdaptiveLog(LogColumns, Publishable):
     Raises
     ------
     LogValidationError
-        With everything that is wrong with the frame, and the rows. Nothing is dropped, filled or converted: a
+        With all that is found wrong with the frame, and the rows. Nothing is dropped, filled or converted: a
         missing value, a number stored as text or a whole number beyond 2**53 is a problem of its own.
 
     Notes

@@ -155,7 +155,7 @@ def operating_characteristics(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong, before anything is drawn; or if `selection` does not name an arm.
+        Listing all that is found wrong, before anything is drawn; or if `selection` does not name an arm.
     AnalysisError
         If the analysis, or the function that selects, fails in a trial.
 

@@ -139,7 +139,7 @@ def power(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong, before anything is drawn; or if the environment does not know an
+        Listing all that is found wrong, before anything is drawn; or if the environment does not know an
         estimand's truth, or `null` names a term that no result has.
     AnalysisError
         If the analysis fails in a trial.

@@ -41,11 +41,9 @@ class PlanTable:
         FileError
             If it cannot be written; a file that is there stays as it is.
         """
+        place = as_path(f"{type(self).__name__}.to_csv", "path", path)
         shown = with_texts(self.frame, spreadsheet_cell)
-        atomic_write(
-            as_path(f"{type(self).__name__}.to_csv", "path", path),
-            lambda file: shown.to_csv(file, index=False),
-        )
+        atomic_write(place, lambda file: shown.to_csv(file, index=False))
 
     @property
     def _head(self) -> str:
@@ -95,7 +93,7 @@ def plan_problems(
     alpha: Any,
     n_jobs: Any,
 ) -> tuple[dict[str, Environment], tuple[int, ...], list[str]]:
-    """Scenarios and horizons of a plan, and everything that is wrong with it."""
+    """Scenarios and horizons of a plan, and all that is found wrong with it."""
     scenarios, problems = named_scenarios(env)
     many = isinstance(horizon, Sequence) and not isinstance(horizon, (str, bytes))
     horizons = tuple(horizon) if many else (horizon,)

@@ -97,7 +97,7 @@ def epsilon_lower_bound(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong, before anything is drawn.
+        Listing all that is found wrong, before anything is drawn.
     MissingDependencyError
         If release noise is asked for and OpenDP is missing.
 
@@ -193,7 +193,7 @@ def privacy_scores(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong.
+        Listing all that is found wrong.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Settings:
     n_jobs: Any
 
     def problems(self, target: Any, neighbours: Any) -> list[str]:
-        """Everything that is wrong with them, the target and its neighbours."""
+        """All that is found wrong with them, the target and its neighbours."""
         problems = Count(_FEWEST_RUNS)("runs", self.runs) + OneOf(*_VIEWS)("view", self.view)
         problems += OrNone(Count(0))("decimals, where it is not None,", self.decimals)
         problems += JOBS("n_jobs", self.n_jobs)

@@ -97,7 +97,7 @@ def study(
     Raises
     ------
     ParameterError
-        Listing everything that is wrong, before anything is drawn; or that the folder cannot be made; or what
+        Listing all that is found wrong, before anything is drawn; or that the folder cannot be made; or what
         differs from the study that the folder holds.
     AnalysisError
         If a design or an analysis fails: it names cell and replicate, and says how to have that log again.

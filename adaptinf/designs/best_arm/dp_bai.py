@@ -141,7 +141,7 @@ class DPBAI(_NoisyMeans):
     Raises
     ------
     ParameterError
-        Listing everything that is wrong: features that are not finite, span less than their space, or are
+        Listing all that is found wrong: features that are not finite, span less than their space, or are
         the same for two arms; on running, an environment with another number of arms, with contexts or with
         rewards outside [0, 1], or a horizon that leaves less than one pull of an arm in some phase.
 

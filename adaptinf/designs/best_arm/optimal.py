@@ -81,7 +81,7 @@ class ODLinBAI(_OptimalRounds):
     Raises
     ------
     ParameterError
-        Listing everything that is wrong: features that are not finite, span less than their space, or are
+        Listing all that is found wrong: features that are not finite, span less than their space, or are
         the same for two arms; on running, an environment with another number of arms or with contexts, or a
         horizon that leaves less than one pull of an arm in some round.
 

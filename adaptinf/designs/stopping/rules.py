@@ -104,7 +104,7 @@ class NAS(StoppingRule):
         Raises
         ------
         ParameterError
-            Listing everything that is wrong with an array, with positions; at the first sample of an iterable
+            Listing all that is found wrong with an array, with positions; at the first sample of an iterable
             that is not a number in [-bound, bound]; for an environment whose rewards leave that interval.
         """
         return self._run(stream, rng, max_rounds)
@@ -275,7 +275,7 @@ class DPNAS(StoppingRule):
         Raises
         ------
         ParameterError
-            Listing everything that is wrong with an array, with positions; for an environment whose rewards
+            Listing all that is found wrong with an array, with positions; for an environment whose rewards
             leave [-bound, bound]; for a sample of an iterable that is not a number at all.
 
         Notes

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 STABLE_ENOUGH = 0.1
 """Coefficient of variation of re-simulated arm counts up to which they count as settled."""
 _SHORT_RUNS = (
-    "simulated on UCB with equal arms, nominal 95% intervals cover 92% at 1,000 rounds; audit.stability "
-    "measures whether counts have settled"
+    "simulated on UCB of width 2 with two equal arms (0/1 rewards, mean .5), nominal 95% intervals of the "
+    "difference cover 93.9% at 1,000 rounds and 94.3% at 10,000; audit.stability measures whether counts "
+    "have settled"
 )
 _PATIENCE = 2.0
 """How many times as long as those of ALEE exact intervals may be and still come first."""

@@ -1,4 +1,4 @@
-"""Validation of a user's frame: everything that is wrong with it is found before one error is raised."""
+"""Validation of a user's frame: all that is found wrong with it is found before one error is raised."""
 
 from adaptinf.log.validation.check import CheckedLog, check_frame
 from adaptinf.log.validation.columns import Label, label_array

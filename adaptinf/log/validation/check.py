@@ -1,4 +1,4 @@
-"""Validation of a user's frame: everything that is wrong with it is found before one error is raised."""
+"""Validation of a user's frame: all that is found wrong with it is found before one error is raised."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_frame(
     metadata: Metadata,
     as_written: bool = False,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists everything that is wrong with it.
+    """Read a frame, or raise one error that lists all that is found wrong with it.
 
     `as_written` says that no step before can have changed a number, as in a file with a digest.
     """

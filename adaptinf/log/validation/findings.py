@@ -1,4 +1,4 @@
-"""A place to gather everything that is wrong with a frame before one error is raised."""
+"""A place to gather all that is found wrong with a frame before one error is raised."""
 
 from __future__ import annotations
 

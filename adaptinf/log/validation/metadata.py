@@ -54,7 +54,7 @@ def check_metadata(
     units: NDArray[Any] | None,
     found: Findings,
 ) -> Metadata:
-    """Checked metadata; everything that is wrong becomes a problem. Shape units (T,)."""
+    """Checked metadata; all that is found wrong becomes a problem. Shape units (T,)."""
     guarantee = _check_guarantee("guarantee", given.guarantee, found)
     reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
     if reward_guarantee is not None and reward_guarantee.unit != "reward":

@@ -1,4 +1,4 @@
-"""Numbers and labels from the columns of a user's frame, with everything that is wrong with them."""
+"""Numbers and labels from the columns of a user's frame, with all that is found wrong with them."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import case_studies
 from case_studies.expected import judge, read_expected
 
+ROOT = Path(__file__).parents[3]
 ROWS = """
 title = "A study"
 source = "Author (2020)"
@@ -79,8 +81,7 @@ def test_a_difference_from_the_paper_needs_a_reason(expected_file: Path) -> None
 
 
 def test_every_study_of_the_repository_can_be_read() -> None:
-    root = Path(__file__).parents[3] / "case_studies"
-    for path in root.glob("*/run.py"):
+    for path in (ROOT / "case_studies").glob("*/run.py"):
         expected = read_expected(path.with_name("expected.toml"))
         assert expected.rows
         assert path.with_name("README.md").read_text().startswith("# ")
@@ -121,3 +122,22 @@ def test_pages_claim_what_is_expected(study: str, least: int) -> None:
         told = {None: "", True: "agrees", False: f"differs: {row.reason}"}[row.agrees]
         assert verdict == told, what
     assert known >= least
+
+
+def test_pages_say_how_many_figures_agree_with_those_of_the_papers() -> None:
+    files = (ROOT / "case_studies").glob("*/expected.toml")
+    rows = [row for file in files for row in read_expected(file).rows]
+    agreeing = sum(row.agrees is True for row in rows)
+    differing = sum(row.agrees is False for row in rows)
+    parts = []
+    for page in ("README.md", "docs/gallery.md", "docs/evidence/case_studies.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        plain = " ".join(text.replace("*", "").split())
+        assert f"{agreeing} agree and {differing} differ" in plain, page
+        assert f" {agreeing + differing}" in plain, page
+        assert f"{len(rows)} of {len(rows)}" in plain, page
+        parts.append(
+            [int(number) for number in re.findall(r"^\| (\d+) \| [^|]+ \| [a-z]", text, re.MULTILINE)]
+        )
+    assert parts[1] == parts[2]
+    assert sum(parts[1]) == differing

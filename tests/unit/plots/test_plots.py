@@ -766,7 +766,7 @@ def test_without_matplotlib_the_extra_is_named(
     picture: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingDependencyError, match=re.escape("pip install 'adaptinf[plots]'")):
+    with pytest.raises(MissingDependencyError, match=re.escape("pip install '.[plots]' in the source tree")):
         picture(None)
 
 
