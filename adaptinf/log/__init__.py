@@ -2,7 +2,7 @@
 
 from adaptinf.log.log import AdaptiveLog, read_log
 from adaptinf.log.public import PublicLog
-from adaptinf.log.traits import DesignTraits, Floor, Outputs, Stability
+from adaptinf.log.traits import DesignTraits, Floor, FreshEpochs, Outputs, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays
 
@@ -12,6 +12,7 @@ __all__ = [
     "DesignRecord",
     "DesignTraits",
     "Floor",
+    "FreshEpochs",
     "LogArrays",
     "Outputs",
     "PublicLog",

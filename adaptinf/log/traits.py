@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.typing import FloatArray
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
 Length = Literal["declared", "releases"]
 Propensities = Literal["not covered", "outputs", "by-context"]
 Phases = Literal["not covered", "calendar", "outputs"]
-Means = Literal["none", "fresh-epochs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,59 @@ class Stability:
 
 
 @dataclass(frozen=True, slots=True)
+class FreshEpochs:
+    """Epochs that start afresh and release the mean of every arm that is left, with Laplace noise.
+
+    In epoch e = 1, 2, ... each of the m arms left is pulled ceil(R) times, with R = max(32 L_1 4^e,
+    8 L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. Its mean over these
+    pulls is released with noise of scale 1 / (epsilon ceil(R)).
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of a mean; infinite without noise.
+    beta : float or None
+        1 / horizon where it is None.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+    """
+
+    epsilon: float
+    beta: float | None = None
+
+    def logarithms(self, arms: ArrayLike, epoch: ArrayLike, horizon: int) -> tuple[FloatArray, FloatArray]:
+        """L_1 and L_2 by the number of arms left and the epoch.
+
+        Parameters
+        ----------
+        arms, epoch : array_like
+            Shapes that broadcast.
+        horizon : int
+            Rounds of the trial.
+        """
+        beta = 1.0 / horizon if self.beta is None else self.beta
+        shared = np.asarray(arms, dtype=np.float64) * np.square(np.asarray(epoch, dtype=np.float64)) / beta
+        return np.log(8.0 * shared), np.log(4.0 * shared) / self.epsilon
+
+    def length(self, arms: ArrayLike, epoch: ArrayLike, horizon: int) -> FloatArray:
+        """R by the number of arms left and the epoch; an arm is pulled ceil(R) times.
+
+        Parameters
+        ----------
+        arms, epoch : array_like
+            Shapes that broadcast.
+        horizon : int
+            Rounds of the trial.
+        """
+        wide, noise = self.logarithms(arms, epoch, horizon)
+        gap = 0.5 ** np.asarray(epoch, dtype=np.float64)
+        return np.asarray(np.maximum(32.0 * wide / gap**2, 8.0 * noise / gap) + 1.0, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
 class Outputs:
     """What follows from the outputs that a private design's guarantee speaks of: its actions and releases.
 
@@ -68,9 +125,8 @@ class Outputs:
         Whether a round's phase follows from its number alone, from actions and releases, or neither.
     recommended : bool
         Whether the arm that is named at the end is computed from releases.
-    means : {"none", "fresh-epochs"}
-        Whether arms' means are released, each over an epoch's rounds alone that earlier releases fixed, with
-        as many of each arm that is left and independent Laplace noise of a known scale.
+    epochs : FreshEpochs or None
+        Of a design that releases arms' means by fresh epochs, how long these are.
 
     Notes
     -----
@@ -87,7 +143,7 @@ class Outputs:
     propensities: Propensities = "not covered"
     phase: Phases = "not covered"
     recommended: bool = False
-    means: Means = "none"
+    epochs: FreshEpochs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +208,11 @@ class DesignTraits:
         """
         parts = {"floor": Floor, "stability": Stability, "outputs": Outputs}
         told = {name: stored.get(name) for name in parts}
-        made = {name: None if part is None else parts[name](**part) for name, part in told.items()}
+        made: dict[str, Any] = {
+            name: None if part is None else parts[name](**part) for name, part in told.items()
+        }
+        if made["outputs"] is not None and (epochs := made["outputs"].epochs) is not None:
+            made["outputs"] = replace(made["outputs"], epochs=FreshEpochs(**epochs))
         return cls(**{**stored, **made})
 
 
@@ -167,7 +227,6 @@ _OUTPUT_KINDS: Mapping[str, tuple[Any, ...]] = {
     "propensities": get_args(Propensities),
     "phase": get_args(Phases),
     "recommended": (True, False),
-    "means": get_args(Means),
 }
 
 
@@ -178,6 +237,9 @@ def traits_problems(traits: Any) -> list[str]:
     problems = _kind_problems("traits", traits, _KINDS)
     if isinstance(traits.outputs, Outputs):
         problems += _kind_problems("traits.outputs", traits.outputs, _OUTPUT_KINDS)
+        epochs: Any = traits.outputs.epochs
+        if epochs is not None and not isinstance(epochs, FreshEpochs):
+            problems.append(f"traits.outputs.epochs must be FreshEpochs or None, got {epochs!r:.60}")
     for name, kind in (("floor", Floor), ("stability", Stability), ("outputs", Outputs)):
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):
