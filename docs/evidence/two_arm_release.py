@@ -40,7 +40,7 @@ ELIMINATION = (
     Elimination(1.0, (0.57, 0.43), 20_000),
     Elimination(1.0, (0.5525, 0.4475), 20_000),
     Elimination(1.0, (0.95, 0.8), 20_000),
-    Elimination(1.0, (0.57, 0.43), 80_000),
+    Elimination(1.0, (0.57, 0.43), 100_000),
     Elimination(0.1, (0.62, 0.38), 20_000),
     Elimination(1.0, (0.6, 0.46, 0.3), 30_000),
     Elimination(1.0, (0.57, 0.43), 20_000, spread=0.4),
