@@ -3,7 +3,7 @@
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.log.reading import read_log
-from adaptinf.log.traits import DesignTraits, Floor, Outputs, Stability
+from adaptinf.log.traits import DesignTraits, Floor, FreshEpochs, Outputs, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays
 
@@ -13,6 +13,7 @@ __all__ = [
     "DesignRecord",
     "DesignTraits",
     "Floor",
+    "FreshEpochs",
     "LogArrays",
     "Outputs",
     "PublicLog",

@@ -6,14 +6,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, POSITIVE, UNIT, Constraint, Is, OneOf, refuse
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.parameters import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    UNIT,
+    Constraint,
+    Is,
+    OneOf,
+    OrNone,
+    refuse,
+)
+from adaptinf.typing import FloatArray
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
 Length = Literal["declared", "releases"]
 Propensities = Literal["not covered", "outputs", "by-context"]
 Phases = Literal["not covered", "calendar", "outputs"]
-Means = Literal["none", "fresh-epochs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,59 @@ class Stability:
 
 
 @dataclass(frozen=True, slots=True)
+class FreshEpochs:
+    """Epochs that start afresh and release the mean of every arm that is left, with Laplace noise.
+
+    In epoch e = 1, 2, ... each of the m arms left is pulled ceil(R) times, with R = max(32 L_1 4^e,
+    8 L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. Its mean over these
+    pulls is released with noise of scale 1 / (epsilon ceil(R)).
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of a mean; infinite without noise.
+    beta : float or None
+        1 / horizon where it is None.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+    """
+
+    epsilon: float
+    beta: float | None = None
+
+    def logarithms(self, arms: ArrayLike, epoch: ArrayLike, horizon: int) -> tuple[FloatArray, FloatArray]:
+        """L_1 and L_2 by the number of arms left and the epoch.
+
+        Parameters
+        ----------
+        arms, epoch : array_like
+            Shapes that broadcast.
+        horizon : int
+            Rounds of the trial.
+        """
+        beta = 1.0 / horizon if self.beta is None else self.beta
+        shared = np.asarray(arms, dtype=np.float64) * np.square(np.asarray(epoch, dtype=np.float64)) / beta
+        return np.log(8.0 * shared), np.log(4.0 * shared) / self.epsilon
+
+    def length(self, arms: ArrayLike, epoch: ArrayLike, horizon: int) -> FloatArray:
+        """R by the number of arms left and the epoch; an arm is pulled ceil(R) times.
+
+        Parameters
+        ----------
+        arms, epoch : array_like
+            Shapes that broadcast.
+        horizon : int
+            Rounds of the trial.
+        """
+        wide, noise = self.logarithms(arms, epoch, horizon)
+        gap = 0.5 ** np.asarray(epoch, dtype=np.float64)
+        return np.asarray(np.maximum(32.0 * wide / gap**2, 8.0 * noise / gap) + 1.0, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
 class Outputs:
     """What follows from the outputs that a private design's guarantee speaks of: its actions and releases.
 
@@ -70,9 +137,8 @@ class Outputs:
         Whether a round's phase follows from its number alone, from actions and releases, or neither.
     recommended : bool
         Whether the arm that is named at the end is computed from releases.
-    means : {"none", "fresh-epochs"}
-        Whether arms' means are released, each over an epoch's rounds alone that earlier releases fixed, with
-        as many of each arm that is left and independent Laplace noise of a known scale.
+    epochs : FreshEpochs or None
+        Of a design that releases arms' means by fresh epochs, how long these are.
 
     Notes
     -----
@@ -89,7 +155,7 @@ class Outputs:
     propensities: Propensities = "not covered"
     phase: Phases = "not covered"
     recommended: bool = False
-    means: Means = "none"
+    epochs: FreshEpochs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +226,7 @@ class DesignTraits:
         ParameterError
             If a field is missing or unknown, or has a value that no trait has.
         """
-        nested = {name: kind for name, (kind, _) in _PARTS.items()}
-        problems = _field_problems("traits", cls, stored)
-        for name, kind in nested.items():
-            if not problems and stored[name] is not None:
-                problems += _field_problems(f"traits.{name}", kind, stored[name])
-        refuse("DesignTraits", problems)
-        parts = {name: kind(**stored[name]) for name, kind in nested.items() if stored[name] is not None}
-        traits = cls(**{**stored, **parts})
+        traits: DesignTraits = _made("traits", cls, stored)
         refuse("DesignTraits", traits_problems(traits))
         return traits
 
@@ -179,19 +238,23 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
     "arm_means": get_args(ArmMeans),
 }
 _TEXT = Is(str, "a text")
-_PARTS: Mapping[str, tuple[type, Mapping[str, Constraint]]] = {
-    "floor": (Floor, {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN}),
-    "stability": (Stability, {"stable": BOOLEAN, "condition": _TEXT, "source": _TEXT}),
-    "outputs": (
-        Outputs,
-        {
-            "length": OneOf(*get_args(Length)),
-            "propensities": OneOf(*get_args(Propensities)),
-            "phase": OneOf(*get_args(Phases)),
-            "recommended": BOOLEAN,
-            "means": OneOf(*get_args(Means)),
-        },
-    ),
+_CONSTRAINTS: Mapping[type, Mapping[str, Constraint]] = {
+    Floor: {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN},
+    Stability: {"stable": BOOLEAN, "condition": _TEXT, "source": _TEXT},
+    FreshEpochs: {
+        "epsilon": Is(lambda value: isinstance(value, float) and value > 0, "a number above 0"),
+        "beta": OrNone(SHARE),
+    },
+    Outputs: {
+        "length": OneOf(*get_args(Length)),
+        "propensities": OneOf(*get_args(Propensities)),
+        "phase": OneOf(*get_args(Phases)),
+        "recommended": BOOLEAN,
+    },
+}
+_PARTS: Mapping[type, Mapping[str, type]] = {
+    DesignTraits: {"floor": Floor, "stability": Stability, "outputs": Outputs},
+    Outputs: {"epochs": FreshEpochs},
 }
 
 
@@ -209,20 +272,30 @@ def traits_problems(traits: Any) -> list[str]:
     auxiliary: Any = traits.auxiliary
     if not isinstance(auxiliary, tuple) or any(POSITIVE("epsilon", epsilon) for epsilon in auxiliary):
         problems.append(f"traits.auxiliary must be a tuple of epsilons, got {auxiliary!r:.60}")
-    for name, (kind, constraints) in _PARTS.items():
-        value = getattr(traits, name)
-        if value is not None and not isinstance(value, kind):
-            problems.append(f"traits.{name} must be a {kind.__name__} or None, got {value!r:.60}")
+    return problems + _part_problems("traits", DesignTraits, traits)
+
+
+def _part_problems(what: str, kind: type, stated: Any) -> list[str]:
+    """Say what is wrong with the fields of a part, and with the parts that it has."""
+    problems = []
+    for name, constraint in _CONSTRAINTS.get(kind, {}).items():
+        problems += constraint(f"{what}.{name}", getattr(stated, name))
+    for name, part in _PARTS.get(kind, {}).items():
+        value = getattr(stated, name)
+        if value is not None and not isinstance(value, part):
+            problems.append(f"{what}.{name} must be a {part.__name__} or None, got {value!r:.60}")
         elif value is not None:
-            for field, constraint in constraints.items():
-                problems += constraint(f"traits.{name}.{field}", getattr(value, field))
+            problems += _part_problems(f"{what}.{name}", part, value)
     return problems
 
 
-def _field_problems(what: str, kind: type, stored: Any) -> list[str]:
-    """Say what is wrong with the names of stored fields."""
+def _made(what: str, kind: type, stored: Any) -> Any:
+    """A part from its stored fields, which must be all that it has."""
     known = [field.name for field in fields(kind)]
-    if isinstance(stored, Mapping) and set(stored) == set(known):
-        return []
-    found = ", ".join(map(str, stored)) if isinstance(stored, Mapping) else f"{stored!r:.60}"
-    return [f"{what} must have the fields {', '.join(known)}, got {found}"]
+    if not isinstance(stored, Mapping) or set(stored) != set(known):
+        found = ", ".join(map(str, stored)) if isinstance(stored, Mapping) else f"{stored!r:.60}"
+        refuse("DesignTraits", [f"{what} must have the fields {', '.join(known)}, got {found}"])
+    made = dict(stored)
+    for name, part in _PARTS.get(kind, {}).items():
+        made[name] = None if stored[name] is None else _made(f"{what}.{name}", part, stored[name])
+    return kind(**made)

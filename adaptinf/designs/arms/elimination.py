@@ -14,7 +14,7 @@ from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_uni
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.log import DesignTraits, Outputs
+from adaptinf.log import DesignTraits, FreshEpochs, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Share
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
@@ -199,7 +199,7 @@ class PrivateSuccessiveElimination(Design):
     @property
     def traits(self) -> DesignTraits:
         """No coins but the noise that makes it private; a run ends with its horizon."""
-        outputs = Outputs(propensities="outputs", means="fresh-epochs")
+        outputs = Outputs(propensities="outputs", epochs=FreshEpochs(float(self.epsilon), self.beta))
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:

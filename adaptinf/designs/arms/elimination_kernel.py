@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
+from adaptinf.log.traits import FreshEpochs
 from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
@@ -171,10 +172,9 @@ def elimination_epochs(
     arms = np.arange(n_arms + 1, dtype=np.float64)[:, None]
     arms[0] = np.nan
     epoch = np.arange(1, _MOST_EPOCHS, dtype=np.float64)
-    gap = 0.5**epoch
-    wide = np.log(8.0 * arms * epoch**2 / beta)
-    noise = np.log(4.0 * arms * epoch**2 / beta) / epsilon
-    real = np.maximum(32.0 * wide / gap**2, 8.0 * noise / gap) + 1.0
+    epochs = FreshEpochs(epsilon, beta)
+    wide, noise = epochs.logarithms(arms, epoch, horizon)
+    real = epochs.length(arms, epoch, horizon)
     thresholds = 2.0 * np.sqrt(wide / (2.0 * real)) + 2.0 * noise / real
     lengths = np.ceil(real)
     begin = np.concatenate([[0.0], np.cumsum(2.0 * lengths[min(2, n_arms)])])[: epoch.size]

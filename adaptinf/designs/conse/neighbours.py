@@ -74,9 +74,15 @@ class WindowRatio:
                         sums[:, feature] += (2.0 * action - 1.0) * gain
                         counts[:, feature] += 1.0
                 log_weight -= (np.abs(contrasts - sums) / self.contrast_scale).sum(axis=1)
-                log_weight -= (np.abs(arrivals - counts) / self.arrival_scale).sum(axis=1)
+                log_weight -= self._misfit(np.abs(arrivals - counts).sum(axis=1))
                 total = np.logaddexp(total, log_weight)
         return total
+
+    def _misfit(self, distance: FloatArray) -> FloatArray:
+        """Of released counts, on the log scale: exact ones rule out all others."""
+        if self.arrival_scale > 0.0:
+            return distance / self.arrival_scale
+        return np.where(distance > 0.0, np.inf, 0.0)
 
     def _released(self, transcripts: Transcripts, code: int, n_features: int) -> FloatArray:
         """What is released at the end of the rounds, shape (runs, features)."""
@@ -107,8 +113,14 @@ def corrected_neighbours(
 
     The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever the
     coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
-    the counts move by 2.
+    the counts move by 2. Without a budget for counts there is one context, and records differ in rewards.
     """
+    if arrival_budget == 0.0:
+        exact = 1.0 / contrast_budget, 0.0
+        pairs = _alone("reward", 0, exact), _alone("reward", 2, exact)
+        return tuple(
+            replace(pair, unit=unit) for pair in (*pairs, _in_company("reward", exact, first_window))
+        )
     scales = 1.0 / contrast_budget, 2.0 / arrival_budget
     return (
         _alone(unit, 0, scales),
@@ -132,7 +144,7 @@ def _pair(
     """The participant has context 0 and rewards (0, 1), or rewards (1, 0) and in a record context 1."""
     sides = []
     for own, feature in ((_GAIN, 0), (_LOSS, int(unit == "record" and moved))):
-        given, paid = np.array(contexts), rewards.copy()
+        given, paid = np.array(contexts) if scales[1] > 0.0 else np.zeros(len(contexts), int), rewards.copy()
         given[participant], paid[participant] = feature, own
         sides.append(Side(given, paid))
     unseen = participant if unit == "record" else -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs
-from adaptinf.parameters import Calibration, OneOf, Positive, Unit, Whole, open_share, refuse
+from adaptinf.parameters import Calibration, OneOf, Positive, Share, Unit, Whole, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI
 
 _CORRECTED_RELEASES = (ReleaseName("contrast_sum", "laplace"), ReleaseName("arrivals", "laplace"))
+_EXACT_RELEASES = (ReleaseName("contrast_sum", "laplace"), ReleaseName("arrivals", "public"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,8 @@ class DPConSE(Design):
         ``"corrected"`` has pure differential privacy. ``"published"`` follows the paper's pseudo-code, with
         the sign in the normaliser of its batch lengths mended; it has no finite epsilon.
     contrast_share : float
-        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected).
+        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). With 1
+        all participants must have one context: their number is then public and counted without noise.
     first_window : int or None
         Rounds of the first window, by default ceil(n / 64), but at least 64 and at most
         ceil(256 M log n), M the number of contexts (corrected).
@@ -49,7 +51,7 @@ class DPConSE(Design):
     ------
     ParameterError
         Listing every parameter that is out of range; when it is run, if the environment's rewards leave
-        [0, 1].
+        [0, 1], or `contrast_share` is 1 and there are several contexts.
 
     Notes
     -----
@@ -63,7 +65,8 @@ class DPConSE(Design):
 
     Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
     record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
-    standard.
+    standard. With `contrast_share` 1 a record is the potential rewards of one participant, so that both
+    guarantees are one, standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
 
     Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
     as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
@@ -85,7 +88,7 @@ class DPConSE(Design):
     epsilon: Positive
     alpha: Unit = 0.0
     calibration: Calibration = "corrected"
-    contrast_share: Annotated[float, open_share(": the counts of arrivals need a budget too")] = 0.6
+    contrast_share: Share = 0.6
     first_window: Whole | None = None
 
     statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
@@ -98,11 +101,20 @@ class DPConSE(Design):
     @property
     def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
         """What the release codes of the calibration mean."""
-        return _CORRECTED_RELEASES if self.calibration == "corrected" else PUBLISHED_RELEASES
+        if self.calibration == "published":
+            return PUBLISHED_RELEASES
+        return _EXACT_RELEASES if self._exact_counts else _CORRECTED_RELEASES
+
+    @property
+    def _exact_counts(self) -> bool:
+        """Whether there is one context, so that the numbers of participants are public."""
+        return self.calibration == "corrected" and self.contrast_share == 1.0
 
     @property
     def traits(self) -> DesignTraits:
-        """Arms follow the group."""
+        """Arms follow the group, where there is more than one."""
+        if self._exact_counts:
+            return DesignTraits(uses_context="no", outputs=Outputs(propensities="outputs", phase="calendar"))
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
@@ -114,6 +126,8 @@ class DPConSE(Design):
         self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
             return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
+        if self._exact_counts:
+            return PrivacyGuarantee(self.epsilon, unit="record")  # a record is its rewards: no count moves
         contrasts = PrivacyGuarantee(self.contrast_share * self.epsilon, unit="record", notion="anticipating")
         arrivals = PrivacyGuarantee(
             (1.0 - self.contrast_share) * self.epsilon, unit="record", notion="anticipating"
@@ -133,7 +147,8 @@ class DPConSE(Design):
 
         Corrected: a participant of the first half, alone in the window; one of the second half; one of a
         window with others; and one whose sum decides later actions, for ``view="actions"``. In all of them
-        the participant spends all of epsilon, or for rewards of epsilon_D. Published: whose batch closes with
+        the participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only
+        rewards can differ, and the last pair is left out. Published: whose batch closes with
         the participant; whether there is an estimate; other participants' actions alone; and, except at an
         alpha for which no participant can, who moves the T_min of twenty contexts. The published calibration
         refuses ``"reward"``.
@@ -150,6 +165,15 @@ class DPConSE(Design):
             )
         shared = shared_center_neighbours(self.epsilon, self.alpha)
         return published_neighbours(self.epsilon, self.alpha) + ((shared,) if shared else ())
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        problems = super()._environment_problems(env, horizon)
+        if self._exact_counts and env.n_features > 1:
+            problems.append(
+                f"contrast_share=1 leaves nothing for the counts of arrivals, and {type(env).__name__} has "
+                f"{env.n_features} contexts: it needs a single one"
+            )
+        return problems
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

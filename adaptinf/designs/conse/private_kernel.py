@@ -1,5 +1,7 @@
 """Kernels of DP-ConSE in its corrected calibration: no count ever stops a phase.
 
+Where all participants have one context their number is public, and its count is released as it is.
+
 Rounds within a window only add to sums, so a replicate can also be run window by window: arrivals are
 multinomial, coins, trial entries and 0/1 rewards binomial. Both ways share every decision.
 """
@@ -73,10 +75,16 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
 
 
 @kernel
+def _noisy(source: Any, value: float, scale: float) -> float:
+    """The value with its noise; as it is where it is public and the scale 0."""
+    return value + laplace(source, scale) if scale > 0.0 else value
+
+
+@kernel
 def _window_ends(tables: _Tables, state: FloatArray, source: Any) -> None:
     """Release the window's sums, drop the worse arm where they tell, and forget them."""
     for feature in range(tables.n_features):
-        arrivals = state[_ARRIVALS, feature] + laplace(source, tables.arrival_scale)
+        arrivals = _noisy(source, state[_ARRIVALS, feature], tables.arrival_scale)
         release(tables, state, _ARRIVAL_COUNT, feature, arrivals, tables.arrival_scale)
         state[_TOTAL, feature] += arrivals
         if state[_DECIDED, feature] == 0.0:
@@ -109,7 +117,7 @@ def _half_time(tables: _Tables, state: FloatArray) -> None:
 @kernel
 def _trial_ends(tables: _Tables, state: FloatArray, source: Any) -> None:
     for feature in range(tables.n_features):
-        arrivals = state[_ARRIVALS, feature] + laplace(source, tables.arrival_scale)
+        arrivals = _noisy(source, state[_ARRIVALS, feature], tables.arrival_scale)
         contrast = state[_CONTRAST, feature] + laplace(source, tables.contrast_scale)
         release(tables, state, _ARRIVAL_COUNT, feature, arrivals, tables.arrival_scale)
         release(tables, state, _CONTRAST_SUM, feature, contrast, tables.contrast_scale)
@@ -242,7 +250,8 @@ def corrected_program(
 ) -> Program:
     """Tables and entry point: windows end at `ends`, sums and arrivals are released at their budgets.
 
-    The better arm is dropped with probability at most 3/4 of beta = 1 / horizon.
+    Without a budget arrivals are released as they are. The better arm is dropped with probability at most
+    3/4 of beta = 1 / horizon.
     """
     log_two = math.log(2.0 * n_features * ends.size * horizon)
     capacity = 2 * n_features * (ends.size + 1) if recording else 0
@@ -250,10 +259,10 @@ def corrected_program(
         horizon=horizon,
         n_features=n_features,
         alpha=float(alpha),
-        least=4.0 * math.log(horizon) / arrival_budget,
+        least=4.0 * math.log(horizon) / (arrival_budget or contrast_budget),
         ends=ends,
         contrast_scale=1.0 / contrast_budget,
-        arrival_scale=2.0 / arrival_budget,
+        arrival_scale=2.0 / arrival_budget if arrival_budget else 0.0,
         log_four=math.log(2.0) + log_two,
         log_two=log_two,
         **written_arrays(2 if recording else 0, capacity),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "exact")
+NAMED = ("before", "after")
 ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
 
@@ -99,6 +100,7 @@ class Difference:
     correction: Correction | None = None
     efficiency_note: str = ""
     scores: Mapping[str, FloatArray] | None = None
+    private: bool = False
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
@@ -146,11 +148,15 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
     texts = {"estimator": asked.estimator, "weights": asked.weights}
-    problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error)
+    problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
     problems += FLAG("keep_scores", keep_scores)
     refuse(asked.subject, problems)
     if asked.arm_error not in ARM_ERRORS:
         problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {asked.arm_error!r}")
+    if asked.named not in NAMED:
+        problems.append(f"named must be one of {', '.join(NAMED)}, got {asked.named!r}")
+    if asked.named == "after" and asked.estimator != "released":
+        problems.append("named='after' belongs to released: adjust p-values of other estimators by adjust=")
     if asked.test not in TESTS:
         problems.append(f"test must be one of {', '.join(TESTS)}, got {asked.test!r}")
     check_null(asked.subject, null, problems)

@@ -256,14 +256,15 @@ class Contrast:
         outcome: Any = None,
         ridge: float | None = None,
         arm_error: str = "conservative",
+        named: str = "before",
     ) -> Results:
         """Estimate the difference.
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw", "alee", "batched"}, optional
+        estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
             By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
-            batches in which both arms were chosen.
+            batches in which both arms were chosen; ``"released"`` reads the log's private releases alone.
         weights : {"uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW.
         decay : float, optional
@@ -277,14 +278,12 @@ class Contrast:
             Value that the difference is tested against.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
-            Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
-            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
-            array, whose row t may depend on rounds before t and this round's context only.
-        ridge : float, optional
-            Penalty of the running ridge, fixed in advance; 1 by default.
+        outcome, ridge : optional
+            Outcome model of AIPW and its penalty, as for `ArmMeans.fit`.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
+        named : {"before", "after"}
+            Whether the pair was named before the trial or after a look at its outputs, for released means.
 
         Returns
         -------
@@ -298,7 +297,7 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        asked = Asked("Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error)
+        asked = Asked("Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error, named)
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes, contrast=True)
         method, found = fit_method(question, asked)
@@ -311,7 +310,7 @@ class Contrast:
             terms=(f"{self.treatment} - {self.control}",),
             estimate=np.array([found.estimate]),
             std_error=np.array([found.std_error]),
-            covariance=np.array([[found.std_error**2]]),
+            covariance=None if found.private else np.array([[found.std_error**2]]),
             reference=found.reference,
             estimator=found.choice.estimator,
             weights=found.choice.weights,
@@ -323,6 +322,7 @@ class Contrast:
             notes=found.notes,
             efficiency_note=found.efficiency_note,
             scores=found.scores,
+            private=found.private,
         )
 
     def batch_test(self, null: float = 0.0) -> WaldTest:

@@ -34,6 +34,7 @@ class Asked:
     outcome: Any = None
     ridge: float | None = None
     arm_error: str = "conservative"
+    named: str = "before"
 
 
 @dataclass(frozen=True, slots=True)

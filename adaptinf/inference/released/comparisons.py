@@ -99,6 +99,6 @@ def _smallest_level(accepts: Callable[[float], bool]) -> float:
 def _subset(effect: NoisyEffect, rows: IntArray) -> NoisyEffect:
     parts = {
         name: np.broadcast_to(getattr(effect, name), effect.valid.shape)[rows]
-        for name in ("center", "size", "scale", "slope", "valid")
+        for name in ("center", "size", "scale", "slope", "twin", "valid")
     }
     return replace(effect, **parts)

@@ -34,13 +34,14 @@ class NoisyEffect:
     """A released effect and the law of its error at any true effect.
 
     At the true effect d, ``center - d`` is normal with variance (1 - d^2)/size, plus Laplace noise of
-    scale `scale`, plus Laplace noise of scale ``|d| * slope``; the three are independent.
+    scale `scale`, plus Laplace noise of scale ``twin + |d| * slope``; the three are independent.
     """
 
     center: FloatArray
     size: FloatArray
     scale: FloatArray
     slope: FloatArray
+    twin: FloatArray
     valid: BoolArray
 
     def log_pvalues(self, null: ArrayLike) -> FloatArray:
@@ -99,7 +100,8 @@ def effect_from_sums(
     size = np.where(valid, count, 1.0)
     scale = np.broadcast_to(2.0 / (size * budget_sum), size.shape)
     slope = np.broadcast_to(2.0 / (size * budget_count), size.shape)
-    return NoisyEffect(np.where(valid, 2.0 * total / size, 0.0), size, scale, slope, valid)
+    center = np.where(valid, 2.0 * total / size, 0.0)
+    return NoisyEffect(center, size, scale, slope, np.zeros(size.shape), valid)
 
 
 def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -127,8 +129,23 @@ def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike
         np.where(valid, size, 1.0),
         np.where(valid, noise, 1.0),
         np.zeros(size.shape),
+        np.zeros(size.shape),
         valid,
     )
+
+
+def effect_from_two_means(difference: ArrayLike, pulls: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
+    """Effect from the noisy means of two arms, over as many pulls each.
+
+    For rewards in [0, 1] with means m_1 and m_0, d = m_1 - m_0 and s = m_1 + m_0, the variance of the
+    difference is at most (s - (s^2 + d^2)/2)/pulls, largest at s = 1: (1 - d^2)/(2 pulls). Each mean has
+    Laplace noise of its own.
+    """
+    center, size, noise = np.broadcast_arrays(
+        np.asarray(difference, dtype=float), np.asarray(pulls, dtype=float), np.asarray(scale, dtype=float)
+    )
+    nothing = np.zeros(size.shape)
+    return NoisyEffect(center, 2.0 * size, noise, nothing, noise, np.isfinite(center) & (size > 0.0))
 
 
 def released_estimate(
@@ -165,7 +182,8 @@ def released_estimate(
 def released_std_error(effect: NoisyEffect) -> FloatArray:
     """Standard deviation of the effect's error at the observed effect, shape (...,); NaN where not valid."""
     squared = np.square(np.clip(effect.center, -1.0, 1.0))
-    noise = 2.0 * (np.square(effect.scale) + squared * np.square(effect.slope))
+    second = effect.twin + np.sqrt(squared) * effect.slope
+    noise = 2.0 * (np.square(effect.scale) + np.square(second))
     return np.asarray(np.where(effect.valid, np.sqrt((1.0 - squared) / effect.size + noise), np.nan))
 
 
@@ -190,20 +208,24 @@ def released_intervals(
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReference:
-    """Reference distribution of released effects: one test gives p-values and intervals."""
+    """Reference distribution of released effects: one test gives p-values and intervals.
+
+    Where the test may spend a share of the level alone, p-values are those of the test over the share.
+    """
 
     effect: NoisyEffect
+    share: float = 1.0
     name: str = "normal + Laplace (inverted test)"
     exact: bool = False
     statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
-        return self.effect.log_pvalues(null)
+        return np.asarray(np.minimum(self.effect.log_pvalues(null) - np.log(self.share), 0.0), dtype=float)
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
-        return np.stack(self.effect.interval(log_alpha), axis=-1)
+        return np.stack(self.effect.interval(log_alpha + float(np.log(self.share))), axis=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +236,20 @@ class _Folded:
     size: FloatArray
     scale: FloatArray
     slope: FloatArray
+    twin: FloatArray
 
 
 def _folded_blocks(effect: NoisyEffect) -> Iterator[tuple[IntArray, FloatArray, _Folded]]:
     """Positions, signs and mirrored effects, in blocks that stay in the processor's cache."""
     positions = np.flatnonzero(effect.valid)
-    center, size, scale, slope = (
+    center, *others = (
         np.broadcast_to(part, effect.valid.shape).reshape(-1)
-        for part in (effect.center, effect.size, effect.scale, effect.slope)
+        for part in (effect.center, effect.size, effect.scale, effect.slope, effect.twin)
     )
     for start in range(0, positions.size, _BLOCK):
         rows = positions[start : start + _BLOCK]
         sign = np.where(center[rows] < 0.0, -1.0, 1.0)
-        yield rows, sign, _Folded(sign * center[rows], size[rows], scale[rows], slope[rows])
+        yield rows, sign, _Folded(sign * center[rows], *(part[rows] for part in others))
 
 
 def _log_pvalues(effect: NoisyEffect, null: ArrayLike) -> FloatArray:
@@ -251,7 +274,7 @@ def _log_p(folded: _Folded, value: FloatArray) -> FloatArray:
     """Log of the test's two-sided p-value at candidate effects in [-1, 1], shape (m,)."""
     spread = np.sqrt((1.0 - value) * (1.0 + value) / folded.size)
     tail = log_normal_two_laplace_tail(
-        np.abs(folded.center - value), spread, folded.scale, np.abs(value) * folded.slope
+        np.abs(folded.center - value), spread, folded.scale, folded.twin + np.abs(value) * folded.slope
     )
     return np.asarray(np.minimum(tail + np.log(2.0), 0.0), dtype=float)
 
@@ -298,7 +321,8 @@ def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, Float
     peak = np.minimum(folded.center, 1.0)
     beyond = np.flatnonzero(folded.center > 1.0)
     if beyond.size:
-        rows = _Folded(folded.center[beyond], folded.size[beyond], folded.scale[beyond], folded.slope[beyond])
+        parts = (folded.center, folded.size, folded.scale, folded.slope, folded.twin)
+        rows = _Folded(*(part[beyond] for part in parts))
         peak[beyond] = _inner_peak(rows)
     one = np.ones(peak.shape)
     return peak, _log_p(folded, peak), _log_p(folded, -one), _log_p(folded, one)

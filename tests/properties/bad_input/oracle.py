@@ -19,11 +19,7 @@ Content = dict[str, Any]
 NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 WHOLE = re.compile(r"[ \t]*[-+]?\d+[ \t]*", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ABSENT = set(
-    "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split(
-        "|"
-    )
-)
+ABSENT = set("|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|"))
 
 
 class MustRefuse(Exception):
@@ -117,10 +113,7 @@ def typed(value: Any) -> tuple[type, Any]:
 
 
 def add_propensities(
-    content: Content,
-    chosen: Sequence[Any] | None,
-    columns: Mapping[str, Sequence[Any]],
-    options: Mapping[str, Any],
+    content: Content, chosen: Sequence[Any] | None, columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
 ) -> None:
     """Put the chosen arm's propensity, and those of all arms, into the content."""
     if chosen is not None:

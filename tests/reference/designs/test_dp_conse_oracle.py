@@ -11,14 +11,15 @@ from scipy import stats
 
 from adaptinf.designs import DPConSE
 from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.simulation.environments import Environment, FiniteContext
+from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext
 
 THREE = FiniteContext([0.5, 0.3, 0.2], [[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]])
 
 
 def feature_of(log: AdaptiveLog) -> np.ndarray:
-    return np.asarray(log.arrays.context["feature"]).astype(int)
+    return np.asarray(log.arrays.context.get("feature", np.zeros(log.n_rounds))).astype(int)
 
 
 def released(log: AdaptiveLog, name: str) -> pd.DataFrame:
@@ -96,7 +97,7 @@ class CorrectedOracle:
                 self.contrast_noise.append(noisy_d - true_d)
                 self.pooled[j] += noisy_d
                 log_two = math.log(2 * self.m * n_windows / beta)
-                upper_n = noisy_n + 2 / self.epsilon_n * log_two
+                upper_n = noisy_n + (2 / self.epsilon_n * log_two if self.epsilon_n else 0.0)
                 root = math.sqrt(max(upper_n, 0.0) * math.log(4 * self.m * n_windows / beta) / 2)
                 if abs(noisy_d) > root + log_two / self.epsilon_d:
                     self.decided[j] = int(noisy_d > 0)
@@ -106,7 +107,7 @@ class CorrectedOracle:
     def half_time(self, design: DPConSE) -> None:
         self.better = np.array([self.decided.get(j, int(self.pooled[j] > 0)) for j in range(self.m)])
         total = np.maximum(1.0, self.total)
-        c = 4 * design.epsilon / self.epsilon_n
+        c = 4 * design.epsilon / (self.epsilon_n or self.epsilon_d)
         self.t_min = max(c * math.log(self.n) / design.epsilon, float(np.min(total ** (1 - design.alpha))))
         self.inclusion = np.minimum(1.0, self.t_min / total)
 
@@ -148,6 +149,8 @@ class CorrectedOracle:
         assert [self.log.phases[code] for code in arrays.phase] == expected
         assert len(self.log.releases) == self.expected_releases
         assert self.log.adaptive_rounds == int(coin.sum())
+        if self.epsilon_n == 0.0:
+            assert set(self.arrival_noise) == {0.0}
 
 
 SETTINGS: list[tuple[Environment, DPConSE, int]] = [
@@ -161,6 +164,14 @@ SETTINGS: list[tuple[Environment, DPConSE, int]] = [
         DPConSE(epsilon=1.5, alpha=0.4, first_window=17),
         3_000,
     ),
+    (BernoulliArms([0.4, 0.7]), DPConSE(epsilon=1.0, contrast_share=1.0), 4_000),
+    (BernoulliArms([0.8, 0.2]), DPConSE(epsilon=0.5, alpha=0.6, contrast_share=1.0, first_window=50), 6_000),
+    (
+        FiniteContext([1.0], [[0.2, 0.9]], rewards="normal", scale=0.5),
+        DPConSE(epsilon=2.0, alpha=1.0, contrast_share=1.0),
+        5_000,
+    ),
+    (BernoulliArms([0.5, 0.5]), DPConSE(epsilon=0.2, contrast_share=1.0), 40),
     (THREE, DPConSE(epsilon=1.0, alpha=0.5), 40),
     (THREE, DPConSE(epsilon=1.0, alpha=0.0), 2),
     (
@@ -234,6 +245,20 @@ def test_guarantees() -> None:
     log = design.run(THREE, horizon=500, rng=0)
     assert log.guarantee == whole
     assert log.reward_guarantee == part
+
+
+def test_one_context_has_exact_counts_and_one_guarantee() -> None:
+    design = DPConSE(epsilon=0.5, contrast_share=1.0)
+    log = design.run(BernoulliArms([0.4, 0.7]), horizon=2_000, rng=0)
+    assert str(log.guarantee) == "epsilon = 0.5, pure, per record, central, standard"
+    assert str(log.reward_guarantee) == "epsilon = 0.5, pure, per reward, central, standard"
+    table = log.releases
+    exact = table["name"] == "arrivals"
+    assert (set(table.loc[exact, "mechanism"]), set(table.loc[exact, "scale"])) == ({"public"}, {0.0})
+    assert (set(table.loc[~exact, "mechanism"]), set(table.loc[~exact, "scale"])) == ({"laplace"}, {2.0})
+    assert table.loc[exact, "value"].iloc[-1] == 1_000.0  # alpha = 0: all of the second half
+    with pytest.raises(ParameterError, match=r"contrast_share=1 leaves nothing .* has 3 contexts"):
+        design.run(THREE, horizon=2_000, rng=0)
 
 
 @pytest.mark.parametrize("first", [None, 1, 64, 100, 1_000])

@@ -210,7 +210,7 @@ REFUSED: list[tuple[type, dict[str, Any], list[str]]] = [
         {"epsilon": 0.0, "alpha": -0.1, "calibration": "x", "contrast_share": 2.0, "first_window": 0},
         ["epsilon", "alpha", "calibration", "contrast_share", "first_window"],
     ),
-    (DPConSE, {"epsilon": 1.0, "contrast_share": 1.0}, ["contrast_share"]),
+    (DPConSE, {"epsilon": 1.0, "contrast_share": 1.1}, ["contrast_share"]),
     (DPConSE, {"epsilon": 1.0, "contrast_share": 0.0}, ["contrast_share"]),
     (DPConSE, {"epsilon": 1.0, "first_window": 10.5}, ["first_window"]),
     (

@@ -1,0 +1,69 @@
+"""The difference of two arms from the private releases of a log."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.fit import Difference
+from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.released.effects import ReleasedReference, released_std_error
+from adaptinf.inference.released.pair_effects import PairEffect, pair_effect
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.parameters import refuse
+
+_NAME = "released"
+_EMPTY = "The interval is empty: noise has carried the released difference too far beyond 1."
+
+
+def _found(question: Question, asked: Asked | None = None) -> PairEffect:
+    treatment, control = (int(code) for code in question.codes)
+    after = asked is not None and asked.named == "after"
+    return pair_effect(question.profile.log, treatment, control, named_after=after)
+
+
+def _assess(question: Question) -> list[Verdict]:
+    call = {"estimator": _NAME}
+    why = refusal(_found, question)
+    if why:
+        return [Verdict(_NAME, "not valid", 27.0, call, why)]
+    reason = "from the private releases alone, so that the guarantee covers it"
+    assumes = f"arm means stay the same{question.profile.mixing_assumption}; the pair was named beforehand"
+    return [Verdict(_NAME, "asymptotic", 27.0, call, reason, assumes)]
+
+
+def _settle(question: Question, asked: Asked) -> Choice:
+    options = ("weights", "decay", "outcome", "ridge")
+    problems = [
+        f"{name} does not apply to private releases" for name in options if getattr(asked, name) is not None
+    ]
+    if asked.test != "auto":
+        problems.append(
+            f"test must be auto for private releases, whose test is their own, got {asked.test!r}"
+        )
+    refuse(asked.subject, problems)
+    return Choice(_NAME)
+
+
+def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
+    try:
+        found = _found(question, asked)
+    except InvalidForLog as error:
+        raise Refused(_NAME, error.reason, first=error.alternatives) from None
+    reference = ReleasedReference(found.effect, found.share)
+    empty = np.isfinite(found.estimate) and np.isnan(reference.interval(float(np.log(0.05)))).any()
+    return Difference(
+        choice,
+        found.estimate,
+        float(released_std_error(found.effect)[0]),
+        reference,
+        {name: np.array([value]) for name, value in found.details.items()},
+        (*found.notes, _EMPTY) if empty else found.notes,
+        private=True,
+    )
+
+
+RELEASED = ArmMethod(name=_NAME, assess=_assess, settle=_settle, fit=_fit, contrast_only=True)
+"""From the log's private releases alone."""

@@ -1,0 +1,134 @@
+"""The difference of two arms from the private releases of a log, of a level fixed before they came.
+
+References
+----------
+Sajed, Sheffet (2019), "An optimal private stochastic-MAB algorithm based on an optimal private stopping rule"
+(the design whose releases these are).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
+from adaptinf.inference.released.group_effects import released_effects
+from adaptinf.log.coverage import stated_outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.log import AdaptiveLog, FreshEpochs
+
+_NAME = "released"
+_SPENT = 0.1
+"""Share of what is left of the level that an epoch gets, unless it is the last that fits."""
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class PairEffect:
+    """Difference of two arms, the share of the level that its test may spend, and what is said of it."""
+
+    estimate: float
+    effect: NoisyEffect
+    share: float
+    details: Mapping[str, float]
+    notes: tuple[str, ...]
+
+
+def pair_effect(log: AdaptiveLog, treatment: int, control: int, *, named_after: bool = False) -> PairEffect:
+    """Treatment minus control, arms by their codes, from the releases of a log."""
+    outputs = stated_outputs(log)
+    if outputs is not None and outputs.epochs is not None:
+        found = _from_epochs(log, outputs.epochs, treatment, control)
+    else:
+        found = _from_one_group(log, treatment)
+    pairs = log.n_arms * (log.n_arms - 1) // 2 if named_after else 1
+    note = "It assumes that the pair was named before the trial: else named='after'."
+    if named_after:
+        note = f"The pair was named after a look at the outputs: any of {pairs} has 1/{pairs} of alpha."
+    shown = () if log.n_arms == 2 else (note,)
+    return replace(found, share=found.share / pairs, notes=(*found.notes, *shown))
+
+
+def epoch_share(epoch: int, *, last: bool) -> float:
+    """Share of alpha that an epoch's interval gets: a tenth of what is left, or all of it.
+
+    Notes
+    -----
+    It is a function of what was known before the epoch began, and on every path shares sum to at most 1. With
+    the epoch E at which a pair was last released together, P(miss) is therefore at most the sum over e of
+    P(epoch e is reached, and its interval misses), which is E of the sum of alpha's shares: at most alpha.
+    """
+    left = (1.0 - _SPENT) ** (epoch - 1)
+    return left if last else _SPENT * left
+
+
+def _from_epochs(log: AdaptiveLog, epochs: FreshEpochs, treatment: int, control: int) -> PairEffect:
+    """Difference of the means that the two arms released in their last common epoch."""
+    names = [log.arms[treatment], log.arms[control]]
+    means = log.releases
+    ends = np.unique(means["round"].to_numpy())
+    common = [
+        e for e, end in enumerate(ends, 1) if set(names) <= set(means.loc[means["round"] == end, "group"])
+    ]
+    if not common:
+        reason = "its horizon ended before both arms had released a mean"
+        raise InvalidForLog(_NAME, reason, ())
+    epoch = common[-1]
+    rows = means[means["round"] == ends[epoch - 1]]
+    pulls = math.ceil(float(epochs.length(len(rows), epoch, log.n_rounds)))
+    scale = 1.0 / (epochs.epsilon * pulls)
+    if not np.allclose(rows["scale"].to_numpy(dtype=float), scale, rtol=_SAME, atol=0.0):
+        reason = (
+            f"the scales of epoch {epoch} are not those of the {pulls:,} pulls an arm that the design states"
+        )
+        raise InvalidForLog(_NAME, reason, ())
+    begin = 0 if epoch == 1 else int(ends[epoch - 2])
+    following = 2 * math.ceil(float(epochs.length(2, epoch + 1, log.n_rounds)))
+    last = begin + len(rows) * pulls + following > log.n_rounds
+    share = epoch_share(epoch, last=last)
+    value = [_mean_of(rows, name) for name in names]
+    return PairEffect(
+        estimate=value[0] - value[1],
+        effect=effect_from_two_means([value[0] - value[1]], pulls, scale=scale),
+        share=share,
+        details={"pulls_an_arm": float(pulls), "epoch": float(epoch)},
+        notes=(
+            f"From the released means of epoch {epoch} alone, the last that both arms reached, over "
+            f"{pulls:,} pulls of each. Rewards were clipped to [0, 1]: the effect is that on clipped "
+            "rewards.",
+            f"Which epoch is the last depends on earlier releases, so this one has the share {share:.3g} of "
+            "alpha, fixed before it began; shares sum to at most 1 on every path.",
+            "P-values and intervals invert a test whose law adds the noise of both means to the sampling "
+            "error, whose variance is at most (1 - effect^2)/(2 pulls), attained by 0/1 rewards whose two "
+            "means sum to 1.",
+        ),
+    )
+
+
+def _mean_of(rows: pd.DataFrame, arm: object) -> float:
+    return float(rows.loc[rows["group"] == arm, "value"].iloc[0])
+
+
+def _from_one_group(log: AdaptiveLog, treatment: int) -> PairEffect:
+    """The effect of a log's only group."""
+    found = released_effects(log)
+    if len(found.groups) > 1:
+        shown = ", ".join(map(repr, found.groups[:10]))
+        ways = (f"CATE(log, by=...).fit(estimator='{_NAME}')",)
+        raise InvalidForLog(_NAME, f"its releases are for {len(found.groups)} groups, {shown}", ways)
+    sign = 1.0 if treatment == 1 else -1.0
+    return PairEffect(
+        estimate=sign * float(found.estimate[0]),
+        effect=replace(found.effect, center=sign * found.effect.center),
+        share=1.0,
+        details={name: float(values[0]) for name, values in found.details.items()},
+        notes=(*found.notes, *(f"No estimate: {reason}." for reason in found.reasons.values())),
+    )

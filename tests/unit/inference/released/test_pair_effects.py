@@ -1,0 +1,131 @@
+"""The released difference of two arms: results, duality, notes and refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf import CATE, ArmMeans, Contrast, designs, environments, recommend
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.released.effects import ReleasedReference, effect_from_two_means
+from adaptinf.log import AdaptiveLog
+
+THREE = designs.PrivateSuccessiveElimination(epsilon=1.0).run(
+    environments.BernoulliArms([0.5, 0.45, 0.2]), 30_000, rng=0
+)
+PLAIN = designs.UCB().run(environments.BernoulliArms([0.5, 0.4]), 200, rng=0)
+TWO = designs.DPConSE(epsilon=1.0, contrast_share=1.0).run(
+    environments.BernoulliArms([0.3, 0.6]), 4_000, rng=0
+)
+
+
+def test_an_interval_and_its_pvalue_agree() -> None:
+    result = Contrast(THREE, treatment=0, control=1).fit("released")
+    assert (result.estimator, result.validity, result.private) == ("released", "asymptotic", True)
+    low, high = result.conf_int(alpha=0.05).to_numpy()[0]
+    for limit in (low, high):
+        again = Contrast(THREE, treatment=0, control=1).fit("released", null=float(limit))
+        assert again.pvalues.iloc[0] == pytest.approx(0.05, rel=1e-6)
+    last = THREE.releases[THREE.releases["round"] == THREE.releases["round"].max()]
+    assert result.params.iloc[0] == pytest.approx(last["value"].iloc[0] - last["value"].iloc[1], rel=1e-12)
+
+
+def test_a_share_of_the_level_widens_interval_and_pvalue_alike() -> None:
+    effect = effect_from_two_means([0.1], 1_000, scale=0.01)
+    whole, part = ReleasedReference(effect), ReleasedReference(effect, share=0.1)
+    np.testing.assert_allclose(part.interval(np.log(0.05)), whole.interval(np.log(0.005)), rtol=1e-12)
+    assert part.log_pvalues(0.0)[0] == pytest.approx(whole.log_pvalues(0.0)[0] + np.log(10.0))
+    assert part.log_pvalues(0.1)[0] == 0.0
+
+
+def test_it_reads_nothing_but_releases() -> None:
+    arrays = dataclasses.replace(THREE.arrays, reward=1.0 - THREE.arrays.reward)
+    other = AdaptiveLog.from_arrays(
+        arrays, arms=THREE.arms, design=THREE.design, releases=THREE.releases, guarantee=THREE.guarantee
+    )
+    first, second = (Contrast(log, treatment=0, control=1).fit("released") for log in (THREE, other))
+    np.testing.assert_array_equal(first.conf_int().to_numpy(), second.conf_int().to_numpy())
+
+
+@pytest.mark.parametrize("log", [THREE, TWO])
+def test_the_sign_follows_the_arms(log: AdaptiveLog) -> None:
+    one, other = (Contrast(log, treatment=t, control=1 - t).fit("released") for t in (0, 1))
+    np.testing.assert_allclose(one.params.to_numpy(), -other.params.to_numpy(), rtol=1e-12)
+    np.testing.assert_allclose(one.conf_int().to_numpy()[0], -other.conf_int().to_numpy()[0, ::-1], rtol=1e-9)
+
+
+def test_pairs_named_after_have_equal_parts_of_alpha() -> None:
+    model = Contrast(THREE, treatment=0, control=1)
+    before, after = model.fit("released"), model.fit("released", named="after")
+    np.testing.assert_allclose(
+        after.conf_int(alpha=0.06).to_numpy(), before.conf_int(alpha=0.02).to_numpy(), rtol=1e-9
+    )
+    assert "assumes that the pair was named before the trial: else named='after'" in " ".join(before.notes)
+    assert "any of 3 has 1/3 of alpha" in " ".join(after.notes)
+
+
+def test_notes_name_the_epoch_and_its_share() -> None:
+    notes = " ".join(Contrast(THREE, treatment=0, control=2).fit("released").notes)
+    assert "From the released means of epoch 1 alone, the last that both arms reached" in notes
+    assert "this one has the share 0.1 of alpha, fixed before it began" in notes
+
+
+def test_one_context_agrees_with_cate() -> None:
+    groups = environments.FiniteContext([1.0], [[0.3, 0.6]])
+    log = designs.DPConSE(epsilon=1.0, contrast_share=1.0).run(groups, 4_000, rng=0)
+    by_group = CATE(log, by="feature").fit("released")
+    whole = Contrast(log, treatment=1, control=0).fit("released")
+    np.testing.assert_allclose(whole.conf_int().to_numpy(), by_group.conf_int().to_numpy(), rtol=1e-12)
+    np.testing.assert_allclose(whole.params.to_numpy(), by_group.params.to_numpy(), rtol=1e-12)
+    assert by_group.details["released_count"][0] == 2_000.0
+    low, high = Contrast(TWO, treatment=1, control=0).fit("released").conf_int().to_numpy()[0]
+    assert low < 0.3 < high
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidForLog, match="it has no private releases of group effects") as caught:
+        Contrast(PLAIN, treatment=1, control=0).fit("released")
+    assert any("alee" in way for way in caught.value.alternatives)
+    groups = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    several = designs.DPConSE(epsilon=1.0).run(groups, 2_000, rng=0)
+    with pytest.raises(InvalidForLog, match=r"its releases are for 2 groups, 0, 1; possible here: CATE\(log"):
+        Contrast(several, treatment=1, control=0).fit("released")
+    moved = THREE.releases.assign(scale=THREE.releases["scale"] / 2)
+    other = AdaptiveLog.from_arrays(THREE.arrays, arms=THREE.arms, design=THREE.design, releases=moved)
+    with pytest.raises(
+        InvalidForLog, match=r"the scales of epoch 2 are not those of the [\d,]+ pulls an arm"
+    ):
+        Contrast(other, treatment=1, control=0).fit("released")
+    none = AdaptiveLog.from_arrays(
+        THREE.arrays, arms=THREE.arms, design=THREE.design, releases=THREE.releases.iloc[:0]
+    )
+    with pytest.raises(InvalidForLog, match="ended before both arms had released a mean"):
+        Contrast(none, treatment=1, control=0).fit("released")
+    with pytest.raises(ParameterError, match="estimator 'released' is for contrasts"):
+        ArmMeans(THREE).fit("released")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"estimator": "released", "weights": "sqrt"}, "weights does not apply to private releases"),
+        ({"estimator": "released", "test": "t"}, "test must be auto for private releases"),
+        ({"estimator": "released", "named": "later"}, "named must be one of before, after, got 'later'"),
+        ({"estimator": "released", "named": 3}, "named must be a string, got 3"),
+        ({"estimator": "alee", "named": "after"}, "named='after' belongs to released"),
+    ],
+)
+def test_odd_arguments(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        Contrast(THREE, treatment=1, control=0).fit(**arguments)
+
+
+def test_it_is_recommended_where_it_serves() -> None:
+    rows = recommend(THREE, "contrast", treatment=1, control=0).methods
+    own = next(row for row in rows if row.verdict.name == "released")
+    assert own.verdict.label == "asymptotic"
+    assert own.call == "Contrast(log, treatment=1, control=0).fit(estimator='released')"
+    assert own.run().private
