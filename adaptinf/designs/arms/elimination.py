@@ -205,10 +205,15 @@ class PrivateSuccessiveElimination(Design):
         return problems + _epoch_problems(env, horizon, self.beta, float(self.epsilon))
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy means promise, parallel over arms and over fresh epochs."""
+        """What the actions and the noisy means promise, parallel over arms and over fresh epochs.
+
+        An epoch's length and order of pulls follow from which arms are left, that is, from earlier releases:
+        they settle which mean a reward enters before it is read. Later epochs do not look at it again.
+        """
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
-        return parallel(*[mean] * n_arms)
+        epoch = parallel(*[mean] * n_arms, over="arms")
+        return parallel(epoch, epoch, over="epochs")
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.

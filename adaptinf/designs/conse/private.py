@@ -14,7 +14,7 @@ from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, publis
 from adaptinf.designs.conse.published_neighbours import published_neighbours, shared_center_neighbours
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
-from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Calibration, OneOf, Positive, Unit, Whole, open_share, refuse
 from adaptinf.simulation.environments import Environment
@@ -104,7 +104,10 @@ class DPConSE(Design):
         return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What actions and releases promise for a record: windows and halves are disjoint."""
+        """What actions and releases promise for a record, parallel over windows and halves.
+
+        Corrected: the calendar settles which window's sums and counts a record enters, before it is read.
+        """
         self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
             return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
@@ -112,7 +115,8 @@ class DPConSE(Design):
         arrivals = PrivacyGuarantee(
             (1.0 - self.contrast_share) * self.epsilon, unit="record", notion="anticipating"
         )
-        return contrasts.compose(arrivals)
+        window = contrasts.compose(arrivals)
+        return parallel(window, window, over="epochs")
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
         """With contexts and coins fixed, a reward moves one sum of rewards and no count."""

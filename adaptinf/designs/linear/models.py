@@ -261,8 +261,12 @@ class LinPriv(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions and the noisy sums promise, parallel over the arms' counters.
 
-        Unit reward. Where `dimension` is not given and the noise is the smallest of two kinds, what both of
-        them promise. The published calibration needs `dimension`.
+        Unit reward: contexts are public, a counter is clocked by its arm's own pulls, and an arm is chosen by
+        contexts and noisy sums alone, so that the actions settle which counter a reward enters. With a delta
+        the argument for adaptive streams of normal noise takes the place of the pointwise one.
+
+        Where `dimension` is not given and the noise is the smallest of two kinds, what both of them promise.
+        The published calibration needs `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)
