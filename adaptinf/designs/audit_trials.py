@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FAIR = 0.5
 """Mean of rewards of 0 and 1 that a test of independence centres."""
+_OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
+"""Rewards of which some are clipped: their mean is 1/2 once they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +102,30 @@ class AuditTrial:
     def sample(self, design: Design, runs: int, root: np.random.SeedSequence) -> Transcripts:
         """So many runs, with their rewards."""
         run = design if self.design is None else self.design
-        pieces = sample_transcripts(
-            run, self.environment, self.horizon, 0, runs, root, with_rewards=True
-        )
+        pieces = sample_transcripts(run, self.environment, self.horizon, 0, runs, root, with_rewards=True)
         return join_transcripts(pieces)
+
+
+@runtime_checkable
+class Audited(Protocol):
+    """A design that says on which trials, and how, an audit recomputes its decisions."""
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """The trials."""
+
+
+def trials_of(design: Design) -> tuple[AuditTrial, ...]:
+    """Trials of a design; none where it does not say how its decisions follow from its releases."""
+    return design.audit_trials() if isinstance(design, Audited) else ()
 
 
 def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:
     """Distribution function of a centred Laplace variable of a scale, at its own value."""
     half = 0.5 * np.exp(-np.abs(noise) / scale)
     return np.asarray(np.where(noise < 0.0, half, 1.0 - half))
+
+
+def outside_rewards(rounds: int, n_arms: int) -> FloatArray:
+    """Rewards in and beyond [0, 1], in another order for every arm; shape (rounds, arms)."""
+    steps = np.arange(rounds)[:, None] + 2 * np.arange(n_arms)
+    return np.asarray(_OUTSIDE[steps % _OUTSIDE.size])

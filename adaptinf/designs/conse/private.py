@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
+from adaptinf.designs.conse.audit_trials import corrected_trials
 from adaptinf.designs.conse.epochs import CONSE_STATUSES, LEARNING_RANDOMISED
 from adaptinf.designs.conse.neighbours import corrected_neighbours
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
@@ -147,6 +149,10 @@ class DPConSE(Design):
             )
         shared = shared_center_neighbours(self.epsilon, self.alpha)
         return published_neighbours(self.epsilon, self.alpha) + ((shared,) if shared else ())
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes the public state, and tests the noise; published: none."""
+        return corrected_trials(self) if self.calibration == "corrected" else ()
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

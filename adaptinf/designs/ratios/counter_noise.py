@@ -42,7 +42,8 @@ class CounterNoise:
         arm, place = np.nonzero(kept)
         dimension = noise.shape[3]
         names = [
-            f"the noisy sum at count {count} of arm {one}" + (f", coordinate {k + 1}" if dimension > 1 else "")
+            f"the noisy sum at count {count} of arm {one}"
+            + (f", coordinate {k + 1}" if dimension > 1 else "")
             for one, count in zip(arm.tolist(), (place + 1).tolist(), strict=True)
             for k in range(dimension)
         ]
