@@ -183,9 +183,7 @@ class AdaptiveLog(LogColumns):
             ),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
-        self._names = checked.names
-        self._rounds = checked.rounds
-        self.units = checked.units
+        self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
 
     @classmethod
     def from_arrays(

@@ -16,7 +16,8 @@ import numpy as np
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
-from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray
