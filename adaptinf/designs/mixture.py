@@ -182,7 +182,17 @@ class Mixture(Design):
         return self.design._environment_problems(env, horizon)
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
-        return self.design._adaptive_rounds(run, horizon)
+        return self._not_skipped(run, self.design._adaptive_rounds(run, horizon))
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        return self._not_skipped(run, self.design._released_rounds(run, horizon))
+
+    def _not_skipped(self, run: Run, last: int | None) -> int | None:
+        """Rounds up to a last one, without those that were overridden if the design skips them."""
+        if last is None or not self.design.skips_overrides:
+            return last
+        overridden = len(self.design.round_statuses()) or 1
+        return last - int((run.record.status[:last] == overridden).sum())
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
         return self.design._batches(horizon, n_arms)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from adaptinf.parameters import POSITIVE
+
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
 
@@ -69,6 +71,8 @@ class DesignTraits:
         Whether its arm counts settle, where that is known.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
         Whether means of whole arms can be compared, or what takes their place.
+    auxiliary : tuple of float
+        Epsilon of each auxiliary log whose participants reported before the trial began.
 
     Notes
     -----
@@ -87,6 +91,7 @@ class DesignTraits:
     floor: Floor | None = None
     stability: Stability | None = None
     arm_means: ArmMeans = "comparable"
+    auxiliary: tuple[float, ...] = ()
 
     @property
     def replays_by(self) -> Literal["assignment", "order"]:
@@ -112,6 +117,7 @@ class DesignTraits:
                 **stored,
                 "floor": None if floor is None else Floor(**floor),
                 "stability": None if stability is None else Stability(**stability),
+                "auxiliary": tuple(stored.get("auxiliary", ())),
             }
         )
 
@@ -133,6 +139,9 @@ def traits_problems(traits: Any) -> list[str]:
         for name, kinds in _KINDS.items()
         if getattr(traits, name) not in kinds
     ]
+    auxiliary: Any = traits.auxiliary
+    if not isinstance(auxiliary, tuple) or any(POSITIVE("epsilon", epsilon) for epsilon in auxiliary):
+        problems.append(f"traits.auxiliary must be a tuple of epsilons, got {auxiliary!r:.60}")
     for name, kind in (("floor", Floor), ("stability", Stability)):
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):

@@ -29,7 +29,15 @@ class _Test(NamedTuple):
 
     log_bounds: FloatArray
     words: Callable[[int], str]
-    others: str
+    kind: str
+
+    def finding(self, limit: float) -> str:
+        """The most significant one in words, and how many more there are; empty where there is none."""
+        number = int((self.log_bounds < limit).sum())
+        if not number:
+            return ""
+        first = self.words(int(np.argmin(self.log_bounds)))
+        return first if number == 1 else f"{first} (and {number - 1:,} more)"
 
 
 def noise_findings(noises: Sequence[tuple[str, NodeNoise]]) -> list[str]:
@@ -38,15 +46,12 @@ def noise_findings(noises: Sequence[tuple[str, NodeNoise]]) -> list[str]:
     if not number:
         return []
     limit = math.log(FALSE_ALARM / number)
-    findings = []
+    findings: dict[str, str] = {}
     for trial, noise in noises:
-        for test in _tests(noise):
-            found = int((test.log_bounds < limit).sum())
-            if found:
-                first = int(np.argmin(test.log_bounds))
-                more = f"; so {'has' if found == 2 else 'have'} {found - 1:,} other {test.others}"
-                findings.append(f"{test.words(first)}{more if found > 1 else ''} ({trial})")
-    return findings
+        for test in _tests(noise, limit):
+            if (told := test.finding(limit)) and test.kind not in findings:
+                findings[test.kind] = f"{told} [{trial}]"
+    return list(findings.values())
 
 
 def _tests_of(noise: NodeNoise) -> int:
@@ -56,23 +61,25 @@ def _tests_of(noise: NodeNoise) -> int:
     return int(nodes + groups + pairs + 2 * nodes * coins)
 
 
-def _tests(noise: NodeNoise) -> Iterator[_Test]:
-    """Laws of nodes and groups; then values, and sizes, of nodes against one another and rewards."""
+def _tests(noise: NodeNoise, limit: float) -> Iterator[_Test]:
+    """Laws of nodes and groups; then values, and sizes, of nodes against one another and rewards.
+
+    What has not its law is found once: it is left out of the tests of independence.
+    """
     uniforms, names = noise.uniforms, noise.names
+    law = "has not the law that is promised"
     laws = np.array([_law_bound(column[~np.isnan(column)]) for column in uniforms.T])
-    yield _Test(laws, lambda at: f"the noise of {names[at]} has not the law that is promised", "nodes' noise")
+    yield _Test(laws, lambda at: f"the noise of {names[at]} {law}", "nodes")
     whole = ~np.isnan(uniforms).any(axis=0)
     pooled = [uniforms[:, whole & (noise.groups == group)].ravel() for group in range(len(noise.group_names))]
-    yield _Test(
-        np.array([_law_bound(part) for part in pooled]),
-        lambda at: f"the noise of {noise.group_names[at]} has not the law that is promised",
-        "levels' noise",
-    )
+    levels = np.array([_law_bound(part) for part in pooled])
+    yield _Test(levels, lambda at: f"the noise of {noise.group_names[at]} {law}", "levels")
+    left = (laws >= limit) & ~np.isin(noise.groups, np.flatnonzero(levels < limit))
     for what, centred in (
         ("noise", uniforms - 0.5),
         ("size of the noise", np.abs(2.0 * uniforms - 1.0) - 0.5),
     ):
-        entries = np.nan_to_num(centred)
+        entries = np.nan_to_num(centred) * left
         if noise.independent:
             yield _pairs(entries, names, what)
         if noise.fair.shape[1]:

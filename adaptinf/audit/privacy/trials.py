@@ -45,7 +45,7 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
     for number, trial in enumerate(trials):
         seen = trial.sample(design, RUNS, child(root, _KEY, number))
         parts = () if trial.replay is None else trial.replay(seen)
-        findings += [Finding("replay", f"{told} ({trial.words})") for told in map(_difference, parts) if told]
+        findings += [Finding("replay", f"{told} [{trial.words}]") for told in map(_difference, parts) if told]
         if trial.noise is not None:
             noises += [(trial.words, noise) for noise in trial.noise(seen)]
     findings += [Finding("noise", told) for told in noise_findings(noises)]

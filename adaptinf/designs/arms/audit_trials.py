@@ -46,7 +46,7 @@ class UCBChoice:
         base = (self.sums + (tables.relaxation + tables.intercept[cell, row])) * inverse
         index = base + np.sqrt(inverse) * width + tables.slope[cell, row] * inverse * log_now
         waiting = ~self.pulled
-        return np.where(waiting.any(axis=1), waiting.argmax(axis=1), index.argmax(axis=1))
+        return np.asarray(np.where(waiting.any(axis=1), waiting.argmax(axis=1), index.argmax(axis=1)))
 
     def learn(self, arms: IntArray, released: FloatArray) -> None:
         """A pull of an arm, and the noisy sum that it brought."""

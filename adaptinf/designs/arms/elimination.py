@@ -193,6 +193,7 @@ class PrivateSuccessiveElimination(Design):
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
     releases_by_arm: ClassVar[bool] = True
+    skips_overrides: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("epochs", "decided_at", "last_arm")
@@ -260,9 +261,12 @@ class PrivateSuccessiveElimination(Design):
         return _reward_law(environment, (BERNOULLI,))
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release: rewards after it are not compared."""
-        last = int(run.released[-1, 0]) if run.released.shape[0] else 0
-        return min(last, horizon - 1)
+        """Rounds up to the last release, which follow it: rewards after it are not compared."""
+        return min(self._released_rounds(run, horizon), horizon - 1)
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """Rounds up to the last release: an epoch that the horizon cuts short releases nothing."""
+        return int(run.released[-1, 0]) if run.released.shape[0] else 0
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

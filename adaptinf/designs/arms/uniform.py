@@ -126,6 +126,9 @@ class Uniform(Design):
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         return 0
 
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        return 0
+
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:

@@ -24,6 +24,7 @@ class BestArmDesign(Design):
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
     vectors: ClassVar[str] = "refused"
     min_arms: ClassVar[int] = 2
+    skips_overrides: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("recommended", "decided_at")
 
     @property
@@ -54,6 +55,10 @@ class BestArmDesign(Design):
         """Rounds up to the last decision: later rewards change nothing."""
         decided = float(run.outcome[1])
         return horizon if np.isnan(decided) else int(decided)
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """The same: the last decision is made from the last release, and names an arm."""
+        return self._adaptive_rounds(run, horizon)
 
 
 @dataclass(frozen=True, kw_only=True)

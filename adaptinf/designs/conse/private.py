@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import numpy as np
+
 from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse.audit_trials import corrected_trials
-from adaptinf.designs.conse.epochs import CONSE_STATUSES, LEARNING_RANDOMISED
+from adaptinf.designs.conse.epochs import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
 from adaptinf.designs.conse.neighbours import corrected_neighbours
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
 from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, published_program
@@ -163,7 +165,12 @@ class DPConSE(Design):
         return ("t_min", *[name for name in names for _ in range(n_features)])
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        """Randomised rounds of the first half: no other reward enters a sum before the last release."""
         return int((run.record.status == LEARNING_RANDOMISED).sum())
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        """Randomised rounds of both halves: no other reward enters a sum."""
+        return int(np.isin(run.record.status, (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED)).sum())
 
     def _has_shortcut(self, environment: Environment) -> bool:
         return self.calibration == "corrected" and environment.tables(1).kind == BERNOULLI

@@ -17,17 +17,22 @@ from adaptinf.simulation.environments import LinearArms, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-_LONG, _SHORT = 1_100, 128
+_LONG, _SHORT = 1_100, 256
 _FIRST, _REST = 0.6, 0.8
 """A first coordinate that is the same for all, and the others' share: together of length at most 1."""
 _VALUE = 3
 
 
 def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
-    """Vectors of length at most 1, another one for every round and arm; shape (rounds, arms, dimension)."""
-    drawn = np.random.default_rng(0).normal(size=(rounds, n_arms, dimension))
-    lengths = np.linspace(0.2, 1.0, rounds)[:, None, None]
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=2, keepdims=True) * lengths)
+    """Vectors of length at most 1, another one for every round; shape (rounds, arms, dimension).
+
+    In turn one arm alone has a vector, so that all are pulled; then all have the same, and the noise decides.
+    """
+    drawn = np.random.default_rng(0).normal(size=(rounds, 1, dimension))
+    drawn *= np.linspace(0.2, 1.0, rounds)[:, None, None] / np.linalg.norm(drawn, axis=2, keepdims=True)
+    turn = np.arange(rounds)[:, None] % (2 * n_arms)
+    has = (turn == np.arange(n_arms)) | (turn >= n_arms)
+    return np.asarray(drawn * has[:, :, None])
 
 
 class LinearChoice:
@@ -116,9 +121,9 @@ def _products(matrix: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def linear_trials(design: Any, dimension: int) -> tuple[AuditTrial, ...]:
-    """One arm for 1,100 rounds and two for 128, contexts unequal; 0/1 rewards in the last trial."""
+    """One arm for 1,100 rounds and two for 256, contexts unequal; one arm with 0/1 rewards."""
     trials = []
-    for n_arms, horizon, fair in ((1, _LONG, False), (2, _SHORT, False), (2, _SHORT, True)):
+    for n_arms, horizon, fair in ((1, _LONG, False), (2, _SHORT, False), (1, _SHORT, True)):
         vectors = unequal_contexts(horizon, n_arms, dimension)
         env: Any = Tableau(outside_rewards(horizon, n_arms), vectors=vectors)
         paid = "rewards in and beyond [0, 1]"

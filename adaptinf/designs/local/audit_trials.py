@@ -122,10 +122,10 @@ class BinReplay:
 
 
 def bin_trials(design: Any, scale: float) -> tuple[AuditTrial, ...]:
-    """One check after 64 participants, rewards beyond [0, 1] or 0/1; and a single participant."""
+    """One check after 64 participants, rewards beyond [0, 1] or 0/1; after two; and after a single one."""
     sizes = {} if design.calibration == "published" else {"width": _NARROW}
     trials = []
-    for participants, fair in ((_PARTICIPANTS, False), (_PARTICIPANTS, True), (1, False)):
+    for participants, fair in ((_PARTICIPANTS, False), (_PARTICIPANTS, True), (2, False), (1, False)):
         run = replace(design, auxiliary=(), check_every=participants, max_bins=2, **sizes)
         contexts = np.linspace(0.05, 0.95, participants)[:, None]
         env: Any = Tableau(outside_rewards(participants, _ARMS), vectors=contexts)

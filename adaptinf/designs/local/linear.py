@@ -139,7 +139,8 @@ class LDPLinear(LocallyPrivate):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the context."""
-        return DesignTraits(uses_context="yes", arm_means="by-context")
+        epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
+        return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons)
 
     def _problems(self) -> list[str]:
         return super()._problems() + OrNone(Count(0))("warm_up, where it is given,", self.warm_up)

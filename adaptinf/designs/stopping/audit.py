@@ -91,7 +91,7 @@ class StoppingNoise:
         estimate = np.where(stopped, laplace_uniforms(noise, self.scale), np.nan)
         return NodeNoise(
             np.stack([time, estimate], axis=1),
-            ["the stopping time (the noise of its looks)", "the estimate"],
+            ["the looks, by the stopping time,", "the estimate"],
             np.zeros(2, dtype=np.int64),
             [],
         )

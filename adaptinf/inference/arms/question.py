@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.inference.validity.profile import LogProfile
 
 
@@ -34,6 +35,7 @@ class Asked:
     outcome: Any = None
     ridge: float | None = None
     arm_error: str = "conservative"
+    chosen_from: ChosenFrom = "actions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ PLAIN_FIELDS = (
     "propensity_status",
     "noise",
     "adaptive_rounds",
+    "released_rounds",
+    "rounds_per_unit",
+    "guarantee_source",
     "recommended",
     "context_free",
 )

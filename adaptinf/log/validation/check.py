@@ -78,6 +78,8 @@ def check_frame(
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
+        # a column of units with problems of its own has none that could be counted
+        units=np.zeros(0) if units is None and single.get("unit") is not None else units,
         found=found,
     )
     found.raise_if_any()

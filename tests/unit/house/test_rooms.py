@@ -22,12 +22,10 @@ SMALL_ROOMS = {
     "adaptinf/datasets": "one data set ships with a package that adaptinf depends on",
     "adaptinf/inference": "its files are in the rooms inside",
     "adaptinf/inference/recommend": "one table, and the rows of it",
-    "adaptinf/log": "one class; validation and storage are rooms inside",
 }
 LONG_FILES = {
-    "adaptinf/inference/arms/models.py": 411,
-    "adaptinf/inference/results/base.py": 410,
-    "adaptinf/log/log.py": 410,
+    "adaptinf/inference/results/base.py": 401,
+    "adaptinf/log/log.py": 408,
 }
 """Files of more than 400 lines: they may shrink, and no other may join them."""
 
