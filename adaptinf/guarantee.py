@@ -18,6 +18,7 @@ NOTIONS = ("standard", "anticipating")
 _CHOICES = {"unit": UNITS, "model": MODELS, "notion": NOTIONS}
 _TERMS = (*_CHOICES, "rounds")
 _FIELDS = ("epsilon", "delta", "unit", "model", "notion", "reasons", "rounds")
+_PARTITIONS = ("participants", "epochs", "arms", "contexts")
 _LARGEST_EXPONENT = 700.0  # beyond it exp leaves the range of floats
 
 
@@ -147,10 +148,6 @@ class PrivacyGuarantee:
         that the chain compares all outputs but all m of them. In the local model each of the m reports is
         private for itself, and the chain holds as it stands.
 
-        References
-        ----------
-        Vadhan, S. (2017). The complexity of differential privacy.
-
         Examples
         --------
         >>> print(PrivacyGuarantee(1.0, 1e-5).group(10))
@@ -275,8 +272,7 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     ParameterError
         If there is no guarantee, or no such partition.
     GuaranteeError
-        If the guarantees differ in their terms, or the partition does not qualify: groups by context or arms
-        where records are protected with their context, normal noise over arms, or persons of several rounds.
+        If the guarantees differ in their terms, or the partition does not qualify for them.
 
     Notes
     -----
@@ -294,8 +290,6 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
     References
     ----------
-    McSherry, F. (2009). Privacy integrated queries.
-
     Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
     SGD via optimal private linear operators on adaptive streams.
 
@@ -322,9 +316,6 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
         delta=max(g.delta for g in guarantees),
         reasons=_distinct_reasons(guarantees),
     )
-
-
-_PARTITIONS = ("participants", "epochs", "arms", "contexts")
 
 
 def _no_partition(guarantees: Sequence[PrivacyGuarantee], over: str) -> str:

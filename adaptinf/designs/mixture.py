@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial, trials_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours, one_reward_apart
 from adaptinf.designs.ratios.counter_scores import CounterScore
@@ -134,6 +135,21 @@ class Mixture(Design):
         """
         return tuple(self._with_overrides(pair) for pair in self.design.neighbours(unit))
 
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """The design's own; an audit leaves overridden rounds out, or counts them, as the design does."""
+        return tuple(self._overridden(trial) for trial in trials_of(self.design))
+
+    def _overridden(self, trial: AuditTrial) -> AuditTrial:
+        """The trial for this wrapper: what it runs is wrapped too, and its parts know an override."""
+        code = self.program(trial.environment, trial.horizon, recording=False).n_statuses - 1
+        run = self.design if trial.design is None else trial.design
+        return dataclasses.replace(
+            trial,
+            replay=_with_status(trial.replay, code),
+            noise=_with_status(trial.noise, code),
+            design=dataclasses.replace(self, design=run),
+        )
+
     def _with_overrides(self, pair: Neighbours) -> Neighbours:
         """The pair for this wrapper: what it runs is wrapped too, and an inexact score says so."""
         if isinstance(pair.score, (EpochMeanScore, MomentScore)):
@@ -193,6 +209,11 @@ class Mixture(Design):
         parameters = {"exploration": self.exploration, "decay": self.decay}
         told = {**parameters, "design": inner.name, "parameters": inner.parameters}
         return DesignRecord("Mixture", told, self.traits)
+
+
+def _with_status(part: Any, code: int) -> Any:
+    """A part of a trial that knows the status of overridden rounds, where it needs to."""
+    return dataclasses.replace(part, override=code) if hasattr(part, "override") else part
 
 
 @dataclass(frozen=True, repr=False)

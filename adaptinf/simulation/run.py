@@ -66,7 +66,7 @@ class Record(NamedTuple):
 
     Shapes: action, status, feature (rounds,), reward (rounds,), propensity, propensities (rounds,), vectors
     (rounds, arms * dimension), context (1,) or (arms * dimension,), expected (arms,), actions, statuses
-    (runs, rounds), releases (runs, releases, 5).
+    (runs, rounds), rewards (runs, rounds) or (0, 0), releases (runs, releases, 5).
     """
 
     action: IntArray
@@ -80,6 +80,7 @@ class Record(NamedTuple):
     expected: FloatArray
     actions: IntArray
     statuses: IntArray
+    rewards: FloatArray
     releases: FloatArray
 
 
@@ -109,6 +110,7 @@ def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: 
         expected=np.zeros(n_arms),
         actions=np.empty((0, horizon), dtype=np.int64),
         statuses=np.empty((0, horizon), dtype=np.int64),
+        rewards=np.empty((0, 0)),
         releases=np.empty((0, 0, 5)),
     )
 
@@ -207,10 +209,12 @@ def _write_propensities(
 
 @kernel
 def _keep(tables: Any, state: FloatArray, record: Record, run: int) -> None:
-    """Copy what an onlooker sees of the run that just ended."""
+    """Copy what an onlooker sees of the run that just ended, and the rewards where there is room for them."""
     for step in range(record.actions.shape[1]):
         record.actions[run, step] = record.action[step]
         record.statuses[run, step] = record.status[step]
+    for step in range(record.rewards.shape[1]):
+        record.rewards[run, step] = record.reward[step]
     for row in range(int(state[SCALARS, RELEASED])):
         for column in range(record.releases.shape[2]):
             record.releases[run, row, column] = tables.released[row, column]

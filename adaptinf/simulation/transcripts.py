@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,13 +21,14 @@ class Transcripts:
     """Outputs of consecutive runs of a design.
 
     Shapes: actions (runs, rounds), releases (runs, releases, 5), outcomes (runs, outcomes), statuses (runs,
-    rounds).
+    rounds), rewards (runs, rounds), or (0, 0) where they were not asked for: no output shows them.
     """
 
     actions: IntArray
     releases: FloatArray
     outcomes: FloatArray
     statuses: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    rewards: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 def sample_transcripts(
@@ -38,6 +39,7 @@ def sample_transcripts(
     stop: int,
     root: np.random.SeedSequence,
     size: int | None = None,
+    with_rewards: bool = False,
 ) -> Iterator[Transcripts]:
     """Outputs of runs `start` to `stop`, some thousand runs at a time."""
     program = collector.program(environment, horizon, recording=True)
@@ -53,13 +55,24 @@ def sample_transcripts(
             releases=np.full((runs, *tables.released.shape), np.nan),
             outcomes=np.zeros((runs, program.n_outcomes)),
             statuses=np.empty((runs, horizon), dtype=np.int64),
+            rewards=np.empty((runs, horizon) if with_rewards else (0, 0)),
         )
         for done in range(0, runs, BLOCK):
             part = slice(done, min(done + BLOCK, runs))
             block = part.stop - part.start
             record = blank._replace(
-                actions=piece.actions[part], statuses=piece.statuses[part], releases=piece.releases[part]
+                actions=piece.actions[part],
+                statuses=piece.statuses[part],
+                rewards=piece.rewards[part],
+                releases=piece.releases[part],
             )
             results = Results(tallies[:block], piece.outcomes[part], regret[:block], record)
             program.entry(tables, world, block_stream(root, first + done), state, results)
         yield piece
+
+
+def join_transcripts(pieces: Iterable[Transcripts]) -> Transcripts:
+    """Transcripts of several pieces as one."""
+    parts = list(pieces)
+    names = ("actions", "releases", "outcomes", "statuses", "rewards")
+    return Transcripts(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

@@ -25,7 +25,7 @@ from adaptinf.audit.bias.ridge import decorrelation_ridge
 from adaptinf.designs import UCB, LinPriv, LinUCB, PrivateUCB, Thompson, Uniform
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.inference.distributions.tails import normal_quantile

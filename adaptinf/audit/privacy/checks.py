@@ -32,7 +32,7 @@ from adaptinf.privacy.counters.counter import Counter
 from adaptinf.typing import FloatArray
 
 CONFIDENCE = Number(0.5, 1.0 - 1e-9)
-_VIEWS = ("releases", "actions", "digits")
+_VIEWS = ("all", "releases", "actions", "digits")
 _FEWEST_RUNS = 1_000
 
 
@@ -110,7 +110,7 @@ def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
     if isinstance(target, (Design, DPNAS)):
         problems = OrNone(Is(Neighbours, "Neighbours"))("neighbours", neighbours)
         if view == "digits" and isinstance(target, DPNAS):
-            problems.append("view must be releases or actions where target is a stopping rule")
+            problems.append("view must be all, releases or actions where target is a stopping rule")
         return problems
     problems = ["view='actions' is for designs alone"] if view == "actions" else []
     if isinstance(target, (Mechanism, Counter)):

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.learned import LearnedScore
 from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.audit.privacy.sources import CHUNK, child
+from adaptinf.designs.audit_trials import NodeNoise, laplace_uniforms
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.privacy.noise import generator
 from adaptinf.typing import FloatArray
@@ -48,6 +50,32 @@ def counter_nodes(counter: Counter, rounds: int) -> list[Node]:
         elif counter.mechanism == "hybrid":
             nodes.append(Node(end & (end - 1), end, level * node))
     return nodes
+
+
+def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generator) -> NodeNoise:
+    """Noise of every node that so many releases reveal, with items from all over the range."""
+    d = counter.dimension
+    wide = counter._abreast(runs, rng)
+    total, noise = np.zeros(d), np.zeros((runs, rounds + 1, d))
+    nodes = {node.end: node for node in counter_nodes(counter, rounds)}
+    for count in range(1, rounds + 1):
+        item = np.full(d, counter.low + (counter.high - counter.low) * (count % 4) / 3.0)
+        total = total + item
+        noise[:, count] = np.reshape(wide.add(np.tile(item, runs)), (runs, d)) - total
+    fresh = [(noise[:, node.end] - noise[:, node.start]) / node.scale for node in nodes.values()]
+    standard = np.stack(fresh, axis=1)
+    uniforms = special.ndtr(standard) if counter.noise == "gaussian" else laplace_uniforms(standard, 1.0)
+    levels = [(node.end & -node.end).bit_length() - 1 for node in nodes.values()]
+    return NodeNoise(
+        uniforms.reshape(runs, -1),
+        [
+            f"the noisy sum at count {end}" + (f", coordinate {k + 1}" if d > 1 else "")
+            for end in nodes
+            for k in range(d)
+        ],
+        np.repeat(levels, d),
+        [f"all nodes of level {level}" for level in range(max(levels) + 1)],
+    )
 
 
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:

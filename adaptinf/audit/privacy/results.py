@@ -14,6 +14,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that keeps a design's promise from being proved, whatever the bound is.
+
+    Attributes
+    ----------
+    check : {"replay", "noise"}
+        A decision that is not a function of releases and earlier actions; or noise that has another law than
+        the promise needs, or goes with a reward or with other noise.
+    text : str
+        In words: what, where and how often.
+    """
+
+    check: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class EpsilonLowerBound:
     """A lower confidence bound of epsilon, and the event that gives it.
 
@@ -35,6 +52,10 @@ class EpsilonLowerBound:
         What was audited, and on which neighbours.
     promised : PrivacyGuarantee or None
         What the bound is held against.
+    findings : tuple of Finding
+        What was found beside the bound.
+    looked : tuple of str
+        What was recomputed and tested beside the bound, in words, or why nothing was.
     """
 
     epsilon: float
@@ -46,11 +67,13 @@ class EpsilonLowerBound:
     event: str
     target: str
     promised: PrivacyGuarantee | None
+    findings: tuple[Finding, ...] = ()
+    looked: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
-        """Whether the bound exceeds what was promised."""
-        return self.promised is not None and self.epsilon > self.promised.epsilon
+        """Whether the bound exceeds what was promised, or something else was found."""
+        return self.promised is not None and (self.epsilon > self.promised.epsilon or bool(self.findings))
 
     @property
     def tightness(self) -> float:
@@ -64,7 +87,7 @@ class EpsilonLowerBound:
         -------
         DataFrame
             Columns target, event, epsilon (the bound), confidence, delta, runs, tested, hits_first,
-            hits_second, promised (NaN where nothing was), tightness and refuted.
+            hits_second, promised (NaN where nothing was), tightness, findings (their number) and refuted.
         """
         import pandas as pd
 
@@ -80,6 +103,7 @@ class EpsilonLowerBound:
             "hits_second": self.hits[1],
             "promised": float("nan") if self.promised is None else self.promised.epsilon,
             "tightness": self.tightness,
+            "findings": len(self.findings),
             "refuted": self.refuted,
         }
         return pd.DataFrame([row])
@@ -110,6 +134,8 @@ class EpsilonLowerBound:
             f"Audited: {self.target}.",
             f"Event: {self.event}.",
             f"Chosen on {self.runs - self.tested:,} further runs on each data set.",
+            *(f"Found ({finding.check}): {finding.text}." for finding in self.findings),
+            *self.looked,
         ]
         if self.promised is not None:
             notes.append(f"Promised: {self.promised}.")

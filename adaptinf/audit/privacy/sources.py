@@ -15,6 +15,7 @@ from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
@@ -92,24 +93,23 @@ def design_source(design: Design, pair: Neighbours, view: str, root: np.random.S
     if view == "digits":
         return _Digits(design, pair, root)
     if view == "actions":
-        shown = pair.horizon - len(set(pair.hidden))
-        if shown == 0:
-            raise ParameterError(
-                "epsilon_lower_bound",
-                [
-                    "view='actions' has nothing to look at: all actions of these neighbours are the "
-                    "participant's own"
-                ],
-            )
-        if shown * math.log(pair.first.n_arms) > math.log(_MOST_SEQUENCES):
-            raise ParameterError(
-                "epsilon_lower_bound",
-                [f"view='actions' needs a shorter horizon: {shown} rounds have too many action sequences"],
-            )
+        refuse("epsilon_lower_bound", actions_problem(pair))
         return _Actions(design, pair, root)
     if pair.score is None:
         raise ParameterError("epsilon_lower_bound", ["neighbours must have a score where view is 'releases'"])
     return _Releases(design, pair, root)
+
+
+def actions_problem(pair: Neighbours) -> list[str]:
+    """What keeps the actions of two neighbouring trials from being looked at."""
+    shown = pair.horizon - len(set(pair.hidden))
+    if shown == 0:
+        return [
+            "view='actions' has nothing to look at: all actions of these neighbours are the participant's own"
+        ]
+    if shown * math.log(pair.first.n_arms) > math.log(_MOST_SEQUENCES):
+        return [f"view='actions' needs a shorter horizon: {shown} rounds have too many action sequences"]
+    return []
 
 
 @dataclass(frozen=True, eq=False)

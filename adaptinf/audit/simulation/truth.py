@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import Estimand
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 

@@ -8,7 +8,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.arms.audit_trials import elimination_trials
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, elimination_program, shortest_horizon
+from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_unit
 from adaptinf.designs.ratios.epochs import EpochMeanScore
@@ -240,6 +242,10 @@ class PrivateSuccessiveElimination(Design):
                 hidden=tuple(range(2 * passes)),
             ),
         )
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes actions and epochs from noisy means, and tests the noise."""
+        return elimination_trials(self)
 
     def _shortest_trial(self) -> tuple[int, int, float]:
         """Rounds of a trial of two arms that is barely longer than an epoch; its passes and threshold."""

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.arms.audit_trials import ucb_trials
+from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.counters import sum_neighbours
@@ -336,6 +338,10 @@ class PrivateUCB(Design):
         """
         refuse_unit(type(self).__name__, unit)
         return sum_neighbours(self.counter)
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes the actions from noisy sums, and tests every node's noise."""
+        return ucb_trials(self)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial
+from adaptinf.designs.best_arm.audit_trials import best_arm_trials
 from adaptinf.designs.best_arm.base import FeatureDesign
 from adaptinf.designs.best_arm.determinants import feature_rows, max_det_basis
 from adaptinf.designs.best_arm.estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLACE_NOISE, MAX_DET
@@ -17,6 +19,7 @@ from adaptinf.designs.best_arm.kernel import best_arm_program, best_arm_tables
 from adaptinf.designs.best_arm.neighbours import best_arm_neighbours, wanted_pulls
 from adaptinf.designs.best_arm.schedule import Schedule, max_det_schedule, reserve
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
+from adaptinf.designs.ratios.epoch_noise import EpochMeanNoise
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
@@ -76,6 +79,13 @@ class _NoisyMeans(FeatureDesign):
                 partial(EpochMeanScore, normal=normal),
             ),
         )
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes who is left from the noisy means, and tests their noise."""
+        kind = DPBAIGauss if self.law == GAUSSIAN_NOISE else DPBAI
+        # the scale that the guarantee needs: not what a subclass draws
+        noise = EpochMeanNoise(kind._noise(self), self.law == GAUSSIAN_NOISE)  # type: ignore[arg-type]
+        return best_arm_trials(self, self._audited_horizon(), noise, replace(noise, fair=True))
 
     def _audited_horizon(self) -> int:
         """Rounds that leave one at least for the arm that is named."""

@@ -12,10 +12,10 @@ from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.best_arm.determinants_kernel import basis_coefficients, exchange, orthogonal_coordinates
 from adaptinf.designs.best_arm.estimates import EVERY_ARM, G_OPTIMAL, MAX_DET, NO_NOISE, estimate
 from adaptinf.designs.best_arm.g_optimal_kernel import balance
-from adaptinf.privacy.noise import uniform
+from adaptinf.privacy.noise import Buffer, uniform
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
 _SCALAR_COLUMNS = 9
@@ -273,6 +273,20 @@ def _run_block(
     tables: BestArmTables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
+
+
+@compiled
+def replay_phases(
+    tables: BestArmTables, state: FloatArray, source: Buffer, overridden: BoolArray, actions: IntArray
+) -> None:
+    """Write a run's proposals where all rewards are 0; overridden, actions (rounds,)."""
+    state[:] = 0.0
+    for step in range(actions.shape[0]):
+        tables.status[0] = 0
+        actions[step] = _choose(tables, state, tables.moment, source)
+        if overridden[step]:
+            tables.status[0] = _LEFTOVER + 1
+        _update(tables, state, tables.moment, actions[step], 0.0, source)
 
 
 def best_arm_tables(

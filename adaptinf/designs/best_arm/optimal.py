@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial
+from adaptinf.designs.best_arm.audit_trials import MomentNoise, best_arm_trials
 from adaptinf.designs.best_arm.base import FeatureDesign
 from adaptinf.designs.best_arm.determinants import feature_rows, max_det_basis
 from adaptinf.designs.best_arm.estimates import G_OPTIMAL, LAPLACE_NOISE, NO_NOISE
@@ -185,6 +187,12 @@ class DPOD(_OptimalRounds):
         # among arms that move the moments as much, one with few coordinates: less noise hides it
         weight = sums / sums.max() - 1e-9 * np.count_nonzero(self.rows, axis=1)
         return (best_arm_neighbours(self, horizon, noise, weight, self._score),)
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes who is left from the noisy moments, and tests their noise."""
+        scale = float(np.abs(self.rows).sum(axis=1).max()) / float(self.epsilon)
+        noise = MomentNoise(self.rows, scale)
+        return best_arm_trials(self, self.neighbours()[0].horizon, noise, replace(noise, fair=True))
 
     def _score(self, first: FloatArray, second: FloatArray, row: int) -> MomentScore:
         return MomentScore(first, second, self.rows)

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
+from adaptinf.designs.conse.audit_trials import corrected_trials
 from adaptinf.designs.conse.epochs import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
 from adaptinf.designs.conse.neighbours import corrected_neighbours
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
@@ -174,6 +176,10 @@ class DPConSE(Design):
                 f"{env.n_features} contexts: it needs a single one"
             )
         return problems
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes the public state, and tests the noise; published: none."""
+        return corrected_trials(self) if self.calibration == "corrected" else ()
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -9,7 +9,9 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
+from adaptinf.designs.linear.audit_trials import linear_trials
 from adaptinf.designs.linear.kernel import (
     NOISELESS,
     PROJECTED,
@@ -300,6 +302,10 @@ class LinPriv(Design):
         refuse_unit(type(self).__name__, unit)
         dimension = _AUDITED_DIMENSION if self.dimension is None else int(self.dimension)
         return vector_neighbours(lambda horizon: self._law(dimension, horizon), dimension)
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit recomputes the actions from noisy sums, and tests every node's noise."""
+        return linear_trials(self, _AUDITED_DIMENSION if self.dimension is None else int(self.dimension))
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial
+from adaptinf.designs.local.audit_trials import bin_trials
 from adaptinf.designs.local.base import LocallyPrivate
 from adaptinf.designs.local.bins_kernel import LDPTables, ldp_program
 from adaptinf.designs.local.bins_summary import released_rows
@@ -194,6 +196,10 @@ class LDPBandit(LocallyPrivate):
             design=design,
         )
         return (pair,)
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit tests the noise of reports, and recomputes what their sums decide."""
+        return bin_trials(self, _REPORT_SENSITIVITY / float(self.epsilon))
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

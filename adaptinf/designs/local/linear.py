@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.audit_trials import AuditTrial
+from adaptinf.designs.local.audit_trials import report_trial
 from adaptinf.designs.local.base import LocallyPrivate
 from adaptinf.designs.local.linear_kernel import LDPLinearTables, ldp_linear_program, report_constants
 from adaptinf.designs.local.neighbours import gradient_ratio, lessons, one_participant
@@ -155,6 +157,15 @@ class LDPLinear(LocallyPrivate):
         unit = "record" if unit is None else unit
         check("LDPLinear.neighbours", unit=(unit, OneOf("record", "reward")))
         return self._one_report(unit, 0), self._one_report(unit, 1)
+
+    def audit_trials(self) -> tuple[AuditTrial, ...]:
+        """Trials on which an audit tests the noise of a report.
+
+        The server's parameters after each report are no releases, so that nothing can be recomputed from
+        them; a participant's arm is their own.
+        """
+        scale = _SENSITIVITY / float(self.epsilon)
+        return tuple(report_trial(pair, scale) for pair in self.neighbours())
 
     def _one_report(self, unit: str, warm_up: int) -> Neighbours:
         """A participant of either stage."""

@@ -64,14 +64,18 @@ class GradientRatio:
     intercept: bool
     scale: float
 
-    def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+    def reports(self, transcripts: Transcripts) -> FloatArray:
+        """The participant's report on every arm, shape (runs, arms, parameters)."""
         n_arms, parameters = self.bases.shape
         averages = transcripts.releases[..., 3].reshape(-1, n_arms, parameters).copy()
         if self.intercept:
             averages[..., :-1] *= 0.5
             averages[..., -1] += averages[..., :-1].sum(axis=-1)
-        reports = (self.bases - averages) / self.slopes[:, None]
+        return np.asarray((self.bases - averages) / self.slopes[:, None])
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        reports = self.reports(transcripts)
         total = np.zeros(reports.shape[0])
         for arm in self.reporting:
             distances = [

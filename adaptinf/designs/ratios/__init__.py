@@ -1,1 +1,1 @@
-"""Likelihood ratios of what counters and epochs release, for audits."""
+"""Likelihood ratios and noise of what counters and epochs release, for audits."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from adaptinf.designs.audit_trials import NodeNoise, laplace_uniforms
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.base import StoppingRule
@@ -64,12 +65,62 @@ class StoppingScore:
         return np.asarray(self.ratios[place] + np.where(stopped, moved / self.scale, 0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class StoppingNoise:
+    """Stopping time and noise of the estimate on one stream, by the laws that the promise needs.
+
+    Shapes: times (looks,), law (looks + 1,), sums (looks,).
+
+    The stopping time is discrete: its place within its probability is drawn, which makes it uniform.
+    """
+
+    times: FloatArray
+    law: FloatArray
+    sums: FloatArray
+    scale: float
+
+    def __call__(self, seen: Transcripts) -> NodeNoise:
+        """Two numbers a run; the second where the rule stopped."""
+        outcomes = seen.outcomes
+        stopped = outcomes[:, kernel.STOPPED] > 0.0
+        look = np.minimum(np.searchsorted(self.times, outcomes[:, kernel.READ]), self.times.size - 1)
+        place = np.where(stopped, look, self.times.size)
+        drawn = np.random.default_rng(0).random(place.size)
+        time = np.r_[0.0, np.cumsum(self.law)][place] + drawn * self.law[place]
+        noise = outcomes[:, kernel.ESTIMATE] * outcomes[:, kernel.READ] - self.sums[look]
+        estimate = np.where(stopped, laplace_uniforms(noise, self.scale), np.nan)
+        return NodeNoise(
+            np.stack([time, estimate], axis=1),
+            ["the looks, by the stopping time,", "the estimate"],
+            np.zeros(2, dtype=np.int64),
+            [],
+        )
+
+
+def stopping_noise(design: StoppingRule, pair: Neighbours, epsilon: float) -> StoppingNoise:
+    """The laws on the first stream: a sixth of epsilon for the threshold, a third for the looks.
+
+    Half of it is for the estimate. Worked out here, not taken from what the design says that it draws.
+    """
+    sensitivity, samples = 2.0 * float(design.bound), pair.horizon
+    times = look_times(design.steps, samples)
+    sums = sums_at_looks(design, pair.first, samples)
+    mechanism = SparseVector(epsilon=0.5 * epsilon, sensitivity=sensitivity, threshold_share=1.0 / 3.0)
+    law = mechanism.stopping_law(np.abs(sums), _needed(design, times))
+    return StoppingNoise(times, law, sums, sensitivity / (0.5 * epsilon))
+
+
+def _needed(design: StoppingRule, times: FloatArray) -> FloatArray:
+    """What absolute sums must reach at each look."""
+    rule = design.rule(float(design.bound), 1.0)
+    return np.array([kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)])
+
+
 def stopping_score(design: StoppingRule, first: Environment, second: Environment, samples: int) -> Any:
     """The exact score of a private rule for two streams."""
     rule = design.rule(float(design.bound), 1.0)
     times = look_times(design.steps, samples)
     sums = np.array([sums_at_looks(design, env, samples) for env in (first, second)])
-    needed = np.array([kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)])
     sensitivity = 2.0 * float(design.bound)
     threshold, query = sensitivity / rule.threshold_scale, 2.0 * sensitivity / rule.query_scale
     mechanism = SparseVector(
@@ -77,7 +128,7 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
         sensitivity=sensitivity,
         threshold_share=threshold / (threshold + query),
     )
-    laws = [mechanism.stopping_law(np.abs(totals), needed) for totals in sums]
+    laws = [mechanism.stopping_law(np.abs(totals), _needed(design, times)) for totals in sums]
     with np.errstate(divide="ignore"):
         logs = np.log(laws)
     # looks that no run reaches have a probability of 0 on both

@@ -19,6 +19,7 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.base import (
     BinomialReference,
     NormalReference,
@@ -35,6 +36,7 @@ from adaptinf.parameters import FLAG, refuse
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.scores.outcome_models import Outcome
     from adaptinf.log import AdaptiveLog
@@ -159,6 +161,7 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
         problems.append("named='after' belongs to released: adjust p-values of other estimators by adjust=")
     if asked.test not in TESTS:
         problems.append(f"test must be one of {', '.join(TESTS)}, got {asked.test!r}")
+    problems += CHOSEN_FROM("chosen_from", asked.chosen_from)
     check_null(asked.subject, null, problems)
 
 
@@ -283,3 +286,63 @@ def _efficiency_note(ratios: FloatArray, bound: str) -> str:
     many = f"variances are {low} to {high}" if low != high else f"the variance is {low}"
     where = "the arms' shares of the rounds" if bound == "shares" else "the average propensities"
     return f"Efficiency: {many} times the least possible at {where}, without use of contexts."
+
+
+def tested(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked
+) -> tuple[str, Correction | None, tuple[str, ...]]:
+    """The kind of test, the correction that is due, and what is to be said under the table."""
+    correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
+    if asked.chosen_from != "actions" and correction is None:
+        reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
+        raise InvalidForLog(
+            f"chosen_from={asked.chosen_from!r}",
+            f"it belongs to corrected columns, and {reason}",
+            ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
+        )
+    kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
+    notes = method.notes(question, fit, kind, correction)
+    if fit.choice.reason:
+        notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
+    return kind, correction, (*notes, *gaps(fit, kind))
+
+
+def validity(
+    question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
+) -> Validity:
+    """What the uncorrected numbers are worth."""
+    if not method.holds(question, kind, correction):
+        return "not valid"
+    return "exact" if reference.exact else "asymptotic"
+
+
+def difference(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
+) -> Difference:
+    """The first arm's mean minus the second's."""
+    kind, correction, notes = tested(question, method, fit, asked)
+    difference, std_error, df = fit.difference(0, 1)
+    rows = method.rows(question, fit) if keep_scores else None
+    if rows is not None:
+        rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
+    reference = difference_reference(fit, kind, difference, std_error, df)
+    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error**2]))
+    details = {
+        "pulls_treatment": fit.pulls[:1],
+        "pulls_control": fit.pulls[1:],
+        "ess": fit.ess.min(keepdims=True),
+        "min_propensity": fit.min_propensity.min(keepdims=True),
+        **efficiency,
+    }
+    return Difference(
+        choice=fit.choice,
+        estimate=difference,
+        std_error=std_error,
+        reference=reference,
+        details=details,
+        notes=notes,
+        validity=validity(question, method, kind, correction, reference),
+        correction=correction,
+        efficiency_note=lost,
+        scores=rows,
+    )

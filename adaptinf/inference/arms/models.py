@@ -18,29 +18,26 @@ import numpy as np
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
 from adaptinf.inference.arms.choice import arm_codes, fit_method, refusal
 from adaptinf.inference.arms.fit import (
-    ArmFit,
-    Difference,
     check_null,
     check_options,
-    difference_reference,
+    difference,
     fit_efficiency,
-    gaps,
     mean_reference,
+    tested,
+    validity,
     warn_of_tiny_propensities,
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
-from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.arguments import label_problems, require_log
-from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
-    from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
-    from adaptinf.typing import Validity
 
 
 class ArmMeans:
@@ -115,6 +112,7 @@ class ArmMeans:
         outcome: Any = None,
         ridge: float | None = None,
         arm_error: str = "conservative",
+        chosen_from: ChosenFrom = "actions",
     ) -> Results:
         """Estimate the means.
 
@@ -142,6 +140,9 @@ class ArmMeans:
             Penalty of the running ridge, fixed in advance; 1 by default.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
+        chosen_from : {"actions", "releases"}
+            What the arms, the null and the test were chosen from, beside contexts: the corrected columns
+            cover a choice by the actions, and one by the releases too where that is said.
 
         Returns
         -------
@@ -155,12 +156,22 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        asked = Asked("ArmMeans.fit", estimator, weights, decay, test, outcome, ridge, arm_error)
+        asked = Asked(
+            "ArmMeans.fit",
+            estimator,
+            weights,
+            decay,
+            test,
+            outcome,
+            ridge,
+            arm_error,
+            chosen_from=chosen_from,
+        )
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes)
         method, fit = fit_method(question, asked)
         warn_of_tiny_propensities(asked.subject, fit)
-        kind, correction, notes = _tested(question, method, fit, asked)
+        kind, correction, notes = tested(question, method, fit, asked)
         reference = mean_reference(fit, kind)
         efficiency, lost = fit_efficiency(question, method.bound, fit.std_error**2)
         return Results(
@@ -174,7 +185,7 @@ class ArmMeans:
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
-            validity=_validity(question, method, kind, correction, reference),
+            validity=validity(question, method, kind, correction, reference),
             null=null,
             correction=correction,
             details={
@@ -257,6 +268,7 @@ class Contrast:
         ridge: float | None = None,
         arm_error: str = "conservative",
         named: str = "before",
+        chosen_from: ChosenFrom = "actions",
     ) -> Results:
         """Estimate the difference.
 
@@ -284,6 +296,9 @@ class Contrast:
             Standard error of ALEE.
         named : {"before", "after"}
             Whether the pair was named before the trial or after a look at its outputs, for released means.
+        chosen_from : {"actions", "releases"}
+            What the arms, the null and the test were chosen from, beside contexts: the corrected columns
+            cover a choice by the actions, and one by the releases too where that is said.
 
         Returns
         -------
@@ -297,13 +312,15 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        asked = Asked("Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error, named)
+        asked = Asked(
+            "Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from
+        )
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes, contrast=True)
         method, found = fit_method(question, asked)
         if not method.contrast_only:
             warn_of_tiny_propensities(asked.subject, found)
-            found = _difference(question, method, found, asked, keep_scores)
+            found = difference(question, method, found, asked, keep_scores)
         return Results(
             model="Contrast",
             estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
@@ -356,56 +373,3 @@ class Contrast:
         except Refused as refused:
             raise refusal(question, refused) from None
         return drifting_test(found, null, f"{self.treatment} - {self.control}")
-
-
-def _tested(
-    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked
-) -> tuple[str, Correction | None, tuple[str, ...]]:
-    """The kind of test, the correction that is due, and what is to be said under the table."""
-    correction = question.profile.correction if fit.naive else None
-    kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
-    notes = method.notes(question, fit, kind, correction)
-    if fit.choice.reason:
-        notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
-    return kind, correction, (*notes, *gaps(fit, kind))
-
-
-def _validity(
-    question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
-) -> Validity:
-    """What the uncorrected numbers are worth."""
-    if not method.holds(question, kind, correction):
-        return "not valid"
-    return "exact" if reference.exact else "asymptotic"
-
-
-def _difference(
-    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
-) -> Difference:
-    """The first arm's mean minus the second's."""
-    kind, correction, notes = _tested(question, method, fit, asked)
-    difference, std_error, df = fit.difference(0, 1)
-    rows = method.rows(question, fit) if keep_scores else None
-    if rows is not None:
-        rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
-    reference = difference_reference(fit, kind, difference, std_error, df)
-    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error**2]))
-    details = {
-        "pulls_treatment": fit.pulls[:1],
-        "pulls_control": fit.pulls[1:],
-        "ess": fit.ess.min(keepdims=True),
-        "min_propensity": fit.min_propensity.min(keepdims=True),
-        **efficiency,
-    }
-    return Difference(
-        choice=fit.choice,
-        estimate=difference,
-        std_error=std_error,
-        reference=reference,
-        details=details,
-        notes=notes,
-        validity=_validity(question, method, kind, correction, reference),
-        correction=correction,
-        efficiency_note=lost,
-        scores=rows,
-    )

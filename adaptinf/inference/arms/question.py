@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.inference.validity.profile import LogProfile
 
 
@@ -35,6 +36,7 @@ class Asked:
     ridge: float | None = None
     arm_error: str = "conservative"
     named: str = "before"
+    chosen_from: ChosenFrom = "actions"
 
 
 @dataclass(frozen=True, slots=True)

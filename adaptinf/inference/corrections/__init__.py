@@ -1,7 +1,13 @@
 """What is due because collection was adaptive: max-information and bounds of the bias."""
 
 from adaptinf.inference.corrections.arm_bias import bias_bound
-from adaptinf.inference.corrections.information import correct_pvalues, corrected_level, max_information
+from adaptinf.inference.corrections.information import (
+    Correction,
+    correct_pvalues,
+    corrected_level,
+    max_information,
+)
+from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.corrections.prediction_bias import (
     LinearBias,
     LinearBiasBound,
@@ -10,11 +16,13 @@ from adaptinf.inference.corrections.prediction_bias import (
 )
 
 __all__ = [
+    "Correction",
     "LinearBias",
     "LinearBiasBound",
     "bias_bound",
     "correct_pvalues",
     "corrected_level",
+    "correction_for",
     "linear_bias",
     "linear_bias_bound",
     "max_information",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -29,13 +29,18 @@ from adaptinf.inference.corrections.domain import (
     pvalue_problems,
 )
 from adaptinf.inference.corrections.information_bounds import Bound, information, log_corrected, log_level
-from adaptinf.parameters import check
+from adaptinf.parameters import OneOf, check
 from adaptinf.typing import FloatArray
 
 _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
 _LOG_SMALLEST_DOUBLE = math.log(5e-324)
 _USUAL_ALPHA = 0.05
+
+ChosenFrom: TypeAlias = Literal["actions", "releases"]
+CountedUnit: TypeAlias = Literal["round", "person"]
+CHOSEN_FROM, COUNTED_UNIT = OneOf("actions", "releases"), OneOf("round", "person")
+"""What a test may be chosen from, and what a correction counts."""
 
 
 class VacuousCorrectionWarning(AdaptinfWarning):
@@ -130,7 +135,10 @@ def correct_pvalues(
     -----
     Minimising over beta costs nothing: the corrected p-value is at most alpha exactly when p is at most
     ``corrected_level(alpha)``, which is a fixed function of alpha. The test may be chosen from the actions
-    and contexts, not from the rewards. Normal approximations are poor so far out in the tail; prefer exact
+    and contexts, not from the rewards; from the releases too where n counts every round whose reward enters
+    one. For a whole person's rounds, epsilon is that of the person and n counts persons: the test must then
+    be valid whatever the dependence within a person, and no round of one person may carry over to another.
+    Normal approximations are poor so far out in the tail; prefer exact
     tests.
 
     References
@@ -243,6 +251,11 @@ class Correction:
         The reward-level guarantee that epsilon comes from.
     bound : {"max-information", "moment"}
         As in `correct_pvalues`.
+    chosen_from : {"actions", "releases"}
+        What the test may be chosen from, beside contexts: the actions alone, or the releases too. It says
+        what `n` counts.
+    unit : {"round", "person"}
+        What `n` counts: rounds, or persons, each with all of their rounds.
 
     Raises
     ------
@@ -261,10 +274,19 @@ class Correction:
     n: int
     guarantee: PrivacyGuarantee
     bound: Bound = "max-information"
+    chosen_from: ChosenFrom = "actions"
+    unit: CountedUnit = "round"
 
     def __post_init__(self) -> None:
-        check("Correction", bound_problems(self.bound), epsilon=(self.epsilon, EPSILON), n=(self.n, ROUNDS))
-        reason = _refusal(self.guarantee)
+        check(
+            "Correction",
+            bound_problems(self.bound),
+            epsilon=(self.epsilon, EPSILON),
+            n=(self.n, ROUNDS),
+            chosen_from=(self.chosen_from, CHOSEN_FROM),
+            unit=(self.unit, COUNTED_UNIT),
+        )
+        reason = guarantee_refusal(self.guarantee)
         if not reason and self.epsilon < self.guarantee.epsilon:
             reason = f"epsilon = {self.epsilon:g} is below the guarantee's {self.guarantee.epsilon:g}"
         if reason:
@@ -294,7 +316,7 @@ class Correction:
     def describe(self, alpha: float = _USUAL_ALPHA) -> str:
         """One sentence: how much information, at which parameters, and what a p-value must reach."""
         level = self.level(log_of_level("Correction.describe", alpha))
-        setting = f"epsilon = {self.epsilon:g}, n = {self.n}"
+        setting = f"epsilon = {self.epsilon:g}, n = {self.n}{' persons' if self.unit == 'person' else ''}"
         if self.bound == "moment":
             head = f"moment bound ({setting}, alpha = {alpha:g})"
         else:
@@ -307,43 +329,19 @@ class Correction:
             return f"{head}: no correction possible at this epsilon and n"
         return f"{head}: a p-value must be at most {_scientific(level)}"
 
-
-class GuaranteedLog(Protocol):
-    """What a log must say about itself to be corrected."""
-
     @property
-    def reward_guarantee(self) -> PrivacyGuarantee | None:
-        """What one round's rewards are promised."""
-
-    @property
-    def adaptive_rounds(self) -> int | None:
-        """Rounds whose reward can change a later action."""
-
-    @property
-    def n_rounds(self) -> int:
-        """Number of rounds."""
-
-
-def correction_for(log: GuaranteedLog) -> Correction | None:
-    """Correction that this log's guarantee licenses, or None: then `why_not` says why."""
-    guarantee = log.reward_guarantee
-    if guarantee is None or _refusal(guarantee):
-        return None
-    n = log.n_rounds if log.adaptive_rounds is None else log.adaptive_rounds
-    return Correction(guarantee.epsilon, int(n), guarantee)
-
-
-def why_not(log: GuaranteedLog) -> str:
-    """Why a log has no max-information correction; empty where it has one."""
-    if log.reward_guarantee is None:
+    def coverage(self) -> str:
+        """One sentence: which choices of a test it covers."""
+        if self.chosen_from == "releases":
+            return "It covers tests chosen from actions, contexts and releases, not from the rewards."
         return (
-            "no reward-level privacy guarantee is stated (an anticipating record-level one implies none); "
-            "pass reward_guarantee= if the design has one"
+            "It covers tests chosen from actions and contexts. It does not cover tests whose terms, null or "
+            "centre were chosen from the releases: chosen_from='releases' does."
         )
-    return _refusal(log.reward_guarantee)
 
 
-def _refusal(guarantee: PrivacyGuarantee) -> str:
+def guarantee_refusal(guarantee: PrivacyGuarantee) -> str:
+    """Why a guarantee licenses no correction; empty where it does."""
     if guarantee.reward_level() is None:
         return "the guarantee is anticipating: it does not cover the joint law of all actions"
     if math.isinf(guarantee.epsilon):

@@ -24,7 +24,8 @@ from adaptinf.inference.distributions.tails import log_betainc
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import ReleasedReference
-from adaptinf.inference.results.base import Estimand, Results
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis, log_chi2_tail
 from adaptinf.inference.results.simultaneous import JointInference

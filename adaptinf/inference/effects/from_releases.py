@@ -10,6 +10,7 @@ from adaptinf.inference.effects.notes import SAME_EFFECT, by_reason, empty_inter
 from adaptinf.inference.effects.question import GroupQuestion, group_results, group_terms
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.released.group_effects import ReleasedEffects, released_effects
+from adaptinf.inference.released.units import refuse_repeated_units
 from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -32,6 +33,7 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
 
 def _effects(question: GroupQuestion) -> ReleasedEffects:
     """Effects of the releases, if these are for the groups in question."""
+    refuse_repeated_units(_NAME, question.profile.log, last_stretch=True)
     effects = released_effects(question.profile.log)
     observed = {label[0] for label in question.labels}
     if len(question.by) > 1 or not observed <= set(effects.groups):

@@ -20,7 +20,8 @@ from adaptinf.inference.effects.rounds import (
     weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
-from adaptinf.inference.results.base import Estimand, LogFacts
+from adaptinf.inference.results.base import LogFacts
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse

@@ -32,7 +32,8 @@ from adaptinf.inference.regression.design import regression_data
 from adaptinf.inference.regression.notes import rounds_notes
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
-from adaptinf.inference.results.base import Estimand, LogFacts
+from adaptinf.inference.results.base import LogFacts
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import BOOLEAN, refuse
 
@@ -180,7 +181,9 @@ class AdaptiveOLS:
         null : float
             Value that every coefficient is tested against.
         **settings
-            Options of one adjustment: ``ridge`` (w-decorrelation, ellipsoid), ``test`` and ``drift``
+            Options of one adjustment: ``chosen_from`` (max-information: ``"actions"``, or ``"releases"``
+            where arm, formula or null were chosen from the releases too), ``ridge`` (w-decorrelation,
+            ellipsoid), ``test`` and ``drift``
             (batched), ``target`` (weighted), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
             (anytime).
 

@@ -76,10 +76,11 @@ def validity_notes(data: RegressionData, profile: LogProfile, correction: Correc
             f"{_CONTEXTS}, and coefficients that stay the same.",
         ]
     if correction is not None:
+        also = ", and by the releases" if correction.chosen_from == "releases" else ""
         notes = [
             "Least squares: not valid under adaptivity; the corrected columns account for it, and for a "
-            "choice of arm, formula and test by actions and contexts. They do not account for a choice by "
-            "the rewards."
+            f"choice of arm, formula and test by actions and contexts{also}. They do not account for a "
+            "choice by the rewards."
         ]
         notes.append(
             f"{_CONTEXTS}, and independent normal errors of one variance: t and F are then exact for any "

@@ -10,12 +10,13 @@ testing".
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.corrections.information import Correction
+from adaptinf.inference.corrections.information import CHOSEN_FROM, ChosenFrom, Correction
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.data import Adjustment, CoefficientFit
@@ -23,6 +24,7 @@ from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.notes import covariance_note, gap_notes, known_stable, validity_notes
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
+from adaptinf.parameters import check
 
 if TYPE_CHECKING:
     from adaptinf.inference.regression.data import FitOptions, RegressionData
@@ -37,24 +39,29 @@ _ONLY_CLASSICAL = (
 )
 
 
-def _usable_correction(data: RegressionData, profile: LogProfile) -> Correction | None:
+def _usable_correction(
+    data: RegressionData, profile: LogProfile, chosen_from: ChosenFrom = "actions"
+) -> Correction | None:
     """Max-information correction of a regression; None where the log licenses none.
 
     An arm that the design recommended may depend on every reward, also on those that changed no action: all
     rounds count then.
     """
-    correction = profile.correction
+    correction = profile.correction_chosen_from(chosen_from)
     if correction is None or data.selector != "recommended":
         return correction
-    return Correction(correction.epsilon, data.n_rounds, correction.guarantee, correction.bound)
+    return replace(correction, n=data.n_rounds)
 
 
-def _check_corrected(data: RegressionData, profile: LogProfile) -> Correction:
+def _check_corrected(
+    data: RegressionData, profile: LogProfile, chosen_from: ChosenFrom = "actions"
+) -> Correction:
     name = "adjustment='max-information'"
     if not data.adaptive:
         reason = "none is due: the design does not adapt to rewards"
         raise InvalidForLog(name, reason, ["adjustment='none', which is valid here"])
-    correction = _usable_correction(data, profile)
+    check("AdaptiveOLS.fit", chosen_from=(chosen_from, CHOSEN_FROM))
+    correction = _usable_correction(data, profile, chosen_from)
     if correction is None:
         other = [] if data.selector is not None else ["adjustment='w-decorrelation'"]
         raise InvalidForLog(name, profile.no_correction, [*other, BASELINE])
@@ -115,6 +122,11 @@ def _fit(
     )
 
 
+def _fit_corrected(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
+    chosen_from = options.settings.get("chosen_from", "actions")
+    return _fit(data, profile, options, _check_corrected(data, profile, chosen_from))
+
+
 NONE = Adjustment(
     "none",
     0.0,
@@ -127,9 +139,10 @@ NONE = Adjustment(
 MAX_INFORMATION = Adjustment(
     "max-information",
     1.0,
-    lambda data, profile, options: _fit(data, profile, options, _check_corrected(data, profile)),
+    _fit_corrected,
     _check_corrected,
     _affordable,
+    options=("chosen_from",),
     why=_ONLY_CLASSICAL,
     plain=True,
 )

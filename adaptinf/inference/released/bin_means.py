@@ -16,7 +16,9 @@ import numpy as np
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
-from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.released.units import refuse_repeated_units
+from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray
@@ -91,6 +93,7 @@ class BinMeans:
 
     def __init__(self, log: AdaptiveLog) -> None:
         require_log("BinMeans", log)
+        refuse_repeated_units("BinMeans", log)
         self.log = log
         self._reports = read_reports(log)
 

@@ -13,6 +13,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha
@@ -22,33 +23,6 @@ if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
-
-
-@dataclass(frozen=True, slots=True)
-class Estimand:
-    """What one term of a result estimates.
-
-    Attributes
-    ----------
-    kind : str
-        ``"arm-mean"``, ``"contrast"``, ``"cate"``, ``"interaction"``, ``"projection"``, ``"policy-value"``,
-        ``"policy-contrast"``, ``"bin-mean"`` or ``"coefficient"``: mean reward of an arm; difference of two
-        arms, that difference within a group, the difference of two groups in it, or a coefficient of its
-        projection on covariates; value of a policy, or difference of two; mean of an arm over a bin of the
-        contexts; coefficient of a regression of rewards, of one arm's where there is an arm.
-    arm, treatment, control, group : label or None
-        The arm of a mean, the arms of a difference (treatment minus control) and its group; for policies,
-        their names; the group of a bin is its ranges, ((low, high), ...).
-    term : str or None
-        Name of a coefficient.
-    """
-
-    kind: str
-    arm: Any = None
-    treatment: Any = None
-    control: Any = None
-    group: Any = None
-    term: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +41,12 @@ class LogFacts:
         Backend of its privacy noise.
     n_units : int or None
         Units with more than one round among them; None where the log names none, or each has one.
+    stated : bool
+        Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
+    person : PrivacyGuarantee or None
+        What a unit of several rounds is promised with all of them.
+    auxiliary : tuple of PrivacyGuarantee
+        What the participants of auxiliary logs are promised, one a log.
     """
 
     n_rounds: int
@@ -74,14 +54,25 @@ class LogFacts:
     guarantee: PrivacyGuarantee | None = None
     noise: str | None = None
     n_units: int | None = None
+    stated: bool = False
+    person: PrivacyGuarantee | None = None
+    auxiliary: tuple[PrivacyGuarantee, ...] = ()
 
     @classmethod
     def of(cls, log: AdaptiveLog) -> LogFacts:
         """Facts of a log."""
         name = None if log.design is None else log.design.name
         units = None if log.units is None else len(set(log.units.tolist()))
-        repeated = units if units is not None and units < log.n_rounds else None
-        return cls(log.n_rounds, name, log.guarantee, log.noise, repeated)
+        return cls(
+            n_rounds=log.n_rounds,
+            design=name,
+            guarantee=log.guarantee,
+            noise=log.noise,
+            n_units=units if units is not None and units < log.n_rounds else None,
+            stated=log.guarantee_source == "stated",
+            person=log.person_guarantee,
+            auxiliary=log.auxiliary_guarantees,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

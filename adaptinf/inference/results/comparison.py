@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.inference.results.base import Estimand, Results
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.formatting import format_number, format_pvalue
 from adaptinf.parameters import check_alpha, refuse
 

@@ -33,7 +33,7 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.base import Reference
-    from adaptinf.inference.results.base import Estimand
+    from adaptinf.inference.results.estimand import Estimand
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _SEED = 20_231_107

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.base import Reference
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.base import LogFacts, Results
     from adaptinf.typing import FloatArray
 
 _MIN_WIDTH = 78
@@ -198,7 +198,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
             "independent, given the past, as those of different units."
         )
     if facts.guarantee is not None:
-        notes.append(_privacy_note(facts.guarantee, results.private))
+        notes += _privacy_notes(facts, results.private)
     if facts.noise == "simulation":
         notes.append("Simulation noise: not private. Its low-order bits leak; release noise does not.")
     return tuple(notes)
@@ -243,7 +243,7 @@ def _facts(results: Results) -> list[list[str]]:
         ("Estimator:", results.estimator),
         ("Weights:", results.weights or "none"),
         ("Design:", facts.design or "unknown"),
-        ("Guarantee:", _short_guarantee(facts.guarantee)),
+        ("Guarantee:", _short_guarantee(facts.guarantee) + (" (stated)" if facts.stated else "")),
     ]
     needs_noise = facts.guarantee is not None and facts.guarantee.epsilon > 0.0
     right = [
@@ -263,28 +263,40 @@ def _correction_note(correction: Correction, reference: Reference, alpha: float)
     head = "Corrected columns, for adaptive collection under the reward-level guarantee"
     if correction.vacuous(alpha):
         head = "Corrected columns: none possible at this epsilon"
-    note = f"{head}: {correction.describe(alpha)}."
+    note = f"{head}: {correction.describe(alpha)}. {correction.coverage}"
     if not reference.exact:
         note += f" The {reference.name} approximation may fail so far out in the tail."
     return note
 
 
-def _privacy_note(guarantee: PrivacyGuarantee, private: bool) -> str:
+def _privacy_notes(facts: LogFacts, private: bool) -> list[str]:
+    """What is promised and by whom, what is covered, and whom else it concerns."""
+    guarantee = facts.guarantee
+    if guarantee is None:
+        return []
+    told = f"Privacy: {guarantee}{', stated and not derived by the library' if facts.stated else ''}."
     if private:
-        return (
-            f"Privacy: {guarantee}. These numbers come from the private releases alone and are covered by it."
-        )
-    return (
-        f"Privacy: {guarantee}. It covers the actions and the named releases. Not covered: the raw log, its "
-        "propensity columns, and estimates from the raw log, such as these."
-    )
+        notes = [f"{told} These numbers come from the private releases alone and are covered by it."]
+    else:
+        outputs = "the actions" if guarantee.notion == "standard" else "the actions of others, not one's own,"
+        notes = [
+            f"{told} It covers {outputs} and the named releases. Not covered: the raw log, its propensity "
+            "columns, and estimates from the raw log, such as these."
+        ]
+    if facts.person is not None and facts.person.rounds > 1:
+        notes.append(f"With all rounds of a unit: {facts.person}.")
+    if facts.auxiliary:
+        each = "; ".join(map(str, facts.auxiliary))
+        notes.append(f"Participants of auxiliary logs have guarantees of their own: {each}.")
+    return notes
 
 
 def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:
     if guarantee is None:
         return "none"
     delta = f", delta = {guarantee.delta:.3g}" if guarantee.delta > 0 else ""
-    return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {guarantee.unit}"
+    unit = "person" if guarantee.rounds > 1 else guarantee.unit
+    return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {unit}"
 
 
 def _limit_columns(limits: FloatArray) -> tuple[list[str], list[str]]:

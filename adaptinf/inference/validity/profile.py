@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from adaptinf.inference.corrections.information import Correction, correction_for, why_not
+from adaptinf.inference.corrections.information import ChosenFrom, Correction
+from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.typing import FloatArray, IntArray
 
@@ -217,8 +218,14 @@ class LogProfile:
 
     @cached_property
     def correction(self) -> Correction | None:
-        """What the guarantee licenses."""
+        """What the guarantee licenses for tests that are chosen from actions and contexts."""
         return correction_for(self.log)
+
+    def correction_chosen_from(self, chosen_from: ChosenFrom) -> Correction | None:
+        """What the guarantee licenses for tests that are chosen from the releases as well, or not."""
+        return (
+            self.correction if chosen_from == "actions" else correction_for(self.log, chosen_from=chosen_from)
+        )
 
     @cached_property
     def no_correction(self) -> str:

@@ -181,9 +181,10 @@ def _check_counts(
     elif cap is not None and len(units):  # type: ignore[arg-type]
         sizes = pd.Series(units).value_counts()
         if over := int((sizes > cap).sum()):
+            units_told = "1 unit has" if over == 1 else f"{over} units have"
             found.add(
                 "bad-rounds-per-unit",
-                f"rounds_per_unit is {cap}, and {over} units have more rounds (the most: {sizes.iloc[0]})",
+                f"rounds_per_unit is {cap}, and {units_told} more (the most: {sizes.iloc[0]})",
             )
     return counts
 

@@ -23,7 +23,8 @@ from adaptinf.inference.distributions.base import (
     StudentReference,
 )
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.estimand import Estimand
 
 TERMS = 40
 MARGIN = 1e-9

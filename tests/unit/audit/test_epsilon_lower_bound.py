@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -12,12 +11,10 @@ from scipy import stats
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.audit.privacy.counters import counter_nodes
-from adaptinf.audit.privacy.digits import bit_codes, lowest_bit
 from adaptinf.audit.privacy.lower_bound import bound_from_scores, log_ratio_bound
 from adaptinf.audit.privacy.mechanisms import sample
 from adaptinf.audit.privacy.sources import CHUNK
-from adaptinf.designs import DPConSE, LDPBandit, PrivateUCB, Uniform
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs import Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import (
@@ -28,7 +25,6 @@ from adaptinf.privacy import (
     SparseVector,
     TruncatedLaplace,
 )
-from adaptinf.simulation.environments import Tableau
 
 BINARY = Counter(epsilon=1.0, mechanism="binary", horizon=31)
 MECHANISMS: dict[str, Any] = {
@@ -136,6 +132,7 @@ class TestBound:
         assert result.event.startswith("the log-ratio of the outputs, learned from the first quarter")
         assert result.tested == 50_000
 
+    @pytest.mark.slow
     def test_workers_change_nothing(self) -> None:
         one, two = (epsilon_lower_bound(BINARY, runs=CHUNK + 10, rng=3, n_jobs=jobs) for jobs in (1, 2))
         assert one == two
@@ -263,84 +260,6 @@ class TestMechanisms:
         assert len(set(released)) > 1
 
 
-class TestDigits:
-    def test_lowest_bits(self) -> None:
-        values = [1.0, -0.75, 6.0, 0.1, 2.0**-1074, -(2.0**-1022), 0.0, 2.0**1023]
-        expected = [0, -2, 1, -55, -1074, -1022, 1024, 1023]
-        assert lowest_bit(values).tolist() == expected
-        for value, exponent in zip(values[:-2], expected[:-2], strict=True):
-            assert math.ldexp(value, -exponent) % 2 == 1
-        # alike: sign, power of two below, and lowest bit
-        codes = bit_codes([[1.25, 1.75, -1.25, 1.5, 2.25, np.nan, 0.0, 1024.0 + 2.0**-10]])[0]
-        assert codes[0] == codes[1] == -codes[2]
-        assert np.unique(codes).size == 7
-
-    @pytest.mark.parametrize(
-        "name", ["laplace", "gaussian", "classical", "binary", "hybrid", "normal", "wide"]
-    )
-    def test_simulated_floats_give_themselves_away(self, name: str) -> None:
-        result = epsilon_lower_bound(MECHANISMS[name], view="digits", runs=100_000, rng=0)
-        assert result.refuted
-        assert result.epsilon > 3.0
-
-    def test_the_leak_of_a_laplace_variable_at_a_million_runs(self) -> None:
-        target = Laplace(epsilon=1.0)
-        result = epsilon_lower_bound(target, view="digits", runs=1_000_000, rng=0)
-        assert result.epsilon > 8.3
-        assert result.hits[1] == 0
-        assert "with lowest set bit 2^-5" in result.event
-        assert "other such kinds" in result.event
-        unrounded = epsilon_lower_bound(target, decimals=None, runs=200_000, rng=0)
-        assert unrounded.epsilon > 4.0
-        rounded = epsilon_lower_bound(target, decimals=9, runs=200_000, rng=0)
-        assert not rounded.refuted
-
-    def test_unrounded_scores_of_a_counter_fail_as_well(self) -> None:
-        assert epsilon_lower_bound(BINARY, decimals=None, runs=100_000, rng=0).refuted
-        assert not epsilon_lower_bound(BINARY, runs=100_000, rng=0).refuted
-
-    @pytest.mark.parametrize("view", ["digits", "releases"])
-    def test_integer_noise_passes_unrounded(self, view: str) -> None:
-        for target, runs, floor in (
-            (Laplace(epsilon=1.0), 30_000, 0.85),
-            (Gaussian(epsilon=1.0, delta=0.01), 5_000, 0.2),
-            (Counter(epsilon=1.0, mechanism="binary", horizon=3, backend="release"), 2_000, 0.3),
-        ):
-            backend = None if isinstance(target, Counter) else "release"
-            result = epsilon_lower_bound(target, view=view, backend=backend, decimals=None, runs=runs)
-            assert not result.refuted
-            if view == "releases":
-                assert result.epsilon > floor
-
-    def test_infinite_outputs_are_a_kind_of_their_own(self) -> None:
-        assert len(set(bit_codes([[0.0], [math.inf], [-math.inf], [math.nan], [1e308]])[:, 0])) == 5
-
-        def overflowing(side: int, runs: int, rng: np.random.Generator) -> Any:
-            return np.where(rng.random(runs) < 0.5, math.inf if side else -math.inf, 0.0)[:, None]
-
-        found = epsilon_lower_bound(overflowing, view="digits", runs=10_000, rng=0)
-        assert found.epsilon > 3.0
-        assert found.event in ("the output is plus infinity", "the output is minus infinity")
-
-    def test_digits_of_a_designs_releases_and_of_a_callable(self) -> None:
-        zeros = np.zeros((8, 2))
-        one = zeros.copy()
-        one[0] = 1.0
-        pair = Neighbours(Tableau(zeros), Tableau(one), 8, "reward", "reward 1 is 0 or 1")
-        result = epsilon_lower_bound(PrivateUCB(epsilon=1.0), pair, view="digits", runs=10_000, rng=0)
-        assert result.refuted
-        assert result.event.startswith(
-            "the log-ratio of the sizes and lowest set bits of the released values"
-        )
-
-        def noisy(side: int, runs: int, rng: np.random.Generator) -> Any:
-            return side + rng.laplace(size=runs)
-
-        found = epsilon_lower_bound(noisy, view="digits", runs=10_000, rng=0)
-        assert found.epsilon > 4.0
-        assert found.event.startswith("the output is ")
-
-
 class TestResult:
     def test_table_frame_and_html(self) -> None:
         result = epsilon_lower_bound(Gaussian(epsilon=1.0, delta=0.01), runs=50_000, rng=0)
@@ -442,60 +361,6 @@ class TestRefusals:
             epsilon_lower_bound(lambda side, runs, rng: np.zeros(3), runs=1_000)
 
 
-# --- neighbours that are none, and claims about other neighbours -------------------------------------------
-
-
-def ucb() -> tuple[PrivateUCB, Neighbours]:
-    design = PrivateUCB(epsilon=1.0, counter="binary")
-    return design, design.neighbours()[0]
-
-
-@pytest.mark.parametrize(
-    ("score", "message"),
-    [
-        (lambda seen: np.full(seen.actions.shape[0], np.nan), "with 2000 NaN"),
-        (lambda seen: np.zeros(3), r"got shape \(3,\)"),
-    ],
-)
-def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
-    design, pair = ucb()
-    with pytest.raises(ParameterError, match=message):
-        epsilon_lower_bound(design, dataclasses.replace(pair, score=score), runs=2_000, rng=0)
-
-
 def test_a_bound_at_a_smaller_delta_refutes_nothing() -> None:
     with pytest.raises(ParameterError, match=r"delta must be at least that of the promise, 0\.05"):
         epsilon_lower_bound(Gaussian(epsilon=1.0, delta=0.05), delta=0.0, runs=2_000, rng=0)
-
-
-def test_neighbours_run_the_design_that_is_audited() -> None:
-    pair = LDPBandit(epsilon=4.0).neighbours()[0]
-    with pytest.raises(ParameterError, match="neighbours are those of another design"):
-        epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
-    found = epsilon_lower_bound(LDPBandit(epsilon=4.0), runs=2_000, rng=0)
-    assert 1.0 < found.epsilon <= 4.0
-
-
-def test_actions_are_looked_at_where_they_tell_something() -> None:
-    with pytest.raises(ParameterError, match="view='actions' has nothing to look at"):
-        epsilon_lower_bound(LDPBandit(epsilon=1.0), view="actions", runs=2_000, rng=0)
-    assert epsilon_lower_bound(DPConSE(epsilon=4.0), view="actions", runs=2_000, rng=0).epsilon > 0.5
-
-
-def test_a_claim_is_held_against_neighbours_of_its_unit() -> None:
-    design = DPConSE(epsilon=1.0)
-    reward = design.reward_guarantee(100, 2)
-    with pytest.raises(ParameterError, match="promised is per reward, and the neighbours differ in a record"):
-        epsilon_lower_bound(design, design.neighbours()[0], promised=reward, runs=2_000, rng=0)
-
-
-def test_neighbours_differ_in_one_unit() -> None:
-    _, pair = ucb()
-    first = np.full((7, 2), 0.5)
-    second = first.copy()
-    second[:3] = 1.0
-    with pytest.raises(ParameterError, match="differ in one round, they differ in rounds 1, 2, 3"):
-        dataclasses.replace(pair, first=Tableau(first), second=Tableau(second))
-    record = DPConSE(epsilon=1.0).neighbours()[0]
-    with pytest.raises(ParameterError, match="the same contexts where unit is reward"):
-        dataclasses.replace(record, unit="reward", hidden=())

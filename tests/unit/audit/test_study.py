@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import AnalysisError, Study, coverage, study
-from adaptinf.designs import UCB, LinUCB, PrivateUCB, Uniform
+from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, PrivateUCB, Uniform
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
@@ -209,6 +209,7 @@ def _metadata(path: Path) -> bytes:
     return pq.read_schema(path).metadata[b"adaptinf.study"]
 
 
+@pytest.mark.slow
 def test_a_damaged_cell_is_refused_when_loaded_and_computed_again_when_run(tmp_path):
     given = {**SMALL, "path": tmp_path / "s", "keep": "estimates"}
     study(**given)
@@ -256,6 +257,7 @@ def test_changed_sources_are_refused_unless_they_are_allowed(tmp_path, monkeypat
     assert len(study(**SMALL, path=tmp_path, same_sources=False).frame) == 3
 
 
+@pytest.mark.slow
 def test_a_drawn_seed_is_kept(tmp_path):
     first = study(**{**SMALL, "rng": None}, path=tmp_path)
     again = study(**{**SMALL, "rng": None}, path=tmp_path)
@@ -276,6 +278,7 @@ def test_a_folder_with_other_files_or_a_broken_manifest_is_refused(tmp_path):
         Study.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_full_disk_surfaces_and_nothing_half_written_stays(tmp_path, monkeypatch):
     usual, calls = os.fsync, []
 
@@ -361,11 +364,12 @@ def test_estimates_of_single_runs(tmp_path):
 
 
 def test_a_study_is_read_back_and_prints(tmp_path):
-    tables = study(**GRID, path=tmp_path)
+    designs = {"uniform": Uniform(), "greedy": EpsilonGreedy(exploration=0.2)}  # both of one compiled kernel
+    tables = study(**{**GRID, "designs": designs, "replications": 100}, path=tmp_path)
     again = Study.load(tmp_path)
     assert again.frame.equals(tables.frame)
     assert str(again) == str(tables)
-    assert str(again).startswith("600 replications a cell, nominal coverage 0.95")
+    assert str(again).startswith("100 replications a cell, nominal coverage 0.95")
     assert (
         again.to_markdown(["runs", "coverage"])
         .splitlines()[2]
@@ -375,7 +379,9 @@ def test_a_study_is_read_back_and_prints(tmp_path):
     assert len(again.times) == 8 * 3
     assert (again.times["cpu_seconds"] >= 0.0).all()
     assert 0.0 < again.times["ms_per_run"].max() < 1_000.0
-    with pytest.raises(ParameterError, match=r"no design 'ucb'; there are: uniform, UCB(.|\n)*no horizon 31"):
+    with pytest.raises(
+        ParameterError, match=r"no design 'ucb'; there are: uniform, greedy(.|\n)*no horizon 31"
+    ):
         again.cell(design="ucb", horizon=31)
     with pytest.raises(ParameterError, match="no column 'power'"):
         again.to_markdown(["power"])
@@ -401,6 +407,7 @@ def test_a_truth_of_the_wrong_size_is_refused():
         study(**{**SMALL, "analyses": {"means": means}}, truth={"means": lambda env, result: 1.0})
 
 
+@pytest.mark.slow
 def test_lambdas_that_close_over_values_run_in_workers():
     estimator = "sample-mean"
     analyses = {"closed": lambda log: ArmMeans(log).fit(estimator=estimator)}

@@ -15,7 +15,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms.choice import default_estimator
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import (
     BinomialReference,
     NormalReference,
@@ -24,7 +24,7 @@ from adaptinf.inference.distributions.base import (
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.results.base import Estimand
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import FiniteContext
 

@@ -17,12 +17,11 @@ from adaptinf.inference.corrections.information import (
     VacuousCorrectionWarning,
     correct_pvalues,
     corrected_level,
-    correction_for,
     log_correct_pvalues,
     log_corrected_level,
     max_information,
-    why_not,
 )
+from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 
 
 @dataclass

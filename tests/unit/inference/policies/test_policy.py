@@ -17,7 +17,7 @@ from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
-from adaptinf.inference.results.base import Estimand
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.simulation.environments import BernoulliArms

@@ -18,7 +18,7 @@ from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.sample_mean import length_ratio
-from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import Recommendation, recommend

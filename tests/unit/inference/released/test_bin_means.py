@@ -21,7 +21,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.released.bin_means import BinMeans
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest
-from adaptinf.inference.results.base import Estimand
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.simulation.environments.smooth import SmoothArms

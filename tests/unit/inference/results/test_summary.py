@@ -18,7 +18,8 @@ from adaptinf.inference.distributions.base import (
     Reference,
     StudentReference,
 )
-from adaptinf.inference.results.base import Estimand, LogFacts, Results
+from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.summary import escape_latex, footer
 

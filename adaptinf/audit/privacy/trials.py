@@ -1,0 +1,108 @@
+"""What an audit does beside bounding epsilon: it recomputes decisions from releases, and tests the noise."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.audit.privacy.counters import node_noise
+from adaptinf.audit.privacy.nodes import noise_findings
+from adaptinf.audit.privacy.results import Finding
+from adaptinf.audit.privacy.sources import child
+from adaptinf.designs.audit_trials import NodeNoise, Replayed, trials_of
+from adaptinf.designs.base import Design
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.stopping.audit import stopping_noise
+from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.noise import generator
+
+RUNS, STOPPING_RUNS = 512, 20_000
+"""Runs of each trial."""
+ROUNDS = 1_100
+"""Most items of a counter."""
+
+_KEY = 2
+"""Of the randomness: the two data sets have 0 and 1."""
+
+
+class Checked(NamedTuple):
+    """What was found, and what was looked at, in words."""
+
+    findings: tuple[Finding, ...]
+    looked: tuple[str, ...]
+
+
+def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
+    """Replay every trial of a design, and test the noise of all."""
+    trials = trials_of(design)
+    if not trials:
+        why = "the design does not say how its decisions follow from its releases"
+        return Checked((), (f"Not replayed, noise not tested: {why}.",))
+    findings: list[Finding] = []
+    noises: list[tuple[str, NodeNoise]] = []
+    for number, trial in enumerate(trials):
+        seen = trial.sample(design, RUNS, child(root, _KEY, number))
+        parts = () if trial.replay is None else trial.replay(seen)
+        findings += [Finding("replay", f"{told} [{trial.words}]") for told in map(_difference, parts) if told]
+        if trial.noise is not None:
+            noises += [(trial.words, noise) for noise in trial.noise(seen)]
+    findings += [Finding("noise", told) for told in noise_findings(noises)]
+    replayed = [trial.words for trial in trials if trial.replay is not None]
+    told = f"{RUNS} runs each: {'; '.join(replayed)}" if replayed else "a participant's own arm is no output"
+    tested = "; ".join(dict.fromkeys(words for words, _ in noises))
+    return Checked(
+        tuple(findings),
+        (
+            f"{'Replayed' if replayed else 'Not replayed'}, {told}.",
+            f"Noise tested, {RUNS} runs each: {tested}.",
+        ),
+    )
+
+
+def stopping_checks(rule: DPNAS, pair: Neighbours | None, root: np.random.SeedSequence) -> Checked:
+    """Test the stopping time and the noise of the estimate."""
+    outputs = rule.audit_sampler(pair)
+    seen = outputs.transcripts(0, STOPPING_RUNS, generator(child(root, _KEY)))
+    words = f"{outputs.neighbours.horizon:,} samples, the first data set"
+    findings = noise_findings([(words, stopping_noise(rule, outputs.neighbours, float(rule.epsilon))(seen))])
+    return Checked(
+        tuple(Finding("noise", told) for told in findings),
+        (
+            "Not replayed: the noise of the looks is not released.",
+            f"Stopping time and noise of the estimate tested, {STOPPING_RUNS:,} runs: {words}.",
+        ),
+    )
+
+
+def counter_checks(counter: Counter, root: np.random.SeedSequence) -> Checked:
+    """Test the noise of every node of a counter."""
+    if counter.backend == "release":
+        return Checked((), ("Noise of later nodes not tested: exact noise is slow to draw.",))
+    rounds = min(counter.horizon or ROUNDS, ROUNDS)
+    noise = node_noise(counter, rounds, RUNS, generator(child(root, _KEY)))
+    words = f"{rounds:,} items"
+    findings = tuple(Finding("noise", told) for told in noise_findings([(words, noise)]))
+    return Checked(findings, (f"Noise of all nodes tested, {RUNS} runs: {words}.",))
+
+
+def _difference(part: Replayed) -> str:
+    """Where runs are not as their releases say, in words; empty where all of them are."""
+    seen, recomputed = (np.asarray(side, dtype=np.float64) for side in (part.seen, part.recomputed))
+    apart = (seen != recomputed) & ~(np.isnan(seen) & np.isnan(recomputed))
+    if not apart.any():
+        return ""
+    place = int(np.flatnonzero(apart.any(axis=0))[0])
+    run = int(np.flatnonzero(apart[:, place])[0])
+    number = int(apart.any(axis=1).sum())
+    is_, should_be = _shown(seen[run, place]), _shown(recomputed[run, place])
+    return (
+        f"{part.what} is not what releases and earlier actions give, in {number} of {len(apart)} runs: in "
+        f"{part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}: a decision read something "
+        "that was not released"
+    )
+
+
+def _shown(value: Any) -> str:
+    return "none" if np.isnan(value) else f"{value:.17g}"

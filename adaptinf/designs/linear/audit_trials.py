@@ -1,0 +1,151 @@
+"""Trials of LinPriv, and how its actions follow from contexts and noisy sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs.audit_trials import AuditTrial, Replayed, outside_rewards
+from adaptinf.designs.linear.kernel import PROJECTED, PUBLISHED, RIDGE, LinearTables
+from adaptinf.designs.linear.noise import NoiseLaw, noise_law
+from adaptinf.designs.ratios.counter_noise import CounterNoise
+from adaptinf.privacy.counters.sums import counter_scales
+from adaptinf.simulation.environments import LinearArms, Tableau
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray, IntArray
+
+_LONG, _SHORT = 1_100, 256
+_FIRST, _REST = 0.6, 0.8
+"""A first coordinate that is the same for all, and the others' share: together of length at most 1."""
+_VALUE = 3
+
+
+def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
+    """Vectors of length at most 1, another one for every round; shape (rounds, arms, dimension).
+
+    In turn one arm alone has a vector, so that all are pulled; then all have the same, and the noise decides.
+    """
+    drawn = np.random.default_rng(0).normal(size=(rounds, 1, dimension))
+    drawn *= np.linspace(0.2, 1.0, rounds)[:, None, None] / np.linalg.norm(drawn, axis=2, keepdims=True)
+    turn = np.arange(rounds)[:, None] % (2 * n_arms)
+    has = (turn == np.arange(n_arms)) | (turn >= n_arms)
+    return np.asarray(drawn * has[:, :, None])
+
+
+class LinearChoice:
+    """What LinPriv's choice may read, of several runs: counts, contexts, and noisy sums as released."""
+
+    def __init__(self, tables: LinearTables, runs: int) -> None:
+        arms, d = tables.n_arms, tables.dimension
+        self.tables, self.every = tables, np.arange(runs)
+        self.inverse = np.tile(np.eye(d) / tables.regularisation, (runs, arms, 1, 1))
+        self.theta, self.log_det = np.zeros((runs, arms, d)), np.zeros((runs, arms))
+        self.counts = np.zeros((runs, arms), dtype=np.int64)
+
+    def arms(self, step: int, context: FloatArray) -> IntArray:
+        """The arm of each run in a round, counted from 0; context (arms, d)."""
+        tables = self.tables
+        images = _products(self.inverse, np.broadcast_to(context, self.theta.shape))
+        mean, quadratic = _dot(self.theta, context), _dot(images, context)
+        length = np.sqrt(np.maximum(quadratic, 0.0))
+        reach = self._reach()
+        if tables.width == PUBLISHED:
+            log_term = math.log1p((step + 1.0) / tables.regularisation) + tables.log_share
+            common = math.sqrt(2.0 * tables.dimension * log_term) + tables.root
+            index = mean + length * common + reach / tables.regularisation
+            return np.asarray(index.argmax(axis=1))
+        radius = np.sqrt(2.0 * (0.5 * self.log_det + tables.log_share)) * tables.noise_scale
+        if tables.width == RIDGE:
+            radius = radius + reach / math.sqrt(tables.regularisation)
+        index = mean + length * (radius + tables.root)
+        if tables.width == PROJECTED:
+            index = index + np.sqrt(_dot(images, images)) * reach
+        return np.asarray(index.argmax(axis=1))
+
+    def learn(self, arms: IntArray, context: FloatArray, released: FloatArray) -> None:
+        """A pull of an arm, and the noisy sums that it brought, shape (runs, d)."""
+        own = context[arms]
+        image = _products(self.inverse[self.every, arms], own)
+        quadratic = _dot(image, own)
+        factor = 1.0 / (1.0 + quadratic)
+        self.inverse[self.every, arms] -= factor[:, None, None] * (image[:, :, None] * image[:, None, :])
+        self.log_det[self.every, arms] += [math.log1p(one) for one in quadratic.tolist()]
+        self.counts[self.every, arms] += 1
+        self.theta[self.every, arms] = _products(self.inverse[self.every, arms], released)
+
+    def _reach(self) -> FloatArray:
+        """What the noise's norm stays below at each count."""
+        bounds, most = self.tables.bounds, int(self.counts.max()) + 1
+        if self.tables.width == PUBLISHED:
+            table = [0.0] + [bounds[0, 0] * math.log(count) ** 1.5 for count in range(1, most)]
+        else:
+            table = [0.0] + [bounds[count.bit_length() - 1, count.bit_count()] for count in range(1, most)]
+        return np.array(table)[self.counts]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearReplay:
+    """The arms with the highest index, from contexts and noisy sums alone; vectors (rounds, arms, d)."""
+
+    tables: LinearTables
+    vectors: FloatArray
+    override: int = -1
+
+    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
+        """Actions of every round, given the earlier ones and their releases."""
+        runs, rounds = seen.actions.shape
+        choice = LinearChoice(self.tables, runs)
+        released = seen.releases[..., _VALUE].reshape(runs, rounds, -1)
+        actions = np.empty_like(seen.actions)
+        for step in range(rounds):
+            actions[:, step] = choice.arms(step, self.vectors[step])
+            choice.learn(seen.actions[:, step], self.vectors[step], released[:, step])
+        overridden = seen.statuses == self.override
+        return (Replayed("the arm", seen.actions, np.where(overridden, seen.actions, actions)),)
+
+
+def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Sum over the last axis in the order of a loop, as the kernel adds."""
+    total = np.zeros(np.broadcast_shapes(left.shape, right.shape)[:-1])
+    for k in range(left.shape[-1]):
+        total = total + left[..., k] * right[..., k]
+    return total
+
+
+def _products(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """Matrices times vectors; shapes (..., d, d) and (..., d)."""
+    return np.stack([_dot(matrix[..., k, :], vector) for k in range(matrix.shape[-1])], axis=-1)
+
+
+def linear_trials(design: Any, dimension: int) -> tuple[AuditTrial, ...]:
+    """One arm for 1,100 rounds and two for 256, contexts unequal; one arm with 0/1 rewards."""
+    trials = []
+    for n_arms, horizon, fair in ((1, _LONG, False), (2, _SHORT, False), (1, _SHORT, True)):
+        vectors = unequal_contexts(horizon, n_arms, dimension)
+        env: Any = Tableau(outside_rewards(horizon, n_arms), vectors=vectors)
+        paid = "rewards in and beyond [0, 1]"
+        if fair:
+            vectors = np.concatenate(
+                [np.full((horizon, n_arms, 1), _FIRST), _REST * vectors[..., 1:]], axis=2
+            )
+            theta = np.zeros((n_arms, dimension))
+            theta[:, 0] = 0.5 / _FIRST
+            env, paid = LinearArms(theta, contexts=vectors, rewards="bernoulli"), "rewards by fair coins"
+        law = _promised_law(design, dimension, horizon)
+        hybrid = law.counter == "hybrid"
+        noise = CounterNoise(n_arms, hybrid, law.trunk, law.node, law.gaussian, vectors, fair)
+        words = f"{n_arms} arm{'s' * (n_arms > 1)} for {horizon:,} rounds, unequal contexts, {paid}"
+        tables = design.program(env, horizon, recording=True).tables
+        replay = LinearReplay(tables, vectors) if n_arms > 1 else None
+        trials.append(AuditTrial(words, env, horizon, replay, noise))
+    return tuple(trials)
+
+
+def _promised_law(design: Any, dimension: int, horizon: int) -> NoiseLaw:
+    """What the guarantee needs, worked out here: not what the design says that it draws."""
+    if design.calibration == "published":
+        return NoiseLaw(False, "hybrid", *counter_scales("hybrid", design.epsilon, horizon))
+    return noise_law(design.epsilon, design.delta, design.noise, design.counter, dimension, horizon)

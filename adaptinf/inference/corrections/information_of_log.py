@@ -1,0 +1,126 @@
+"""Which max-information correction a log's guarantee licenses, and for which choices of a test.
+
+A test that is chosen from the actions reads what n = `adaptive_rounds` rewards can have changed. One that is
+chosen from the releases too reads what `released_rounds` rewards can have changed. Each design says how many
+these are, in its own file, and its logs keep the numbers; a log without them counts every round.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.corrections.information import (
+    CHOSEN_FROM,
+    COUNTED_UNIT,
+    ChosenFrom,
+    Correction,
+    CountedUnit,
+    guarantee_refusal,
+)
+from adaptinf.parameters import check
+
+
+class GuaranteedLog(Protocol):
+    """What a log must say about itself to be corrected."""
+
+    @property
+    def reward_guarantee(self) -> PrivacyGuarantee | None:
+        """What one round's rewards are promised."""
+
+    @property
+    def adaptive_rounds(self) -> int | None:
+        """Rounds whose reward can change a later action."""
+
+    @property
+    def released_rounds(self) -> int | None:
+        """Rounds whose reward can change a release or a later action."""
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds."""
+
+    @property
+    def units(self) -> NDArray[Any] | None:
+        """Who took part, shape (T,)."""
+
+    @property
+    def person_reward_guarantee(self) -> PrivacyGuarantee | None:
+        """What the rewards of all of a person's rounds are promised."""
+
+
+def correction_for(
+    log: GuaranteedLog, *, chosen_from: ChosenFrom = "actions", unit: CountedUnit = "round"
+) -> Correction | None:
+    """Correction that a log's guarantee licenses, or None: then `why_not` says why.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data.
+    chosen_from : {"actions", "releases"}
+        What the test is chosen from, beside contexts. n counts the rounds whose reward can change a later
+        action, or a release as well; all rounds where the log does not say. Its terms, its null and its
+        centre are all part of the test.
+    unit : {"round", "person"}
+        What rows are independent. By person, epsilon is that of all rounds of a person and n counts persons.
+        The test must then be valid whatever the dependence within persons (the tests of `ArmMeans`,
+        `Contrast` and `AdaptiveOLS` are not: correct a p-value of your own), and a round of one person may
+        not carry over to another.
+
+    Returns
+    -------
+    Correction or None
+        Its `apply` takes logarithms of p-values.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is none of those named.
+    InvalidForLog
+        If the unit is a person and the log has no `unit=`, or no finite pure guarantee for persons.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.5, 0.5])
+    >>> log = ai.designs.PrivateUCB(epsilon=0.1).run(arms, horizon=300, rng=0)
+    >>> correction_for(log).n, correction_for(log, chosen_from="releases").n
+    (299, 300)
+    """
+    check("correction_for", chosen_from=(chosen_from, CHOSEN_FROM), unit=(unit, COUNTED_UNIT))
+    if unit == "person":
+        return _by_person(log, chosen_from)
+    guarantee = log.reward_guarantee
+    if guarantee is None or guarantee_refusal(guarantee):
+        return None
+    n = log.adaptive_rounds if chosen_from == "actions" else log.released_rounds
+    return Correction(
+        guarantee.epsilon, int(log.n_rounds if n is None else n), guarantee, chosen_from=chosen_from
+    )
+
+
+def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
+    """Rows that are persons: f changes by the person's epsilon with one of them, whatever the design."""
+    reason = "the log does not say who took part"
+    if log.units is not None:
+        reason = why_not(log)
+    guarantee = log.person_reward_guarantee or log.reward_guarantee
+    if reason or guarantee is None or log.units is None:
+        raise InvalidForLog("a correction by person", reason, ["AdaptiveLog(..., unit=)", "unit='round'"])
+    persons = len(np.unique(np.asarray(log.units).astype(str)))
+    return Correction(guarantee.epsilon, persons, guarantee, chosen_from=chosen_from, unit="person")
+
+
+def why_not(log: GuaranteedLog) -> str:
+    """Why a log has no max-information correction; empty where it has one."""
+    if log.reward_guarantee is None:
+        return (
+            "no reward-level privacy guarantee is stated (an anticipating record-level one implies none); "
+            "pass reward_guarantee= if the design has one"
+        )
+    return guarantee_refusal(log.reward_guarantee)

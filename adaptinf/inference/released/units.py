@@ -1,0 +1,31 @@
+"""Released sums of participants who came back: when their law is not that of independent rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.log import AdaptiveLog
+
+
+def refuse_repeated_units(method: str, log: AdaptiveLog, *, last_stretch: bool = False) -> None:
+    """Refuse releases whose sums hold several rounds of one unit.
+
+    Their tests take the variance of a sum for that of independent rounds. With a fair coin a round, two
+    rounds of one unit have contributions (2a - 1)(r - 1/2) of covariance Var(a unit's own effect) / 4, which
+    is 0 only if effects do not differ between units. With m rounds a unit the variance is up to m times what
+    a test allows for, and no release tells how much. `last_stretch`: only rounds after all earlier releases.
+    """
+    if log.units is None:
+        return
+    rounds = log.releases["round"].to_numpy(dtype=np.float64)
+    begin = int(np.max(rounds[rounds < log.n_rounds], initial=0.0)) if last_stretch else 0
+    units = log.units[begin:].tolist()
+    several = len(units) - len(set(units))
+    if several:
+        raise InvalidForLog(
+            method,
+            f"in {several} rounds behind its releases a unit came back: where effects differ between units "
+            "the sums vary more than those of independent rounds, and no release tells how much more",
+            ["a release of one round a unit", "estimators from the raw log, which privacy does not cover"],
+        )

@@ -1,0 +1,195 @@
+"""Faults in locally private designs, DP-ConSE, stopping rules and counters."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from planted import Coins, Planted, quiet_from
+
+from adaptinf.designs import DPNAS, DPConSE, LDPBandit, LDPLinear
+from adaptinf.designs.local.audit_trials import BinReplay
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.stopping import kernel
+from adaptinf.designs.stopping.audit import StoppingOutputs, look_times, sums_at_looks
+from adaptinf.privacy import Counter
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.transcripts import Transcripts
+
+
+class FaultyReports(Planted, LDPBandit):
+    """All participants report on one bin, and there is one check: the trials on which noise is tested."""
+
+    def covers(self, environment: Environment, horizon: int) -> bool:
+        return not self.auxiliary
+
+    def simulate(self, tables: Any, world: Any, rng: np.random.Generator, results: Any) -> None:
+        record = results.record
+        runs, rounds = record.actions.shape
+        arms = rng.integers(0, tables.n_arms, size=(runs, rounds))
+        coins = Coins(world, runs, rng)
+        paid = np.stack([coins.rewards(step, arms[:, step])[0] for step in range(rounds)], axis=1)
+        record.actions[:], record.releases[:] = arms, np.nan
+        shape = max(1, rounds - 1) if self.fault == "gamma shape" else rounds
+        row = 0
+        for arm in range(tables.n_arms):
+            mine = arms == arm
+            true = mine.sum(axis=1), (mine * np.clip(paid, 0.0, 1.0)).sum(axis=1)
+            for part in range(2):
+                gammas = rng.standard_gamma(shape, size=(2, runs))
+                shown = true[part] + tables.scales[-1] * (gammas[0] - gammas[1])
+                code = 2 * tables.dimension + 3 * arm + 1 + part
+                record.releases[:, row, :3] = rounds, code, 0.0
+                record.releases[:, row, 3], record.releases[:, row, 4] = shown, tables.scales[-1]
+                row += 1
+        seen = Transcripts(arms, record.releases, results.outcomes)
+        bins, dropped = BinReplay(tables)(seen)
+        results.outcomes[:, 0], results.outcomes[:, 2] = bins.recomputed[:, 0], dropped.recomputed[:, 0]
+        if record.rewards.size:
+            record.rewards[:] = paid
+
+
+class FaultyGradients(Planted, LDPLinear):
+    """One participant, after public ones: the trials on which noise is tested."""
+
+    def simulate(self, tables: Any, world: Any, rng: np.random.Generator, results: Any) -> None:
+        record, pair = results.record, self.neighbours()[int(tables.warm_up > 0)]
+        ratio: Any = pair.score
+        # the two participants have different contexts
+        on_second = np.array_equal(world.environment.vectors, pair.second.tables(1).vectors)
+        runs, (arms, parameters) = record.actions.shape[0], ratio.bases.shape
+        shape = parameters if self.fault == "gamma shape" else parameters + 1
+        size = rng.standard_gamma(shape, size=(runs, arms, 1)) * tables.scales[-1]
+        report = (ratio.second if on_second else ratio.first) + size * rng.uniform(
+            -1.0, 1.0, size=(runs, arms, parameters)
+        )
+        averages = ratio.bases - ratio.slopes[:, None] * report
+        if tables.intercept:
+            averages[..., -1] -= averages[..., :-1].sum(axis=-1)
+            averages[..., :-1] *= 2.0
+        record.actions[:], record.releases[:] = 0, 0.0
+        record.releases[..., 3] = averages.reshape(runs, -1)
+        if record.rewards.size:
+            record.rewards[:] = 0.0
+
+
+class QuietReports(LDPBandit):
+    """Half of the scale."""
+
+    def tables(self, *sizes: int, recording: bool = False) -> Any:
+        right = super().tables(*sizes, recording=recording)
+        return right._replace(scales=np.append(right.scales[:-1], 0.5 * right.scales[-1]))
+
+
+class QuietGradients(LDPLinear):
+    """Half of the scale."""
+
+    def tables(self, *sizes: int, recording: bool = False) -> Any:
+        right = super().tables(*sizes, recording=recording)
+        return right._replace(scales=np.append(right.scales[:-1], 0.5 * right.scales[-1]))
+
+
+class _ScaledSums(DPConSE):
+    """Sums and counts with other scales than the promise is made of."""
+
+    factors: ClassVar[tuple[float, float]] = (1.0, 1.0)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        right = super().program(environment, horizon, recording=recording, by_rounds=by_rounds)
+        contrast, arrivals = self.factors
+        tables = right.tables._replace(
+            contrast_scale=contrast * right.tables.contrast_scale,
+            arrival_scale=arrivals * right.tables.arrival_scale,
+        )
+        return dataclasses.replace(right, tables=tables)
+
+
+class HalfSensitiveCounts(_ScaledSums):
+    """Counts for a sensitivity of 1, where a record moves two of them."""
+
+    factors = (1.0, 0.5)
+
+
+class UnsplitSums(_ScaledSums):
+    """All of epsilon for the sums, and all of it again for the counts."""
+
+    factors = (0.6, 0.4)
+
+
+# --- stopping rules --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _FaultyOutputs(StoppingOutputs):
+    """Looks whose noise serves twice: at every second look again, or for the estimate."""
+
+    fault: str = ""
+
+    def transcripts(self, side: int, runs: int, rng: np.random.Generator) -> Transcripts:
+        env = (self.neighbours.first, self.neighbours.second)[side]
+        sums = sums_at_looks(self.rule, env, self.neighbours.horizon)
+        rule = self.rule.rule(float(self.rule.bound), 1.0)
+        times = look_times(self.rule.steps, self.neighbours.horizon)
+        needed = np.array(
+            [kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)]
+        )
+        looks = rng.laplace(scale=rule.query_scale, size=(runs, sums.size))
+        if self.fault == "looks":
+            looks[:, 1::2] = looks[:, : 2 * (sums.size // 2) : 2]
+        threshold = rng.laplace(scale=rule.threshold_scale, size=(runs, 1))
+        halts = np.abs(sums) - threshold - looks >= needed
+        stopped, place = halts.any(axis=1), halts.argmax(axis=1)
+        noise = rng.laplace(scale=rule.release_scale, size=runs)
+        if self.fault == "estimate":
+            noise = looks[np.arange(runs), place] * (rule.release_scale / rule.query_scale)
+        outcomes = np.full((runs, kernel.OUTCOMES), np.nan)
+        outcomes[:, kernel.STOPPED] = stopped
+        outcomes[:, kernel.READ] = np.where(stopped, times[place], self.neighbours.horizon)
+        outcomes[stopped, kernel.ESTIMATE] = ((sums[place] + noise) / times[place])[stopped]
+        return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
+
+
+class FaultyStopping(DPNAS):
+    fault: ClassVar[str] = ""
+
+    def audit_sampler(self, neighbours: Neighbours | None = None, view: str = "releases") -> StoppingOutputs:
+        pair = self.neighbours()[0] if neighbours is None else neighbours
+        return _FaultyOutputs(self, pair, view, self.fault)
+
+
+# --- counters --------------------------------------------------------------------------------------------
+
+
+class QuietCounter(Counter):
+    """No noise at some nodes."""
+
+    fault: ClassVar[str] = ""
+
+    def _draw(self, times: int) -> Any:
+        return super()._draw(times) * (not quiet_from(np.array(self.count), self.fault))
+
+
+class UnsplitCounter(Counter):
+    """The hybrid mechanism with all of epsilon for the trunk, and all of it again for the blocks."""
+
+    def _draw(self, times: int) -> Any:
+        return super()._draw(times // 2)
+
+
+class HalfSensitiveCounter(Counter):
+    """Noise for half of the sensitivity."""
+
+    def _draw(self, times: int) -> Any:
+        return 0.5 * super()._draw(times)
+
+
+class OneDrawCounter(Counter):
+    """One draw for all coordinates: three of them."""
+
+    def _draw(self, times: int) -> Any:
+        return np.repeat(super()._draw(times)[::3], 3)

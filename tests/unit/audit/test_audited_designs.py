@@ -1,0 +1,84 @@
+"""Audits of designs: the neighbours that they take, the claims that they refuse, and what they look at."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.designs import DPConSE, LDPBandit, PrivateUCB
+from adaptinf.designs.neighbours import Neighbours
+from adaptinf.errors import ParameterError
+from adaptinf.simulation.environments import Tableau
+
+
+def ucb() -> tuple[PrivateUCB, Neighbours]:
+    design = PrivateUCB(epsilon=1.0, counter="binary")
+    return design, design.neighbours()[0]
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda seen: np.full(seen.actions.shape[0], np.nan), "with 2000 NaN"),
+        (lambda seen: np.zeros(3), r"got shape \(3,\)"),
+    ],
+)
+def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
+    design, pair = ucb()
+    with pytest.raises(ParameterError, match=message):
+        epsilon_lower_bound(design, dataclasses.replace(pair, score=score), runs=2_000, rng=0)
+
+
+def test_neighbours_run_the_design_that_is_audited() -> None:
+    pair = LDPBandit(epsilon=4.0).neighbours()[0]
+    with pytest.raises(ParameterError, match="neighbours are those of another design"):
+        epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
+
+
+@pytest.mark.slow
+def test_neighbours_may_run_the_design_in_a_state() -> None:
+    found = epsilon_lower_bound(LDPBandit(epsilon=4.0), runs=2_000, rng=0)
+    assert 1.0 < found.epsilon <= 4.0
+
+
+def test_actions_are_looked_at_where_they_tell_something() -> None:
+    with pytest.raises(ParameterError, match="view='actions' has nothing to look at"):
+        epsilon_lower_bound(LDPBandit(epsilon=1.0), view="actions", runs=2_000, rng=0)
+
+
+@pytest.mark.slow
+def test_actions_that_come_after_the_participant_tell_something() -> None:
+    assert epsilon_lower_bound(DPConSE(epsilon=4.0), view="actions", runs=2_000, rng=0).epsilon > 0.5
+
+
+def test_a_claim_is_held_against_neighbours_of_its_unit() -> None:
+    design = DPConSE(epsilon=1.0)
+    reward = design.reward_guarantee(100, 2)
+    with pytest.raises(ParameterError, match="promised is per reward, and the neighbours differ in a record"):
+        epsilon_lower_bound(design, design.neighbours()[0], promised=reward, runs=2_000, rng=0)
+
+
+def test_neighbours_differ_in_one_unit() -> None:
+    _, pair = ucb()
+    first = np.full((7, 2), 0.5)
+    second = first.copy()
+    second[:3] = 1.0
+    with pytest.raises(ParameterError, match="differ in one round, they differ in rounds 1, 2, 3"):
+        dataclasses.replace(pair, first=Tableau(first), second=Tableau(second))
+    record = DPConSE(epsilon=1.0).neighbours()[0]
+    with pytest.raises(ParameterError, match="the same contexts where unit is reward"):
+        dataclasses.replace(record, unit="reward", hidden=())
+
+
+def test_digits_of_a_designs_releases() -> None:
+    zeros = np.zeros((8, 2))
+    one = zeros.copy()
+    one[0] = 1.0
+    pair = Neighbours(Tableau(zeros), Tableau(one), 8, "reward", "reward 1 is 0 or 1")
+    result = epsilon_lower_bound(PrivateUCB(epsilon=1.0), pair, view="digits", runs=10_000, rng=0)
+    assert result.refuted
+    assert result.event.startswith("the log-ratio of the sizes and lowest set bits of the released values")
