@@ -46,6 +46,8 @@ def frame_of(columns: dict[str, list[Any]]) -> pd.DataFrame:
     made: dict[str, Any] = {}
     for name, values in columns.items():
         kinds = set(map(type, values))
+        if kinds <= {float, int, type(None)} and all(abs(value or 0) <= 2**53 for value in values):
+            kinds = {float}  # as pandas takes them
         if kinds <= {float} or kinds <= {int} or kinds <= {bool} or kinds <= {str}:
             try:
                 made[name] = pd.Series(values)

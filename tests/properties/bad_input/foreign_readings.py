@@ -141,6 +141,7 @@ def bandit_content(impressions: Columns, items: Columns, affinities: bool) -> Co
     demand(len(zones) == 1, "times with and without a zone")
     known, shown = labels(items["item_id"]), labels(impressions["item_id"])
     demand(len(set(known)) == len(known), "an item twice")
+    demand(all(number(click) in (0.0, 1.0) for click in impressions["click"]), "no click")
     demand({(type(item), item) for item in shown} <= {(type(item), item) for item in known}, "an unknown item")
     order = sorted(range(len(times)), key=lambda row: times[row])
     kinds = ("user_feature_", "user-item_affinity_") if affinities else ("user_feature_",)
