@@ -22,6 +22,7 @@ from adaptinf.formats.subjects import (
 )
 from adaptinf.formats.tables import log_of, read_table
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.storage.foreign import mixed_problems
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
@@ -151,6 +152,7 @@ def read_adam(
     problems += [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
     refuse("read_adam", problems + ([] if keys else ["order must name at least one column of ADSL"]))
     problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
+    problems += [f"{adsl_name}: {problem}" for problem in mixed_problems(subjects, covariates)]
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
         subjects = subjects[[flag == "Y" for flag in subjects[population].astype(object).fillna("")]]
@@ -253,7 +255,9 @@ def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> 
     try:
         found = subjects[keys].merge(table, on=keys, how="left", indicator=True, validate="many_to_one")
     except (TypeError, ValueError) as error:
-        problem = f"the table of propensities has other types of {', '.join(map(str, keys))} than ADSL: {error}"
+        problem = (
+            f"the table of propensities has other types of {', '.join(map(str, keys))} than ADSL: {error}"
+        )
         raise ParameterError("read_adam", [problem]) from error
     findings = Findings()
     findings.add_rows(

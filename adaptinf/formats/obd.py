@@ -11,10 +11,11 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
-from adaptinf.formats.tables import log_of, read_table
+from adaptinf.formats.tables import column_of, labels_of, log_of, read_table
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
+from adaptinf.log.storage.foreign import mixed_problems
 from adaptinf.log.validation import Label
-from adaptinf.log.validation.columns import label_key, read_column, read_labels
+from adaptinf.log.validation.columns import label_key
 from adaptinf.log.validation.times import read_times
 from adaptinf.parameters import refuse
 
@@ -99,6 +100,7 @@ def read_open_bandit(
     context = ["position", *(name for name in impressions.columns if name.startswith("user_feature_"))]
     if affinities:
         context += [name for name in impressions.columns if name.startswith("user-item_affinity_")]
+    refuse("read_open_bandit", [f"{path}: {problem}" for problem in mixed_problems(impressions, context)])
     with log_of(str(path), rows):
         return AdaptiveLog(
             impressions[["item_id", "click", "propensity_score", *context]],
@@ -125,9 +127,8 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     path = _campaign(place)
     impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / _ITEMS)
     refuse("read_open_bandit", _names_problems(path, impressions) + _names_problems(place / _ITEMS, items))
-    listed = read_labels(read_column(items, items.columns.get_loc("item_id")))
-    shown = read_labels(read_column(impressions, impressions.columns.get_loc("item_id")))
-    times, problems = _times(path, impressions["timestamp"])
+    listed, shown = labels_of(items, "item_id"), labels_of(impressions, "item_id")
+    times, problems = _times(path, impressions)
     if (listed.missing | listed.bad).any() or len(listed.values) < len(items):
         problems.append(f"{place / _ITEMS}: item_id must name every item once")
     known = set(map(label_key, listed.values))
@@ -138,9 +139,13 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
             "all items that could be shown"
         )
     clicks = impressions["click"].to_numpy(dtype=object)
-    wrong = [row for row, click in enumerate(clicks) if not isinstance(click, int | float) or click not in (0, 1)]
+    wrong = [
+        row for row, click in enumerate(clicks) if not isinstance(click, int | float) or click not in (0, 1)
+    ]
     if wrong:
-        problems.append(f"{path}: click must be 0 or 1, and is not in {len(wrong)} rows, first in row {wrong[0]}")
+        problems.append(
+            f"{path}: click must be 0 or 1, and is not in {len(wrong)} rows, first in row {wrong[0]}"
+        )
     refuse("read_open_bandit", problems)
     return impressions.assign(timestamp=times), path, listed.values
 
@@ -174,10 +179,11 @@ def _names_problems(path: Path, table: pd.DataFrame) -> list[str]:
     return problems + ([f"{path.name} has several columns {', '.join(map(repr, twice))}"] if twice else [])
 
 
-def _times(path: Path, column: pd.Series[Any]) -> tuple[Any, list[str]]:
-    times, bad = read_times(read_column(column.astype(object).to_frame(), 0))
+def _times(path: Path, impressions: pd.DataFrame) -> tuple[Any, list[str]]:
+    """Times of the impressions, and what is wrong with them."""
+    times, bad = read_times(column_of(impressions[["timestamp"]].astype(object), "timestamp"))
     wrong = np.flatnonzero(bad | times.missing)
     if not wrong.size:
         return times.values, []
-    said = f"the first in row {wrong[0]}: {column.iloc[wrong[0]]!r:.60}"
+    said = f"the first in row {wrong[0]}: {impressions['timestamp'].iloc[wrong[0]]!r:.60}"
     return times.values, [f"{path}: {wrong.size} timestamps are no times in ISO 8601, {said}"]

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import AdaptinfWarning
-from adaptinf.log.validation.columns import Column, Labels, as_float, label_key, read_column, read_labels
+from adaptinf.formats.tables import column_of, labels_of
+from adaptinf.log.validation.columns import (
+    Column,
+    as_float,
+    blank_rows,
+    label_key,
+)
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.times import ISO_EXAMPLES, read_times
 from adaptinf.typing import BoolArray
@@ -32,13 +38,13 @@ def name_problems(adsl: str, subjects: pd.DataFrame, analysis: str, outcomes: pd
     for label in [*known, *found]:
         other = spelled.setdefault(str(label).strip(), label)
         if label_key(other) != label_key(label) and label not in strangers:
-            problems.append(f"the subjects {other!r} and {label!r} differ by blanks or type alone")
+            problems.append(f"{adsl}: the subjects {other!r} and {label!r} differ by blanks or type alone")
     return problems
 
 
 def _names(what: str, frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
     labels = labels_of(frame, SUBJECT)
-    wrong = labels.missing | labels.bad | _blank(labels)
+    wrong = labels.missing | labels.bad | blank_rows(labels)
     problems = [f"{what}: {SUBJECT} of row {np.flatnonzero(wrong)[0]} names nobody"] if wrong.any() else []
     return labels.values, problems
 
@@ -74,10 +80,8 @@ def order_values(adsl: str, subjects: pd.DataFrame, keys: Sequence[str]) -> tupl
     """Columns by which subjects are sorted, dates in text as times, and what has no order that is meant."""
     values, problems = {}, []
     for key in keys:
-        column, bad = _ordered(read_column(subjects, _position(subjects, key)))
-        values[key] = pd.Series(np.where(column.missing, None, column.values), index=subjects.index)
-        if column.values.dtype.kind in "iufM":
-            values[key] = pd.Series(column.values, index=subjects.index).mask(column.missing)
+        column, bad = _ordered(column_of(subjects, key))
+        values[key] = pd.Series(column.values, index=subjects.index).mask(column.missing)
         if bad.any():
             first = subjects[key].iloc[np.flatnonzero(bad)[0]]
             problems.append(
@@ -93,7 +97,9 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
     if kind == "O":
         numbers = [isinstance(value, int | float | np.number) for value in column.values[~column.missing]]
         if all(numbers) and numbers and not any(map(_no_number, column.values[~column.missing])):
-            values = np.array([np.nan if isna else float(v) for v, isna in zip(column.values, column.missing, strict=True)])
+            values = np.array(
+                [np.nan if isna else float(v) for v, isna in zip(column.values, column.missing, strict=True)]
+            )
             return Column(values, column.missing, column.dtype), np.isinf(values)
         return read_times(column)
     if kind in "iuf":
@@ -112,11 +118,11 @@ def check_subjects(
 ) -> None:
     """Raise one error with every subject that has no treatment, no outcome, or no place of its own."""
     findings = Findings()
-    names, keys = subjects[SUBJECT], ", ".join(order)
+    names, keys = subjects[SUBJECT], ", ".join(map(str, order))
     repeated = names.duplicated(keep=False).to_numpy()
     findings.add_rows("repeated-subject", "ADSL has a subject more than once", repeated)
     labels = labels_of(subjects, treatment)
-    untreated = labels.missing | labels.bad | _blank(labels)
+    untreated = labels.missing | labels.bad | blank_rows(labels)
     findings.add_rows("no-treatment", f"no {treatment} for {examples(names[untreated])}", untreated)
     counts = outcomes[SUBJECT].value_counts()
     records = counts.reindex(names.drop_duplicates()).fillna(0).reindex(names).to_numpy()
@@ -152,23 +158,8 @@ def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
         )
 
 
-def labels_of(frame: pd.DataFrame, name: str) -> Labels:
-    """Labels of a column."""
-    return read_labels(read_column(frame, _position(frame, name)))
-
-
 def examples(names: Any) -> str:
     """The first of some names."""
     listed = list(names)
     shown = ", ".join(map(str, listed[:_SHOWN]))
     return f"{shown}, ..." if len(listed) > _SHOWN else shown
-
-
-def _blank(labels: Labels) -> BoolArray:
-    """Rows whose label is text of blanks alone."""
-    blank = [isinstance(label, str) and not label.strip() for label in labels.values]
-    return np.array([*blank, False], dtype=np.bool_)[labels.codes]
-
-
-def _position(frame: pd.DataFrame, name: str) -> int:
-    return list(frame.columns).index(name)

@@ -13,6 +13,7 @@ from adaptinf.formats.transport import read_transport
 from adaptinf.log.storage.csvs import read_csv_table
 from adaptinf.log.storage.files import check_regular
 from adaptinf.log.storage.parquet import read_columns
+from adaptinf.log.validation.columns import Column, Labels, read_column, read_labels
 from adaptinf.typing import IntArray
 
 
@@ -33,6 +34,16 @@ def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataF
     except Exception as error:
         # Damaged bytes can make the libraries below raise nearly anything.
         raise ParameterError(subject, [f"{path} cannot be read: {error!s:.300}"]) from error
+
+
+def column_of(frame: pd.DataFrame, name: str) -> Column:
+    """Column of a name that is there once."""
+    return read_column(frame, list(frame.columns).index(name))
+
+
+def labels_of(frame: pd.DataFrame, name: str) -> Labels:
+    """Labels of a column of a name that is there once."""
+    return read_labels(column_of(frame, name))
 
 
 @contextmanager

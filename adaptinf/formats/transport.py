@@ -142,7 +142,5 @@ def _texts(raw: NDArray[np.uint8], name: str) -> NDArray[Any]:
         try:
             texts[record] = value.decode("utf-8").rstrip(" ") or None
         except UnicodeDecodeError:
-            raise ValueError(
-                f"{name} of record {record} is no UTF-8 text: write the file in UTF-8"
-            ) from None
+            raise ValueError(f"{name} of record {record} is no UTF-8 text: write the file in UTF-8") from None
     return texts

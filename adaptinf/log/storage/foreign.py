@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import pandas as pd
+from pandas.api.types import is_string_dtype
 
 _SHOWN = 5
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+_FEW = 10
+"""Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
 
 
 def read_foreign(data: bytes, names: list[str], text: Collection[str] = ()) -> pd.DataFrame:
@@ -35,10 +40,28 @@ def read_foreign(data: bytes, names: list[str], text: Collection[str] = ()) -> p
     return frame
 
 
+def mixed_problems(frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
+    """Contexts that pandas took for text because a few of their numbers are none: they would become labels."""
+    problems = []
+    for name in dict.fromkeys(context):
+        if name not in frame or frame.columns.duplicated().any() or not is_string_dtype(frame[name]):
+            continue
+        texts = list(map(str, frame[name].dropna().unique()))
+        others = [text for text in texts if not _NUMERAL.fullmatch(text)]
+        numerals = [text for text in texts if _NUMERAL.fullmatch(text)]
+        fractions = any(not text.strip().lstrip("+-").isdigit() for text in numerals)
+        if 0 < len(others) < len(numerals) and (fractions or len(numerals) > _FEW):
+            problems.append(
+                f"column {name!r} has text among its numbers, such as {others[0]!r:.40}, and would be read as "
+                "labels: correct it, or leave out what is missing"
+            )
+    return problems
+
+
 def _check_characters(data: bytes) -> None:
     if (at := data.find(b"\0")) >= 0:
-        line = data.count(b"\n", 0, at) + 1
-        raise ValueError(f"line {line} has a NUL character, which no text has")
+        number = data.count(b"\n", 0, at) + 1
+        raise ValueError(f"line {number} has a NUL character, which no text has")
     for number, line in enumerate(io.BytesIO(data), 1):
         try:
             line.decode("utf-8")

@@ -207,7 +207,7 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> N
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
         message = (
             f"the labels {_listed(alike)} cannot be told apart in releases and files; give arms labels of "
-            "one type"
+            "one type, without blanks around them"
         )
         if member.any():
             found.add_rows("ambiguous-arm", message, member[labels.codes])

@@ -175,12 +175,18 @@ def label_key(label: Label) -> tuple[type, Label]:
     return type(label), label
 
 
+def blank_rows(labels: Labels) -> BoolArray:
+    """Rows whose label is text of blanks alone."""
+    blank = [isinstance(label, str) and not label.strip() for label in labels.values]
+    return np.array([*blank, False], dtype=bool)[labels.codes]
+
+
 def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
-    """Groups of labels of different types that read the same ("1" and 1) or are equal (1 and 1.0)."""
+    """Groups of labels that read the same ("1" and 1, "a" and "a ") or are equal (1 and 1.0)."""
     texts: dict[str, list[Label]] = {}
     equals: dict[Label, list[Label]] = {}
     for _, label in dict.fromkeys(map(label_key, labels)):
-        texts.setdefault(str(label), []).append(label)
+        texts.setdefault(str(label).strip(), []).append(label)
         equals.setdefault(label, []).append(label)
     return [alike for alike in [*texts.values(), *equals.values()] if len(alike) > 1]
 

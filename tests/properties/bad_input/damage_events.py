@@ -109,7 +109,9 @@ def changed_line(rng: Rng, listed: list[str], change: Callable[[str], str]) -> l
     return [change(line) if row == at else line for row, line in enumerate(listed)]
 
 
-def value_wise(key: str, change: Callable[[Any], Any], everywhere: bool = False) -> Callable[[Rng, list[Event]], bytes]:
+def value_wise(
+    key: str, change: Callable[[Any], Any], everywhere: bool = False
+) -> Callable[[Rng, list[Event]], bytes]:
     """The value of a key changed in one event, or in all."""
 
     def make(rng: Rng, events: list[Event]) -> bytes:
@@ -124,7 +126,11 @@ def value_wise(key: str, change: Callable[[Any], Any], everywhere: bool = False)
 
 EVENTS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     **{f"somewhere {raw:.24}": some_path(raw) for raw in RAW},
-    **{f"{path} is {raw:.12}": at_path(path, raw) for path in KEYS for raw in ('"x"', "[[]]", "NaN", "1" * 400)},
+    **{
+        f"{path} is {raw:.12}": at_path(path, raw)
+        for path in KEYS
+        for raw in ('"x"', "[[]]", "NaN", "1" * 400)
+    },
     **{f"no {path}": without(path) for path in KEYS if path != "pdrop"},
     **{f"{key} twice": twice(key) for key in ("_label_cost", "a", "p", "_label_probability")},
     "p in percent": value_wise("p", lambda p: [100 * value for value in p]),
@@ -153,8 +159,12 @@ EVENTS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     "a line is text": line_wise(lambda rng, n: changed_line(rng, n, json.dumps)),
     "a late outcome": line_wise(lambda rng, n: [*n, '{"EventId": "e0", "RewardValue": 1.0}']),
     "Python's own text": lambda rng, events: "\n".join(map(repr, events)).encode(),
-    "keys without quotes": line_wise(lambda rng, n: changed_line(rng, n, lambda line: line.replace('"a"', "a"))),
-    "keys in capitals": line_wise(lambda rng, n: changed_line(rng, n, lambda line: line.replace('"p"', '"P"'))),
+    "keys without quotes": line_wise(
+        lambda rng, n: changed_line(rng, n, lambda line: line.replace('"a"', "a"))
+    ),
+    "keys in capitals": line_wise(
+        lambda rng, n: changed_line(rng, n, lambda line: line.replace('"p"', '"P"'))
+    ),
     "newlines of old Macs": lambda rng, events: joined(lines(events)).replace(b"\n", b"\r"),
     "no lines": line_wise(lambda rng, n: n.clear()),
     "blank lines alone": lambda rng, events: b"\n \n\t\n",
@@ -169,9 +179,13 @@ HARMLESS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     "keys in another order": line_wise(
         lambda rng, n: [json.dumps(dict(reversed(json.loads(line).items()))) for line in n]
     ),
-    "a line separator in a value": line_wise(lambda rng, n: [line.replace("model", "mo\u2028d\u0085el") for line in n]),
+    "a line separator in a value": line_wise(
+        lambda rng, n: [line.replace("model", "mo\u2028d\u0085el") for line in n]
+    ),
     "one line": line_wise(lambda rng, n: n[:1]),
-    "more keys": line_wise(lambda rng, n: [line.replace('"VWState"', '"more": [1, {}], "VWState"') for line in n]),
+    "more keys": line_wise(
+        lambda rng, n: [line.replace('"VWState"', '"more": [1, {}], "VWState"') for line in n]
+    ),
 }
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-
 from intact import Trial
 
 Rng = np.random.Generator
@@ -169,7 +168,18 @@ def put(rng: Rng, listed: list[Any], change: Callable[[Any], Any]) -> list[Any]:
     return [change(name) if place == at else name for place, name in enumerate(listed)]
 
 
-ODD_NAMES: list[Any] = [None, np.nan, 3, ("arm", 1), b"arm", "", pd.Timestamp("2024-01-01"), "t", "propensity_a", "arm"]
+ODD_NAMES: list[Any] = [
+    None,
+    np.nan,
+    3,
+    ("arm", 1),
+    b"arm",
+    "",
+    pd.Timestamp("2024-01-01"),
+    "t",
+    "propensity_a",
+    "arm",
+]
 
 
 def index(make_index: Callable[[Rng, int], Any]) -> Callable[[Rng, Trial], Any]:
@@ -208,14 +218,16 @@ def lost(rng: Rng, trial: Trial) -> Any:
 
 
 def one_arm(rng: Rng, trial: Trial) -> Any:
-    return rows(lambda _, size: [row for row in range(size) if trial.columns["arm"][row] == trial.columns["arm"][0]])(
-        rng, trial
-    )
+    return rows(
+        lambda _, size: [row for row in range(size) if trial.columns["arm"][row] == trial.columns["arm"][0]]
+    )(rng, trial)
 
 
 FRAMES: dict[str, Callable[[Rng, Trial], Any]] = {
-    **{f"a value is {str(type(value).__name__)} {value!r:.24}": one_value(value) for value in VALUES},
-    **{f"a column of {str(type(value).__name__)} {value!r:.24}": whole_column(value) for value in VALUES[::2]},
+    **{f"a value is {type(value).__name__!s} {value!r:.24}": one_value(value) for value in VALUES},
+    **{
+        f"a column of {type(value).__name__!s} {value!r:.24}": whole_column(value) for value in VALUES[::2]
+    },
     **{f"a column as {dtype:.30}": cast(dtype) for dtype in DTYPES},
     **{f"a polars column as {dtype!s}": polars_cast(dtype) for dtype in POLARS},
     "a null in polars": polars_null,
@@ -224,7 +236,10 @@ FRAMES: dict[str, Callable[[Rng, Trial], Any]] = {
     "polars, no rows": lambda rng, trial: polars_frame(trial).head(0),
     "polars, one row": lambda rng, trial: polars_frame(trial).head(1),
     "polars, rows backwards": lambda rng, trial: polars_frame(trial).reverse(),
-    **{f"a column called {name!r}": names(lambda rng, n, name=name: put(rng, n, lambda _: name)) for name in ODD_NAMES},
+    **{
+        f"a column called {name!r}": names(lambda rng, n, name=name: put(rng, n, lambda _: name))
+        for name in ODD_NAMES
+    },
     "a column in capitals": names(lambda rng, n: put(rng, n, str.upper)),
     "a column with a blank": names(lambda rng, n: put(rng, n, lambda name: name + " ")),
     "columns in two levels": lambda rng, trial: pd.concat({"x": frame_of(trial.columns)}, axis=1),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -19,11 +20,17 @@ Content = dict[str, Any]
 NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 WHOLE = re.compile(r"[ \t]*[-+]?\d+[ \t]*", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ABSENT = set("|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|"))
+ABSENT = set(
+    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+)
 
 
 class MustRefuse(Exception):
     """No right reader makes a log of this."""
+
+
+class Spoilt(str):
+    """A cell of a column of numbers that some text has made text."""
 
 
 def demand(truth: bool, why: str) -> None:
@@ -63,6 +70,7 @@ def labels(values: Sequence[Any]) -> list[Any]:
     """Labels that can be told apart: text, whole numbers, booleans or finite numbers."""
     found = []
     for value in map(plain, values):
+        value = str(value) if isinstance(value, Spoilt) else value
         demand(not is_missing(value), "missing label")
         demand(type(value) in (str, int, float, bool), f"{type(value).__name__} is no label")
         demand(not isinstance(value, float) or math.isfinite(value), "infinite label")
@@ -113,7 +121,10 @@ def typed(value: Any) -> tuple[type, Any]:
 
 
 def add_propensities(
-    content: Content, chosen: Sequence[Any] | None, columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
+    content: Content,
+    chosen: Sequence[Any] | None,
+    columns: Mapping[str, Sequence[Any]],
+    options: Mapping[str, Any],
 ) -> None:
     """Put the chosen arm's propensity, and those of all arms, into the content."""
     if chosen is not None:
@@ -168,7 +179,7 @@ def round_values(values: Sequence[Any]) -> list[Any]:
     else:
         times = [number(value) if isinstance(value, float) else value for value in values]
         demand(all(type(value) in (int, float) for value in times), "round is no number and no time")
-    demand(all(one < two for one, two in zip(times, times[1:], strict=False)), "rounds do not increase")
+    demand(all(one < two for one, two in itertools.pairwise(times)), "rounds do not increase")
     return times
 
 
@@ -211,7 +222,12 @@ def cells(texts: list[str]) -> list[Any]:
         return [math.nan if text.strip() in ABSENT else float(text) for text in texts]
     if present and whole and all(text in ("True", "False") for text in present):
         return [text == "True" for text in texts]
-    return [None if text in ABSENT else text for text in texts]
+    distinct = set(present)
+    numerals = {text for text in distinct if NUMBER.fullmatch(text)}
+    fractions = any(not WHOLE.fullmatch(text) for text in numerals)
+    spoilt = 0 < len(distinct - numerals) < len(numerals) and (fractions or len(numerals) > 10)
+    kind = Spoilt if spoilt else str
+    return [None if text in ABSENT else kind(text) for text in texts]
 
 
 def seen(log: Any) -> Content:

@@ -193,7 +193,7 @@ def test_a_dsjson_file_that_is_none(tmp_path: Path) -> None:
         read_dsjson(_write(tmp_path / "x", [_event(1, 0.0, {1: 0.5, 2: 0.5, 3: 0.0})]), context=["weight"])
     with pytest.raises(ParameterError, match="2 problems") as caught:
         read_dsjson(tmp_path / "x", action_id="name", context=["weight"])
-    assert caught.value.problems[0].startswith("no action has the feature name; there are: ")
+    assert caught.value.problems[0].endswith("x: no action has the feature name; there are: article.id")
     assert "shared feature weight; there are: hour" in caught.value.problems[1]
 
 
