@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -152,7 +154,8 @@ def read_adam(
     problems += [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
     refuse("read_adam", problems + ([] if keys else ["order must name at least one column of ADSL"]))
     problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
-    problems += [f"{adsl_name}: {problem}" for problem in mixed_problems(subjects, covariates)]
+    if not isinstance(adsl, pd.DataFrame):
+        problems += mixed_problems(Path(os.fsdecode(adsl)), subjects, covariates)
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
         subjects = subjects[[flag == "Y" for flag in subjects[population].astype(object).fillna("")]]

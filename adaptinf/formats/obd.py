@@ -100,7 +100,7 @@ def read_open_bandit(
     context = ["position", *(name for name in impressions.columns if name.startswith("user_feature_"))]
     if affinities:
         context += [name for name in impressions.columns if name.startswith("user-item_affinity_")]
-    refuse("read_open_bandit", [f"{path}: {problem}" for problem in mixed_problems(impressions, context)])
+    refuse("read_open_bandit", mixed_problems(path, impressions, context))
     with log_of(str(path), rows):
         return AdaptiveLog(
             impressions[["item_id", "click", "propensity_score", *context]],
@@ -135,8 +135,8 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     unknown = [label for label in shown.values if label_key(label) not in known]
     if unknown:
         problems.append(
-            f"{path} shows {', '.join(map(repr, unknown[:_SHOWN]))}, which {_ITEMS} does not list: it must list "
-            "all items that could be shown"
+            f"{path} shows {', '.join(map(repr, unknown[:_SHOWN]))}, which {_ITEMS} does not list: it must "
+            "list all items that could be shown"
         )
     clicks = impressions["click"].to_numpy(dtype=object)
     wrong = [

@@ -51,12 +51,14 @@ def _names(what: str, frame: pd.DataFrame) -> tuple[list[Any], list[str]]:
 
 def flag_problems(adsl: str, subjects: pd.DataFrame, population: str) -> list[str]:
     """Flags that are neither Y nor N nor missing: nobody can say who is meant."""
-    labels = labels_of(subjects, population)
-    odd = [label for label in labels.values if not (isinstance(label, str) and label in _FLAGS)]
-    if not (odd or labels.bad.any()):
-        return []
-    listed = ", ".join(map(repr, odd[:_SHOWN])) or "values that are no text"
-    return [f"{adsl}: the flag {population} must be Y, N or empty, and is {listed}"]
+    odd = [flag for flag in subjects[population].tolist() if not _is_flag(flag)]
+    listed = ", ".join(dict.fromkeys(f"{flag!r:.40}" for flag in odd[:_SHOWN]))
+    return [f"{adsl}: the flag {population} must be Y, N or empty, and is {listed}"] if odd else []
+
+
+def _is_flag(flag: Any) -> bool:
+    missing = flag is None or flag is pd.NA or (isinstance(flag, float) and np.isnan(flag))
+    return missing or (isinstance(flag, str) and flag in _FLAGS)
 
 
 def chosen_records(outcomes: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:

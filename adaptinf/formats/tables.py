@@ -48,7 +48,7 @@ def labels_of(frame: pd.DataFrame, name: str) -> Labels:
 
 @contextmanager
 def log_of(source: str, rows: IntArray | None = None) -> Iterator[None]:
-    """Name the source in an error of the log, and count rows as the source does: `rows` has those of the log."""
+    """Name the source in an error of the log; `rows` are the places that rows of the log have in it."""
     try:
         yield
     except LogValidationError as error:

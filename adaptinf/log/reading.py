@@ -55,9 +55,7 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
-    if Path(path).suffix.lower() == ".csv":
-        problems = mixed_problems(content, _context_names(options.get("context")))
-        refuse("read_log", [f"{path}: {problem}" for problem in problems])
+    refuse("read_log", mixed_problems(Path(path), content, _context_names(options.get("context"))))
     try:
         return AdaptiveLog(content, **options)
     except LogValidationError as error:

@@ -1,8 +1,8 @@
 """Sizes of column chunks as the footer of a Parquet file says them.
 
-pyarrow ends the whole process where it is asked for a chunk whose description is damaged: its `column` lets an
-exception of C++ through, which its readers turn into an error. So the few numbers are read here, from Thrift's
-compact protocol.
+pyarrow ends the whole process where it is asked for the description of a chunk that is damaged: its `column`
+lets an exception of C++ through, which its readers turn into an error. So the few numbers are read here, from
+Thrift's compact protocol.
 """
 
 from __future__ import annotations

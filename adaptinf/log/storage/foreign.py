@@ -7,6 +7,7 @@ import io
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 
 import pandas as pd
 from pandas.api.types import is_string_dtype
@@ -40,9 +41,11 @@ def read_foreign(data: bytes, names: list[str], text: Collection[str] = ()) -> p
     return frame
 
 
-def mixed_problems(frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
-    """Contexts that pandas took for text because a few of their numbers are none: they would become labels."""
-    problems = []
+def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
+    """Contexts of a CSV that pandas took for text, as a few of their numbers are none or too large."""
+    problems: list[str] = []
+    if path.suffix.lower() != ".csv":
+        return problems
     for name in dict.fromkeys(context):
         if name not in frame or frame.columns.duplicated().any() or not is_string_dtype(frame[name]):
             continue
@@ -50,10 +53,12 @@ def mixed_problems(frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
         others = [text for text in texts if not _NUMERAL.fullmatch(text)]
         numerals = [text for text in texts if _NUMERAL.fullmatch(text)]
         fractions = any(not text.strip().lstrip("+-").isdigit() for text in numerals)
-        if 0 < len(others) < len(numerals) and (fractions or len(numerals) > _FEW):
+        many = fractions or len(numerals) > _FEW or not others
+        if numerals and len(others) < len(numerals) and many:
+            odd = others[0] if others else max(numerals, key=len)
             problems.append(
-                f"column {name!r} has text among its numbers, such as {others[0]!r:.40}, and would be read as "
-                "labels: correct it, or leave out what is missing"
+                f"{path}: column {name!r} has text among its numbers, or numbers of more than 64 bits, such "
+                f"as {odd!r:.40}, and would be read as labels: correct it, or leave out what is missing"
             )
     return problems
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Label: TypeAlias = str | int | float | bool
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,17 @@ def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
         texts.setdefault(str(label).strip(), []).append(label)
         equals.setdefault(label, []).append(label)
     return [alike for alike in [*texts.values(), *equals.values()] if len(alike) > 1]
+
+
+def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
+    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
+    distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
+    flags = [label for label in distinct if isinstance(label, bool)]
+    if flags:
+        return [distinct] if len(flags) < len(distinct) else []
+    numbers = [label for label in distinct if not isinstance(label, str)]
+    numerals = [label for label in distinct if isinstance(label, str) and _NUMERAL.fullmatch(label)]
+    return [[*numbers, *numerals]] if numbers and numerals else []
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from adaptinf.log.validation.columns import (
     blank_rows,
     label_array,
     label_key,
+    mixed_labels,
     read_labels,
 )
 from adaptinf.log.validation.findings import Findings
@@ -284,13 +285,14 @@ def _not_text(labels: Labels) -> BoolArray:
 
 
 def _alike_another(labels: Labels) -> BoolArray:
-    """Rows whose label reads the same as another, is equal to one, or is a truth value beside others."""
+    """Rows whose label reads the same as another, is equal to one, or of a type that mixes them up."""
     texts = [label.strip() for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
-        return np.array([*pd.Series(texts).duplicated(keep=False), False], dtype=bool)[labels.codes]
-    keys = {label_key(label) for alike in alike_labels(labels.values) for label in alike}
-    flags = {label_key(label) for label in labels.values if isinstance(label, bool)}
-    keys |= flags if len(flags) < len(labels.values) else set()
+        # Objects, as halves of characters are no text to pyarrow.
+        same = pd.Series(texts, dtype=object).duplicated(keep=False)
+        return np.array([*same, False], dtype=bool)[labels.codes]
+    groups = alike_labels(labels.values) or mixed_labels(labels.values)
+    keys = {label_key(label) for alike in groups for label in alike}
     member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
     return member[labels.codes]
 

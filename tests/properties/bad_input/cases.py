@@ -220,7 +220,7 @@ def on_bytes(change: Callable[..., bytes], rng: Rng, table: damage_tables.Table)
 
 
 def tables() -> Iterator[tuple[str, Callable[[Rng, damage_tables.Table], bytes], bool]]:
-    """Every damage to a table of text as a CSV file: its name, what makes the file, and whether it is harmless."""
+    """Every damage to a table of text as a CSV file: its name, what makes the file, if it is harmless."""
     for changes, how, harmless in (
         (damage_tables.IN_PLACE, on_table, False),
         (damage_tables.HARMLESS_IN_PLACE, on_table, True),

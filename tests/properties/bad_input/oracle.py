@@ -20,9 +20,8 @@ Content = dict[str, Any]
 NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 WHOLE = re.compile(r"[ \t]*[-+]?\d+[ \t]*", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ABSENT = set(
-    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
-)
+ABSENT = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
+"N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}  # fmt: skip
 
 
 class MustRefuse(Exception):
@@ -187,13 +186,15 @@ def iso_time(text: str) -> np.datetime64:
     """A date or a time in ISO 8601."""
     text = text.strip()
     demand(DATE.match(text) is not None, "no ISO date")
+    fraction = re.search(r"\.(\d+)", text)
     try:
-        time = datetime.datetime.fromisoformat(text)
+        time = datetime.datetime.fromisoformat(text.replace(fraction[0], "") if fraction else text)
     except ValueError:
         raise MustRefuse("no ISO date") from None
     if time.tzinfo is not None:
         time = time.astimezone(datetime.UTC).replace(tzinfo=None)
-    return np.datetime64(time)
+    digits = fraction[1] if fraction else ""
+    return np.datetime64(time, "ns") + np.timedelta64(int(digits.ljust(9, "0")[:9]), "ns")
 
 
 def read_csv(data: bytes) -> dict[str, list[Any]]:
@@ -217,7 +218,9 @@ def cells(texts: list[str]) -> list[Any]:
     present = [text for text in texts if text not in ABSENT]
     whole = len(present) == len(texts)
     if present and whole and all(WHOLE.fullmatch(text) for text in present):
-        return [int(text) if len(text) < 400 else math.inf for text in texts]
+        if all(len(text) < 30 and -(2**63) <= int(text) < 2**64 for text in texts):
+            return list(map(int, texts))
+        return [Spoilt(text) for text in texts]
     if present and all(NUMBER.fullmatch(text) or text.strip() in ABSENT for text in texts):
         return [math.nan if text.strip() in ABSENT else float(text) for text in texts]
     if present and whole and all(text in ("True", "False") for text in present):
@@ -225,7 +228,8 @@ def cells(texts: list[str]) -> list[Any]:
     distinct = set(present)
     numerals = {text for text in distinct if NUMBER.fullmatch(text)}
     fractions = any(not WHOLE.fullmatch(text) for text in numerals)
-    spoilt = 0 < len(distinct - numerals) < len(numerals) and (fractions or len(numerals) > 10)
+    others = len(distinct) - len(numerals)
+    spoilt = others < len(numerals) and (fractions or len(numerals) > 10 or not others)
     kind = Spoilt if spoilt else str
     return [None if text in ABSENT else kind(text) for text in texts]
 

@@ -185,7 +185,7 @@ def test_other_actions_than_the_first_event_offers(tmp_path: Path) -> None:
 
 
 def test_a_dsjson_file_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="read_dsjson: there is no file .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"read_dsjson: there is no file .*nowhere"):
         read_dsjson(tmp_path / "nowhere")
     with pytest.raises(ParameterError, match="has no events"):
         read_dsjson(_write(tmp_path / "empty", ["", " "]))
