@@ -74,7 +74,7 @@ def check_frame(
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
     check.as_written = as_written
     check.find_arms(propensities, declared)
-    checked_range = rows.check_reward_range(reward_range, found)
+    checked_range = rows.check_reward_range(reward_range, as_written, found)
     columns = check.columns(declared is not None, checked_range)
     rounds = check.single("round", rows.check_rounds)
     units = check.single("unit", rows.check_units)

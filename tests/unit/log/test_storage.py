@@ -124,6 +124,8 @@ FORGED: list[tuple[Any, str]] = [
     (said("phases", "learning"), "phases must be a tuple"),
     (said("reward_range", (1.0, 0.0)), "low < high"),
     (said("reward_range", 1.0), "reward_range must be two numbers"),
+    (said("reward_range", ("a", "b")), "reward_range must be two finite numbers"),
+    (said("reward_range", (0.0, np.nan)), "low < high"),
     (said("noise", "loud"), "noise must be 'simulation'"),
     (said("adaptive_rounds", 99), "adaptive_rounds must be a whole number from 0 to 4"),
     (said("recommended", "z"), "recommended must be one of the arms"),
@@ -480,7 +482,7 @@ def test_rewards_beyond_whole_numbers_of_float64_are_refused(tmp_path: Path, val
 def test_a_designs_own_large_rewards_are_stored_as_they_are(path: Path) -> None:
     arrays = sample().arrays
     arrays.reward[:] = [1e300, -1e20, 2.0**53, 0.5]
-    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(-np.inf, np.inf))
     assert ai.read_log(save(log, path)).equals(log)
 
 
