@@ -5,6 +5,10 @@ changes, the stale machine code runs on. Here the stamp of each cached function 
 all files of the package that this one imports, directly or not: an edit recompiles what can hold it, and
 nothing else. Where the imports cannot be told for certain, every file of the package counts.
 
+The cache is Python's pickle, which runs code when it is read: a folder is used only where nobody but its
+owner can write, and the owner is who runs this. Where there is no such folder, or the disk fails, functions
+are compiled in memory, and one warning says so.
+
 The packages on the way to an imported module execute their ``__init__`` files too, but these do not count:
 they only bring in modules, and a module that nothing here imports cannot be called by a kernel (an
 ``@overload`` stands in the file of the function that it is for). An ``__init__`` file counts where a name is
@@ -16,13 +20,23 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import os
 import re
+import stat
+import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    InTreeCacheLocator,
+    UserProvidedCacheLocator,
+    UserWideCacheLocator,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -160,8 +174,49 @@ def source_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
+class _Private:
+    """A folder of the cache that nobody but its owner can write in; made so where it is not there yet."""
+
+    def ensure_cache_path(self) -> None:
+        """Raise OSError where the folder cannot be used."""
+        path: str = self.get_cache_path()  # type: ignore[attr-defined]
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            os.mkdir(path, mode=0o700)
+        except FileExistsError:
+            if not is_private(path):
+                raise PermissionError(f"others can write in {path}") from None
+        tempfile.TemporaryFile(dir=path).close()
+
+
+def is_private(path: str) -> bool:
+    """Whether a folder is the user's own, and no one else can write in it."""
+    found = os.stat(path)
+    if os.name != "posix":  # the modes of other systems do not tell
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+class _Provided(_Private, UserProvidedCacheLocator):
+    pass
+
+
+class _InTree(_Private, InTreeCacheLocator):
+    pass
+
+
+class _UserWide(_Private, UserWideCacheLocator):
+    pass
+
+
+class _PrivateImplementation(CompileResultCacheImpl):
+    _locator_classes: list[Any] = [_Provided, _InTree, _UserWide]  # noqa: RUF012
+
+
 class _SourceCache(FunctionCache):
     """Numba's function cache, stale as soon as a file changes that the function can use."""
+
+    _impl_class = _PrivateImplementation
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)  # type: ignore[no-untyped-call]
@@ -169,12 +224,41 @@ class _SourceCache(FunctionCache):
         self._cache_file._source_stamp = (own, source_hash(Path(py_func.__code__.co_filename)))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code from disk, or None where there is none that is fresh."""
+        """Compiled code from disk, or None where there is none that is fresh and whole."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except (ImportError, AttributeError):  # an index of before a class moved cannot even be read
-            self.flush()  # type: ignore[no-untyped-call]
+        except Exception:
+            # An index of before a class moved cannot even be read, and damaged bytes raise nearly anything.
+            self._empty()
             return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code on disk, where the disk takes it."""
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            _warn_once(str(error))
+            self._empty()
+
+    def _empty(self) -> None:
+        try:
+            self.flush()  # type: ignore[no-untyped-call]
+        except OSError as error:
+            _warn_once(str(error))
+
+
+_warned: list[str] = []
+
+
+def _warn_once(why: str) -> None:
+    if not _warned:
+        _warned.append(why)
+        warnings.warn(
+            f"adaptinf: compiled code cannot be kept on disk ({why}): every process compiles anew, for up to "
+            "a minute a design. Set NUMBA_CACHE_DIR to a folder that you, and only you, can write in",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def kernel(function: Function) -> Function:
@@ -192,6 +276,9 @@ def inlined(function: Function) -> Function:
 def compiled(function: Function) -> Function:
     """Compile an entry point and cache it on disk, stale when a file changes that it can use."""
     dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False)(function)
-    dispatcher._cache = _SourceCache(function)
+    try:
+        dispatcher._cache = _SourceCache(function)
+    except RuntimeError as error:  # no folder can be used: the dispatcher keeps its code in memory
+        _warn_once(str(error))
     entry: Function = dispatcher
     return entry

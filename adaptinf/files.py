@@ -52,7 +52,7 @@ def stage(place: Path, fill: Callable[[BinaryIO], Any]) -> Path:
     """A temporary file beside `place`, filled and on the disk; none where anything fails."""
     old = _checked_status(place)
     _sweep(place)
-    temporary = place.with_name(f".{place.name[:100]}.{uuid.uuid4().hex}.tmp")
+    temporary = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.tmp")
     try:
         # Never more open than the file that it will be.
         handle = os.open(
@@ -140,7 +140,7 @@ def _keep_owner_and_mode(temporary: Path, old: os.stat_result) -> None:
 
 def _sweep(place: Path) -> None:
     """Remove temporary files of this name whose process was killed a day ago or earlier."""
-    for leftover in place.parent.glob(f".{glob.escape(place.name[:100])}.{'?' * 32}.tmp"):
+    for leftover in place.parent.glob(f".{glob.escape(place.name[:50])}.{'?' * 32}.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
                 leftover.unlink()

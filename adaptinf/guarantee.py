@@ -9,14 +9,16 @@ from numbers import Real
 from typing import Any
 
 from adaptinf.errors import GuaranteeError, ParameterError
-from adaptinf.parameters import refuse
+from adaptinf.parameters import COUNT, OneOf, check, refuse
 
 UNITS = ("reward", "record")
 MODELS = ("central", "local")
 NOTIONS = ("standard", "anticipating")
 
 _CHOICES = {"unit": UNITS, "model": MODELS, "notion": NOTIONS}
-_FIELDS = ("epsilon", "delta", "unit", "model", "notion", "reasons")
+_TERMS = (*_CHOICES, "rounds")
+_FIELDS = ("epsilon", "delta", "unit", "model", "notion", "reasons", "rounds")
+_LARGEST_EXPONENT = 700.0  # beyond it exp leaves the range of floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class PrivacyGuarantee:
         action (earlier outputs included).
     reasons : tuple of str
         Why the numbers are what they are, where that needs saying.
+    rounds : int
+        Units that neighbours may differ in at once: 1, or the most rounds of a person, as `group` gives it.
 
     Raises
     ------
@@ -48,7 +52,12 @@ class PrivacyGuarantee:
     Notes
     -----
     The guarantee covers the actions and the named releases. It covers neither the raw log, nor propensities,
-    nor an estimate that was computed from the raw log. A participant who returns m times pays m times.
+    nor an estimate that was computed from the raw log. A participant who returns is covered as `group` says.
+
+    What is covered follows the notion. Under the anticipating one a participant's own action is *not*: a
+    published column of actions shows everyone's own action, and under a design that decides by context it
+    may name the context. A participant is protected against whoever sees the releases and the actions of
+    others.
 
     Standard record-level implies standard reward-level. Anticipating record-level does not: let the first
     action be a fair coin and the second one the coin xor the first reward. The second action alone says
@@ -66,8 +75,10 @@ class PrivacyGuarantee:
     epsilon = 0.5, pure, per reward, central, standard
     >>> print(half.compose(half))
     epsilon = 1, pure, per reward, central, standard
-    >>> print(parallel(half, PrivacyGuarantee(epsilon=0.2)))
+    >>> print(parallel(half, PrivacyGuarantee(epsilon=0.2), over="arms"))
     epsilon = 0.5, pure, per reward, central, standard
+    >>> print(half.group(3))
+    epsilon = 1.5, pure, per person of at most 3 rounds (reward), central, standard
     """
 
     epsilon: float
@@ -76,6 +87,7 @@ class PrivacyGuarantee:
     model: str = "central"
     notion: str = "standard"
     reasons: tuple[str, ...] = ()
+    rounds: int = 1
 
     def __post_init__(self) -> None:
         problems = [
@@ -83,16 +95,72 @@ class PrivacyGuarantee:
             *_number_problems("delta", self.delta, 1.0),
             *_choice_problems(self),
             *_reason_problems(self.reasons),
+            *COUNT("rounds", self.rounds),
         ]
         refuse("PrivacyGuarantee", problems)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "rounds", int(self.rounds))
 
     @property
     def is_pure(self) -> bool:
         """Whether delta is 0 and epsilon finite."""
         return self.delta == 0.0 and math.isfinite(self.epsilon)
+
+    @property
+    def protects(self) -> str:
+        """What neighbours differ in, in words: the unit, or a person and the unit of each round."""
+        if self.rounds == 1:
+            return self.unit
+        return f"person of at most {self.rounds} rounds ({self.unit})"
+
+    def group(self, m: int) -> PrivacyGuarantee:
+        """Guarantee of a person who takes part in at most m rounds.
+
+        Parameters
+        ----------
+        m : int
+            Most rounds of a person, 1 or more. It is a cap that is fixed beforehand, and which rounds are
+            whose is public: the most rounds that anyone *had* is a fact about the data.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m delta at epsilon = 0; at
+            most 1. Its `rounds` are m times those of this one.
+
+        Raises
+        ------
+        ParameterError
+            If m is not a whole number of at least 1.
+
+        Notes
+        -----
+        Change the m rounds one at a time: P_0(A) <= e^epsilon P_1(A) + delta <= ... <= e^(m epsilon) P_m(A) +
+        delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
+        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon): no
+        smaller delta holds for every mechanism. That of one mechanism may be smaller, as for normal noise.
+        A delta of one half or more is worth nothing, attained or not.
+
+        Under the anticipating notion each step compares all outputs but one of the person's own actions, so
+        that the chain compares all outputs but all m of them. In the local model each of the m reports is
+        private for itself, and the chain holds as it stands.
+
+        References
+        ----------
+        Vadhan, S. (2017). The complexity of differential privacy.
+
+        Examples
+        --------
+        >>> print(PrivacyGuarantee(1.0, 1e-5).group(10))
+        epsilon = 10, delta = 0.128, per person of at most 10 rounds (reward), central, standard
+        """
+        check("PrivacyGuarantee.group", m=(m, COUNT))
+        epsilon = self.epsilon * m
+        return replace(
+            self, epsilon=epsilon, delta=_group_delta(self.epsilon, self.delta, m), rounds=self.rounds * m
+        )
 
     def compose(self, *others: PrivacyGuarantee) -> PrivacyGuarantee:
         """Guarantee of this and the others run on the same data: see `sequential`."""
@@ -136,6 +204,7 @@ class PrivacyGuarantee:
             "model": self.model,
             "notion": self.notion,
             "reasons": list(self.reasons),
+            "rounds": self.rounds,
         }
 
     @classmethod
@@ -165,7 +234,7 @@ class PrivacyGuarantee:
             strength = f"epsilon = {self.epsilon:.6g}, pure"
         else:
             strength = f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g}"
-        return f"{strength}, per {self.unit}, {self.model}, {self.notion}"
+        return f"{strength}, per {self.protects}, {self.model}, {self.notion}"
 
 
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
@@ -183,17 +252,70 @@ def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     )
 
 
-def parallel(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
-    """Guarantee of several mechanisms run on disjoint participants or arms: the largest epsilon and delta.
+def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
+    """Guarantee of several mechanisms of which a record enters one: the largest epsilon and delta.
 
-    Over arms this needs counters with independent noise, each clocked by its own pulls, and an arm choice
-    that reads rewards through those counters only. It is then pointwise in the action sequence for delta = 0;
-    for delta > 0 on adaptive streams it is proved for Gaussian noise.
+    Parameters
+    ----------
+    *guarantees : PrivacyGuarantee
+        What each mechanism promises, with noise of its own.
+    over : {"participants", "epochs", "arms", "contexts"}
+        What settles which mechanism a record enters. It must be fixed before the record is read, by public
+        data, earlier releases and fresh coins:
+
+        ``"participants"``: a partition of the participants that is fixed beforehand.
+        ``"epochs"``: stretches of rounds with statistics that start afresh, whose ends are fixed or follow
+        from earlier releases, never from raw counts or rewards.
+        ``"arms"``: a reward enters the counter of the arm that was pulled, counters are clocked by their own
+        pulls, and arms are chosen by actions, releases and coins alone.
+        ``"contexts"``: groups by a context that is public.
+
+    Raises
+    ------
+    ParameterError
+        If there is no guarantee, or no such partition.
+    GuaranteeError
+        If the guarantees differ in their terms, or the partition does not qualify: groups by context or arms
+        where records are protected with their context, normal noise over arms, or persons of several rounds.
+
+    Notes
+    -----
+    Over arms, fix a sequence of actions. It says which reward enters which counter, whatever the rewards are,
+    and that it happens is a condition on what the counters release: one reward changes the input of one
+    counter, and the probability by a factor of at most e^epsilon. The argument is pointwise in the sequence,
+    which needs delta = 0: with a delta the actions are an adaptive stream (Denisov et al.: such a stream is
+    harmless for normal noise, which a design must show for itself).
+
+    A record's own context is no public partition. Records are replaced, so that one with another context
+    leaves one group and enters another: the cost is the sum of the two largest epsilons.
+
+    A person of several rounds may enter several mechanisms. Compose the guarantees of single rounds, then
+    `group` them.
+
+    References
+    ----------
+    McSherry, F. (2009). Privacy integrated queries.
 
     Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
     SGD via optimal private linear operators on adaptive streams.
+
+    Examples
+    --------
+    >>> by_arm = PrivacyGuarantee(epsilon=0.5)
+    >>> parallel(by_arm, by_arm, over="arms").epsilon
+    0.5
+    >>> by_group = PrivacyGuarantee(epsilon=1.0, unit="record")
+    >>> parallel(by_group, by_group, over="contexts")
+    Traceback (most recent call last):
+        ...
+    adaptinf.errors.GuaranteeError: parallel composition over contexts: a record is replaced with its \
+    context, and so leaves one group and enters another: together the mechanisms have epsilon = 2 (the two \
+    largest added)
     """
+    check("parallel composition", over=(over, OneOf(*_PARTITIONS)))
     _check_combinable("parallel", guarantees)
+    if reason := _no_partition(guarantees, over):
+        raise GuaranteeError(f"parallel composition over {over}: {reason}")
     return replace(
         guarantees[0],
         epsilon=max(g.epsilon for g in guarantees),
@@ -202,12 +324,56 @@ def parallel(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     )
 
 
+_PARTITIONS = ("participants", "epochs", "arms", "contexts")
+
+
+def _no_partition(guarantees: Sequence[PrivacyGuarantee], over: str) -> str:
+    """Why a record may enter several mechanisms; empty where it enters one."""
+    if guarantees[0].rounds > 1:
+        return (
+            "a person of several rounds may enter several mechanisms; combine the guarantees of single "
+            "rounds, then group(m)"
+        )
+    if over == "contexts" and guarantees[0].unit == "record":
+        largest = sum(sorted(g.epsilon for g in guarantees)[-2:])
+        return (
+            "a record is replaced with its context, and so leaves one group and enters another: together "
+            f"the mechanisms have epsilon = {largest:.6g} (the two largest added)"
+        )
+    if over == "arms" and guarantees[0].unit == "record":
+        return (
+            "the context in a record may decide its arm; state what a record costs, or the guarantee of "
+            "rewards alone, unit='reward'"
+        )
+    if over == "arms" and any(g.delta > 0.0 for g in guarantees):
+        return (
+            "the argument is pointwise in the actions and needs delta = 0; for normal noise on adaptive "
+            "streams show it for the mechanism as a whole"
+        )
+    return ""
+
+
+def _group_delta(epsilon: float, delta: float, m: int) -> float:
+    """Delta of a chain of m neighbours: delta (e^(m epsilon) - 1) / (e^epsilon - 1), at most 1."""
+    if delta == 0.0 or m == 1:
+        return delta
+    if epsilon == 0.0:
+        return min(1.0, m * delta)
+    if m * epsilon < _LARGEST_EXPONENT:
+        return min(1.0, delta * (math.expm1(m * epsilon) / math.expm1(epsilon)))
+    if math.isinf(epsilon):
+        return 1.0
+    # e^(m epsilon) - 1 is e^(m epsilon) here
+    log_delta = math.log(delta) + (m - 1) * epsilon - math.log(-math.expm1(-epsilon))
+    return 1.0 if log_delta >= 0.0 else math.exp(log_delta)
+
+
 def _check_combinable(how: str, guarantees: Sequence[PrivacyGuarantee]) -> None:
     if not guarantees:
         raise ParameterError(f"{how} composition", ["at least one guarantee is needed"])
     differing = [
         f"{name} ({' and '.join(map(repr, values))})"
-        for name in _CHOICES
+        for name in _TERMS
         if len(values := list(dict.fromkeys(getattr(g, name) for g in guarantees))) > 1
     ]
     if differing:

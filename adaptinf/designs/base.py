@@ -28,7 +28,8 @@ class Design(ABC):
     """Base of all designs: frozen parameters, checked when they are given.
 
     Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
-    vectors are "ignored", "needed" or "refused", and whether rewards must lie in [0, 1].
+    vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], and whether a round that
+    a `Mixture` overrides enters nothing.
     """
 
     statuses: ClassVar[tuple[Status, ...]] = ()
@@ -40,6 +41,7 @@ class Design(ABC):
     vectors: ClassVar[str] = "ignored"
     unit_rewards: ClassVar[bool] = False
     outcomes: ClassVar[tuple[str, ...]] = ()
+    skips_overrides: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self, self._problems)
@@ -167,6 +169,10 @@ class Design(ABC):
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         """Rounds whose reward can change a later action."""
         return horizon - 1
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        """Rounds whose reward can change a release or a later action."""
+        return horizon
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
         """Batch number of each round, or None."""
@@ -330,14 +336,9 @@ class Design(ABC):
         )
 
     def _log(
-        self,
-        run: Run,
-        env: Environment,
-        horizon: int,
-        guarantee: PrivacyGuarantee | None,
-        reward_guarantee: PrivacyGuarantee | None,
+        self, run: Run, env: Environment, horizon: int, *promised: PrivacyGuarantee | None
     ) -> AdaptiveLog:
-        record = run.record
+        record, (guarantee, reward_guarantee) = run.record, promised
         phases = tuple(dict.fromkeys(status.phase for status in self.round_statuses()))
         return AdaptiveLog.from_arrays(
             self._arrays(run, env, phases),
@@ -351,20 +352,18 @@ class Design(ABC):
             noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
             releases=self._releases(run.released, env),
             adaptive_rounds=self._adaptive_rounds(run, horizon),
+            released_rounds=self._released_rounds(run, horizon),
+            guarantee_source="design",
             recommended=self._recommended(run, env),
         )
 
     def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
         record = run.record
-        known = record.propensities.shape[1] > 0
         phase = randomised = None
-        statuses = self.round_statuses()
-        if statuses:
+        if statuses := self.round_statuses():
             phase = np.array([phases.index(status.phase) for status in statuses])[record.status]
             randomised = np.array([status.randomised for status in statuses])[record.status]
-        context: dict[str, Any] = {
-            name: record.vectors[:, column] for column, name in enumerate(env.vector_names)
-        }
+        context: dict[str, Any] = dict(zip(env.vector_names, record.vectors.T, strict=False))
         if env.features:
             coded = env.features == tuple(range(env.n_features))
             context[str(env.context_name)] = (
@@ -373,8 +372,8 @@ class Design(ABC):
         return LogArrays(
             action=record.action,
             reward=record.reward,
-            propensity=record.propensity if known else None,
-            propensities=record.propensities if known else None,
+            propensity=record.propensity if record.propensities.shape[1] else None,
+            propensities=record.propensities if record.propensities.shape[1] else None,
             batch=self._batches(record.action.size, env.n_arms),
             phase=phase,
             randomised=randomised,

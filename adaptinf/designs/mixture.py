@@ -84,12 +84,18 @@ class Mixture(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """The design's own, with coins and a floor; nothing is known of its counts."""
+        """The design's own, with coins and a floor; nothing is known of its counts.
+
+        Its proposals are outputs, which overridden rounds may show as a phase: coins, which are not.
+        """
+        own = self.design.traits
+        outputs = None if own.outputs is None else dataclasses.replace(own.outputs, phase="not covered")
         return dataclasses.replace(
-            self.design.traits,
+            own,
             own_coins=True,
             floor=Floor(self.exploration, self.decay, shared=True),
             stability=None,
+            outputs=outputs,
         )
 
     def _problems(self) -> list[str]:
@@ -166,7 +172,17 @@ class Mixture(Design):
         return self.design._environment_problems(env, horizon)
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
-        return self.design._adaptive_rounds(run, horizon)
+        return self._not_skipped(run, self.design._adaptive_rounds(run, horizon))
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        return self._not_skipped(run, self.design._released_rounds(run, horizon))
+
+    def _not_skipped(self, run: Run, last: int | None) -> int | None:
+        """Rounds up to a last one, without those that were overridden if the design skips them."""
+        if last is None or not self.design.skips_overrides:
+            return last
+        overridden = len(self.design.round_statuses()) or 1
+        return last - int((run.record.status[:last] == overridden).sum())
 
     def _batches(self, horizon: int, n_arms: int) -> Any:
         return self.design._batches(horizon, n_arms)

@@ -1,8 +1,9 @@
 """The log: what a design writes and every method of inference reads."""
 
 from adaptinf.log.log import AdaptiveLog
+from adaptinf.log.public import PublicLog
 from adaptinf.log.reading import read_log
-from adaptinf.log.traits import DesignTraits, Floor, Stability
+from adaptinf.log.traits import DesignTraits, Floor, Outputs, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays
 
@@ -13,6 +14,8 @@ __all__ = [
     "DesignTraits",
     "Floor",
     "LogArrays",
+    "Outputs",
+    "PublicLog",
     "Stability",
     "read_log",
 ]

@@ -9,15 +9,18 @@ from typing import Any
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.coverage import noise_told, not_covered
+from adaptinf.log.promises import source_note
+from adaptinf.log.public import Publishable
 from adaptinf.log.storage.files import write_file
 from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, same_values, storable
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.validation import DesignRecord, Label, LogArrays, Metadata, check_frame
+from adaptinf.log.validation import METADATA, DesignRecord, Label, LogArrays, Metadata, check_frame
 
 
-class AdaptiveLog(LogColumns):
+class AdaptiveLog(LogColumns, Publishable):
     """A log of adaptively gathered data: one row a round, in the order in which the arms were chosen.
 
     Parameters
@@ -69,8 +72,11 @@ class AdaptiveLog(LogColumns):
         Backend of the privacy noise.
     releases : DataFrame, optional
         The private releases: columns round, name, group, value, mechanism and scale.
-    adaptive_rounds : int, optional
-        Number of rounds whose reward can change a later action; unknown by default.
+    adaptive_rounds, released_rounds : int, optional
+        Number of rounds whose reward can change a later action; and of those whose reward enters a release
+        too. Unknown by default.
+    rounds_per_unit : int, optional
+        Most rounds that a unit could have, fixed beforehand: `person_guarantee` is for so many.
     recommended : label, optional
         The arm that a best-arm design named.
     context_free : bool, optional
@@ -87,7 +93,7 @@ class AdaptiveLog(LogColumns):
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    recommended, context_free
+    released_rounds, rounds_per_unit, recommended, context_free
         As above.
 
     Raises
@@ -118,16 +124,6 @@ class AdaptiveLog(LogColumns):
       - actions 'b' are not among arms=['a', 'c'] (a number and a string are different labels) [row 1]
     """
 
-    reward_range: tuple[float, float] | None
-    propensity_status: str
-    guarantee: PrivacyGuarantee | None
-    reward_guarantee: PrivacyGuarantee | None
-    design: DesignRecord | None
-    noise: str | None
-    adaptive_rounds: int | None
-    recommended: Label | None
-    context_free: bool | None
-
     def __init__(
         self,
         frame: Any,
@@ -151,6 +147,8 @@ class AdaptiveLog(LogColumns):
         noise: str | None = None,
         releases: pd.DataFrame | Mapping[str, Any] | None = None,
         adaptive_rounds: int | None = None,
+        released_rounds: int | None = None,
+        rounds_per_unit: int | None = None,
         recommended: Any = None,
         context_free: bool | None = None,
     ) -> None:
@@ -177,15 +175,15 @@ class AdaptiveLog(LogColumns):
                 noise=noise,
                 releases=releases,
                 adaptive_rounds=adaptive_rounds,
+                released_rounds=released_rounds,
+                rounds_per_unit=rounds_per_unit,
                 recommended=recommended,
                 propensity_status=propensity_status,
                 context_free=context_free,
             ),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
-        self._names = checked.names
-        self._rounds = checked.rounds
-        self.units = checked.units
+        self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
 
     @classmethod
     def from_arrays(
@@ -202,6 +200,9 @@ class AdaptiveLog(LogColumns):
         noise: str | None = None,
         releases: pd.DataFrame | Mapping[str, Any] | None = None,
         adaptive_rounds: int | None = None,
+        released_rounds: int | None = None,
+        rounds_per_unit: int | None = None,
+        guarantee_source: str | None = "stated",
         recommended: Label | None = None,
         context_free: bool | None = None,
     ) -> AdaptiveLog:
@@ -218,8 +219,10 @@ class AdaptiveLog(LogColumns):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        recommended, context_free : optional
+        released_rounds, rounds_per_unit, recommended, context_free : optional
             As in the constructor, in their final types.
+        guarantee_source : {"stated", "design"}
+            Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
 
         Returns
         -------
@@ -244,6 +247,9 @@ class AdaptiveLog(LogColumns):
             noise=noise,
             releases=releases,
             adaptive_rounds=adaptive_rounds,
+            released_rounds=released_rounds,
+            rounds_per_unit=rounds_per_unit,
+            guarantee_source=None if guarantee is None and reward_guarantee is None else guarantee_source,
             recommended=recommended,
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
             context_free=context_free,
@@ -265,16 +271,10 @@ class AdaptiveLog(LogColumns):
         self.context = tuple(arrays.context)
         self.phases = phases
         self.reward_range = reward_range
-        self.propensity_status = metadata.propensity_status
-        self.guarantee = metadata.guarantee
-        self.reward_guarantee = metadata.reward_guarantee
+        for name in METADATA:
+            setattr(self, name, getattr(metadata, name))
         if self.reward_guarantee is None and self.guarantee is not None:
             self.reward_guarantee = self.guarantee.reward_level()
-        self.design = metadata.design
-        self.noise = metadata.noise
-        self.adaptive_rounds = metadata.adaptive_rounds
-        self.recommended = metadata.recommended
-        self.context_free = metadata.context_free
         self._releases = metadata.releases
         self._frame = self._names = self._rounds = self.units = None
         self.kept = {}
@@ -335,11 +335,10 @@ class AdaptiveLog(LogColumns):
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "reward_guarantee": None if self.reward_guarantee is None else self.reward_guarantee.to_dict(),
             "design": None if self.design is None else (self.design.name, self.design.parameters),
-            "traits": None
-            if self.design is None or self.design.traits is None
-            else self.design.traits.to_dict(),
+            "traits": None if (own := self.design) is None or own.traits is None else own.traits.to_dict(),
         }
-        return StoredLog(storable(self._canonical_columns(), self.arms), metadata, self.releases)
+        columns = storable(self._canonical_columns(), self.arms)
+        return StoredLog(columns, metadata, self.releases, not_covered(self, columns))
 
     @classmethod
     def _restored(cls, stored: RestoredLog) -> AdaptiveLog:
@@ -352,12 +351,13 @@ class AdaptiveLog(LogColumns):
     def __repr__(self) -> str:
         """Arms, rounds, design, guarantee and propensities at a glance."""
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
-        known = "chosen arm only" if self.arrays.propensities is None else "every arm"
-        status = self.propensity_status
+        known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
+        told = noise_told(self.noise) + source_note(self.guarantee_source)
         lines = [
             f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
             f"  design: {'unknown' if self.design is None else self.design.name}",
-            f"  guarantee: {self.guarantee or 'none'}",
-            f"  propensities: {status if status == 'absent' else f'{status}, {known}'}",
+            f"  guarantee: {self.guarantee or 'none'}{told}",
+            *self.promises,
+            f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}",
         ]
         return "\n".join(lines)

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, UNIT, Constraint, Is, refuse
+from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, POSITIVE, UNIT, Constraint, Is, OneOf, refuse
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
 ArmMeans = Literal["comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"]
+Length = Literal["declared", "releases"]
+Propensities = Literal["not covered", "outputs", "by-context"]
+Phases = Literal["not covered", "calendar", "outputs"]
+Means = Literal["none", "fresh-epochs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,43 @@ class Stability:
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    """What follows from the outputs that a private design's guarantee speaks of: its actions and releases.
+
+    Attributes
+    ----------
+    length : {"declared", "releases"}
+        Whether the number of rounds is declared beforehand, or decided by releases.
+    propensities : {"not covered", "outputs", "by-context"}
+        Whether a round's propensities can be computed from actions, releases and coins that are published
+        with them; or given the context as well, so that they can name it; or neither.
+    phase : {"not covered", "calendar", "outputs"}
+        Whether a round's phase follows from its number alone, from actions and releases, or neither.
+    recommended : bool
+        Whether the arm that is named at the end is computed from releases.
+    means : {"none", "fresh-epochs"}
+        Whether arms' means are released, each over an epoch's rounds alone that earlier releases fixed, with
+        as many of each arm that is left and independent Laplace noise of a known scale.
+
+    Notes
+    -----
+    `AdaptiveLog.public` reads these facts. The defaults are those that cover least.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.designs.DPConSE(epsilon=1.0).traits.outputs.phase
+    'calendar'
+    """
+
+    length: Length = "declared"
+    propensities: Propensities = "not covered"
+    phase: Phases = "not covered"
+    recommended: bool = False
+    means: Means = "none"
+
+
+@dataclass(frozen=True, slots=True)
 class DesignTraits:
     """What decides how the logs of a design may be analysed; a design states it, its logs keep it.
 
@@ -71,6 +112,10 @@ class DesignTraits:
         Whether its arm counts settle, where that is known.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
         Whether means of whole arms can be compared, or what takes their place.
+    auxiliary : tuple of float
+        Epsilon of each auxiliary log whose participants reported before the trial began.
+    outputs : Outputs or None
+        Of a private design, what its guarantee covers beside actions and releases.
 
     Notes
     -----
@@ -89,6 +134,8 @@ class DesignTraits:
     floor: Floor | None = None
     stability: Stability | None = None
     arm_means: ArmMeans = "comparable"
+    auxiliary: tuple[float, ...] = ()
+    outputs: Outputs | None = None
 
     @property
     def replays_by(self) -> Literal["assignment", "order"]:
@@ -113,7 +160,7 @@ class DesignTraits:
         ParameterError
             If a field is missing or unknown, or has a value that no trait has.
         """
-        nested = {"floor": Floor, "stability": Stability}
+        nested = {name: kind for name, (kind, _) in _PARTS.items()}
         problems = _field_problems("traits", cls, stored)
         for name, kind in nested.items():
             if not problems and stored[name] is not None:
@@ -135,6 +182,16 @@ _TEXT = Is(str, "a text")
 _PARTS: Mapping[str, tuple[type, Mapping[str, Constraint]]] = {
     "floor": (Floor, {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN}),
     "stability": (Stability, {"stable": BOOLEAN, "condition": _TEXT, "source": _TEXT}),
+    "outputs": (
+        Outputs,
+        {
+            "length": OneOf(*get_args(Length)),
+            "propensities": OneOf(*get_args(Propensities)),
+            "phase": OneOf(*get_args(Phases)),
+            "recommended": BOOLEAN,
+            "means": OneOf(*get_args(Means)),
+        },
+    ),
 }
 
 
@@ -149,6 +206,9 @@ def traits_problems(traits: Any) -> list[str]:
             type(getattr(traits, name)) is type(kind) and getattr(traits, name) == kind for kind in kinds
         )
     ]
+    auxiliary: Any = traits.auxiliary
+    if not isinstance(auxiliary, tuple) or any(POSITIVE("epsilon", epsilon) for epsilon in auxiliary):
+        problems.append(f"traits.auxiliary must be a tuple of epsilons, got {auxiliary!r:.60}")
     for name, (kind, constraints) in _PARTS.items():
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):

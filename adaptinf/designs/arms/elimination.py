@@ -14,7 +14,7 @@ from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_uni
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Share
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
@@ -191,24 +191,31 @@ class PrivateSuccessiveElimination(Design):
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
     releases_by_arm: ClassVar[bool] = True
+    skips_overrides: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("epochs", "decided_at", "last_arm")
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise that makes it private."""
-        return DesignTraits(uses_context="no", own_coins=False)
+        """No coins but the noise that makes it private; a run ends with its horizon."""
+        outputs = Outputs(propensities="outputs", means="fresh-epochs")
+        return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
         return problems + _epoch_problems(env, horizon, self.beta, float(self.epsilon))
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy means promise, parallel over arms and over fresh epochs."""
+        """What the actions and the noisy means promise, parallel over arms and over fresh epochs.
+
+        An epoch's length and order of pulls follow from which arms are left, that is, from earlier releases:
+        they settle which mean a reward enters before it is read. Later epochs do not look at it again.
+        """
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/r, has noise of scale 1/(epsilon r)
-        return parallel(*[mean] * n_arms)
+        epoch = parallel(*[mean] * n_arms, over="arms")
+        return parallel(epoch, epoch, over="epochs")
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.
@@ -249,9 +256,12 @@ class PrivateSuccessiveElimination(Design):
         return _reward_law(environment, (BERNOULLI,))
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release: rewards after it are not compared."""
-        last = int(run.released[-1, 0]) if run.released.shape[0] else 0
-        return min(last, horizon - 1)
+        """Rounds up to the last release, which follow it: rewards after it are not compared."""
+        return min(self._released_rounds(run, horizon), horizon - 1)
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """Rounds up to the last release: an epoch that the horizon cuts short releases nothing."""
+        return int(run.released[-1, 0]) if run.released.shape[0] else 0
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

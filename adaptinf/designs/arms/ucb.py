@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.ratios.counters import sum_neighbours
 from adaptinf.designs.replications import ReleaseName
-from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignTraits, Stability
+from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.log import DesignTraits, Outputs, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
 from adaptinf.privacy.counters.laplace_sums import counter_quantiles
 from adaptinf.privacy.counters.sums import (
@@ -41,13 +41,16 @@ from adaptinf.simulation.run import (
 )
 from adaptinf.typing import FloatArray, IntArray
 
-_COUNT, _SUM, _NOISE, _INVERSE, _BASE, _ROOT, _SLOPE, _TRUNK = range(1, 9)
+_COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
+_PUBLIC = _SUM
+"""Rows before it are what the choice reads: counts, sums as they were released, and what follows from them.
+The rest, raw sums and the counters' noise, reaches them through a release alone."""
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
 
 
 class _Tables(NamedTuple):
-    """The index of an arm: (sum + noise + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
+    """The index of an arm: (noisy sum + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
 
     On a cell of `grid`, q(t) is `intercept + slope * log t`, by the law that the noise has at N.
     """
@@ -70,16 +73,16 @@ class _Tables(NamedTuple):
 
 
 @kernel
-def _refresh(tables: _Tables, state: FloatArray, arm: int) -> None:
+def _refresh(tables: _Tables, public: FloatArray, arm: int) -> None:
     """Write an arm's index as base + root * sqrt(width log(t/delta)) + slope * log t."""
-    inverse = state[_INVERSE, arm]
-    base = state[_SUM, arm]
+    inverse = public[_INVERSE, arm]
+    base = public[_SHOWN, arm]
     if tables.private:
-        cell = int(state[SCALARS, _CELL])
-        row = noise_row(tables.hybrid, tables.slots, int(state[_COUNT, arm]))
-        base += state[_NOISE, arm] + tables.relaxation + tables.intercept[cell, row]
-        state[_SLOPE, arm] = tables.slope[cell, row] * inverse
-    state[_BASE, arm] = base * inverse
+        cell = int(public[SCALARS, _CELL])
+        row = noise_row(tables.hybrid, tables.slots, int(public[_COUNT, arm]))
+        base += tables.relaxation + tables.intercept[cell, row]
+        public[_SLOPE, arm] = tables.slope[cell, row] * inverse
+    public[_BASE, arm] = base * inverse
 
 
 @kernel
@@ -94,28 +97,35 @@ def _tick(tables: _Tables, state: FloatArray) -> None:
 
 @kernel
 def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    now = state[SCALARS, ROUND] + 1.0
-    best = 0
-    if state[SCALARS, _PULLED] < tables.n_arms:
-        while state[_COUNT, best] > 0.0:
-            best += 1
-    else:
-        cell = int(state[SCALARS, _CELL])
-        if now > tables.grid[cell + 1]:
-            while now > tables.grid[cell + 1]:
-                cell += 1
-            state[SCALARS, _CELL] = cell
-            for arm in range(tables.n_arms):
-                _refresh(tables, state, arm)
-        log_now = state[SCALARS, _LOG]
-        width = state[SCALARS, _WIDTH]
-        highest = -np.inf
-        for arm in range(tables.n_arms):
-            index = state[_BASE, arm] + state[_ROOT, arm] * width + state[_SLOPE, arm] * log_now
-            if index > highest:
-                highest = index
-                best = arm
+    best = _highest(tables, state[:_PUBLIC])
     certain_arm(tables, best)
+    return best
+
+
+@kernel
+def _highest(tables: _Tables, public: FloatArray) -> int:
+    """The arm of the highest index, the first of those that are equal; before that, one never pulled."""
+    now = public[SCALARS, ROUND] + 1.0
+    best = 0
+    if public[SCALARS, _PULLED] < tables.n_arms:
+        while public[_COUNT, best] > 0.0:
+            best += 1
+        return best
+    cell = int(public[SCALARS, _CELL])
+    if now > tables.grid[cell + 1]:
+        while now > tables.grid[cell + 1]:
+            cell += 1
+        public[SCALARS, _CELL] = cell
+        for arm in range(tables.n_arms):
+            _refresh(tables, public, arm)
+    log_now = public[SCALARS, _LOG]
+    width = public[SCALARS, _WIDTH]
+    highest = -np.inf
+    for arm in range(tables.n_arms):
+        index = public[_BASE, arm] + public[_ROOT, arm] * width + public[_SLOPE, arm] * log_now
+        if index > highest:
+            highest = index
+            best = arm
     return best
 
 
@@ -133,12 +143,12 @@ def _update(
     if tables.private:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
         noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, int(count), source)
-        state[_NOISE, arm] = noise
+        state[_SHOWN, arm] = state[_SUM, arm] + noise
         scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, int(count))
-        release(tables, state, 0, arm, state[_SUM, arm] + noise, scale)
+        release(tables, state, 0, arm, state[_SHOWN, arm], scale)
     else:
-        state[_SUM, arm] += reward
-    _refresh(tables, state, arm)
+        state[_SHOWN, arm] += reward
+    _refresh(tables, state[:_PUBLIC], arm)
 
 
 @compiled
@@ -238,6 +248,9 @@ class PrivateUCB(Design):
 
     Notes
     -----
+    The choice reads counts and the noisy sums as they were released, to the last bit: whoever has the actions
+    and the releases can recompute every action.
+
     Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment whose
     rewards are bounded but leave [0, 1] is refused. A reward enters the counter of one arm only, so the
     actions and the noisy sums are epsilon-differentially private, not K epsilon. Given the past, the
@@ -286,7 +299,8 @@ class PrivateUCB(Design):
     @property
     def traits(self) -> DesignTraits:
         """No coins but the noise that makes it private."""
-        return DesignTraits(uses_context="no", own_coins=False)
+        outputs = Outputs(propensities="outputs")
+        return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     def _problems(self) -> list[str]:
         problems = []
@@ -297,15 +311,22 @@ class PrivateUCB(Design):
         return problems
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions and the noisy sums promise, parallel over the arms' counters."""
+        """What the actions and the noisy sums promise, parallel over the arms' counters.
+
+        A counter is clocked by its arm's own pulls, and an arm is chosen by counts and noisy sums alone: the
+        actions settle which counter a reward enters.
+        """
         self._refuse_sizes(horizon, n_arms)
+        share = 1 if self.calibration == "corrected" else n_arms
+        counter = PrivacyGuarantee(epsilon=float(self.epsilon) / share)
+        whole = parallel(*[counter] * n_arms, over="arms")
         if self.calibration == "corrected":
-            return PrivacyGuarantee(epsilon=float(self.epsilon))
+            return whole
         reason = (
             f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but a reward enters one "
             "counter only, so that the actions are private at epsilon / K"
         )
-        return PrivacyGuarantee(epsilon=float(self.epsilon) / n_arms, reasons=(reason,))
+        return replace(whole, reasons=(reason,))
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.

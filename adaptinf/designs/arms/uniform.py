@@ -12,7 +12,7 @@ from numpy.random import Generator
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignTraits, Floor
+from adaptinf.log import DesignTraits, Floor, Outputs
 from adaptinf.parameters import NonNegative, Unit, Whole
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
@@ -116,7 +116,8 @@ class Uniform(Design):
     @property
     def traits(self) -> DesignTraits:
         """Nothing moves the choice."""
-        return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))
+        outputs = Outputs(propensities="outputs")
+        return DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True), outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Nothing of the data enters the actions: epsilon is 0 for whole records."""
@@ -124,6 +125,9 @@ class Uniform(Design):
         return PrivacyGuarantee(epsilon=0.0, unit="record")
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        return 0
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
         return 0
 
     def program(

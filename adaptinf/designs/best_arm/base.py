@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.determinants import feature_problems
 from adaptinf.designs.replications import Status
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Run
 from adaptinf.typing import FloatArray
@@ -24,12 +24,15 @@ class BestArmDesign(Design):
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
     vectors: ClassVar[str] = "refused"
     min_arms: ClassVar[int] = 2
+    skips_overrides: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("recommended", "decided_at")
 
     @property
     def traits(self) -> DesignTraits:
-        """No coins but the noise of those that are private."""
-        return DesignTraits(uses_context="no", own_coins=False)
+        """No coins but the noise of those that are private, whose outputs settle all but the rewards."""
+        private = self.guarantee(self.min_horizon, self.min_arms) is not None
+        outputs = Outputs(propensities="outputs", phase="outputs", recommended=True) if private else None
+        return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
     @abstractmethod
     def _least_budget(self, n_arms: int) -> int:
@@ -54,6 +57,10 @@ class BestArmDesign(Design):
         """Rounds up to the last decision: later rewards change nothing."""
         decided = float(run.outcome[1])
         return horizon if np.isnan(decided) else int(decided)
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """The same: the last decision is made from the last release, and names an arm."""
+        return self._adaptive_rounds(run, horizon)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -194,10 +194,15 @@ class DPBAI(_NoisyMeans):
         return 1.0 / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means."""
+        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
+
+        Which arms a phase pulls, and how often, follows from the arms that are left, that is, from earlier
+        releases: it settles which mean a reward enters before it is read. Later phases start afresh.
+        """
         self._refuse_sizes(horizon, n_arms)
         mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/N, has noise of scale 1/(epsilon N)
-        return parallel(mean, mean)
+        phase = parallel(mean, mean, over="arms")
+        return parallel(phase, phase, over="epochs")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -250,7 +255,9 @@ class DPBAIGauss(_NoisyMeans):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
 
-        With the delta that the noise really gives where it is more than was asked for.
+        As for `DPBAI`. A phase's pulls do not look at its rewards, so that each mean is one release of a
+        fixed sample: no argument for adaptive streams is needed. With the delta that the noise really gives
+        where it is more than was asked for.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon, delta = float(self.epsilon), float(self.delta)

@@ -158,10 +158,14 @@ class DPOD(_OptimalRounds):
         return 1.0 / float(self.epsilon)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What the actions, the noisy moments and the recommended arm promise, parallel over rounds."""
+        """What the actions, the noisy moments and the recommended arm promise, parallel over rounds.
+
+        Which arms a round of the algorithm pulls, and how often, follows from the arms that are left, that
+        is, from earlier releases; its moments start afresh. A reward enters one round's moments.
+        """
         self._refuse_sizes(horizon, n_arms)
         moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1
-        return parallel(moments, moments)
+        return parallel(moments, moments, over="epochs")
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most.

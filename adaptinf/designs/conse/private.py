@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import numpy as np
+
 from adaptinf.designs.base import Design
-from adaptinf.designs.conse.epochs import CONSE_STATUSES, LEARNING_RANDOMISED
+from adaptinf.designs.conse.epochs import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
 from adaptinf.designs.conse.neighbours import corrected_neighbours
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
 from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, published_program
 from adaptinf.designs.conse.published_neighbours import published_neighbours, shared_center_neighbours
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
-from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignTraits
+from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Unit, Whole, open_share, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
@@ -101,10 +103,14 @@ class DPConSE(Design):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the group."""
-        return DesignTraits(uses_context="groups", arm_means="by-group")
+        outputs = Outputs(propensities="by-context", phase="calendar")
+        return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """What actions and releases promise for a record: windows and halves are disjoint."""
+        """What actions and releases promise for a record, parallel over windows and halves.
+
+        Corrected: the calendar settles which window's sums and counts a record enters, before it is read.
+        """
         self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
             return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
@@ -112,7 +118,8 @@ class DPConSE(Design):
         arrivals = PrivacyGuarantee(
             (1.0 - self.contrast_share) * self.epsilon, unit="record", notion="anticipating"
         )
-        return contrasts.compose(arrivals)
+        window = contrasts.compose(arrivals)
+        return parallel(window, window, over="epochs")
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
         """With contexts and coins fixed, a reward moves one sum of rewards and no count."""
@@ -153,7 +160,12 @@ class DPConSE(Design):
         return ("t_min", *[name for name in names for _ in range(n_features)])
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        """Randomised rounds of the first half: no other reward enters a sum before the last release."""
         return int((run.record.status == LEARNING_RANDOMISED).sum())
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        """Randomised rounds of both halves: no other reward enters a sum."""
+        return int(np.isin(run.record.status, (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED)).sum())
 
     def _has_shortcut(self, environment: Environment) -> bool:
         return self.calibration == "corrected" and environment.tables(1).kind == BERNOULLI

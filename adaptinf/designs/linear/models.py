@@ -23,7 +23,7 @@ from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import DELTA, Calibration, NonNegative, Number, OneOf, Positive, Whole
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
@@ -223,7 +223,12 @@ class LinPriv(Design):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow their own context vectors, without coins but the noise."""
-        return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
+        return DesignTraits(
+            uses_context="vectors",
+            own_coins=False,
+            arm_means="by-vector",
+            outputs=Outputs(propensities="by-context"),
+        )
 
     def _problems(self) -> list[str]:
         """What does not go together in the choice of the noise."""
@@ -261,8 +266,12 @@ class LinPriv(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the actions and the noisy sums promise, parallel over the arms' counters.
 
-        Unit reward. Where `dimension` is not given and the noise is the smallest of two kinds, what both of
-        them promise. The published calibration needs `dimension`.
+        Unit reward: contexts are public, a counter is clocked by its arm's own pulls, and an arm is chosen by
+        contexts and noisy sums alone, so that the actions settle which counter a reward enters. With a delta
+        the argument for adaptive streams of normal noise takes the place of the pointwise one.
+
+        Where `dimension` is not given and the noise is the smallest of two kinds, what both of them promise.
+        The published calibration needs `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)

@@ -55,6 +55,23 @@ class LocallyPrivate(Design):
             return ["auxiliary must be a tuple of AuxiliaryLog, a log and its epsilon each"]
         return []
 
+    def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
+        """What the participants of each auxiliary log are promised, for their whole record.
+
+        Each has the epsilon of their own log, not the trial's: they report at its scale, once, before the
+        trial begins, and everything later is post-processing. Notion standard: their own actions, which their
+        log has, are not among the trial's outputs.
+
+        Examples
+        --------
+        >>> from adaptinf.designs import LDPBandit
+        >>> LDPBandit(epsilon=8.0).auxiliary_guarantees()
+        ()
+        """
+        return tuple(
+            PrivacyGuarantee(float(part.epsilon), unit="record", model="local") for part in self.auxiliary
+        )
+
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon) + cube_problems(env)
         for number, part in enumerate(self.auxiliary, 1):
@@ -70,7 +87,8 @@ class LocallyPrivate(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """What the reports promise.
 
-        Unit record, model local, notion anticipating: everything but the participant's own arm.
+        The trial's participants: those of auxiliary logs have `auxiliary_guarantees`. Unit record, model
+        local, notion anticipating: everything but the participant's own arm.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(

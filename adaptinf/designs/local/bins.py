@@ -20,7 +20,7 @@ from adaptinf.designs.local.neighbours import (
     public_log,
 )
 from adaptinf.designs.neighbours import Neighbours
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole, refuse
 from adaptinf.simulation.environments import Environment
@@ -88,7 +88,8 @@ class LDPBandit(LocallyPrivate):
     weighted sums over sources m, weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m reaches
     log(n)^2, n being the largest size of a source. Corrected: r = sqrt(C sum l_m^2 (64 t_m / epsilon_m^2 +
     U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's (28) and (29).
-    The guarantee is that of the trial's participants; those of a log have its epsilon.
+    The guarantee is that of the trial's participants; those of a log have its epsilon, as
+    `auxiliary_guarantees` says.
 
     Replacing one participant's record moves the U by at most 2 in L1 and the V by at most 2: all reports
     together are epsilon-private, on the participant's side. Their reward alone moves one V by at most 1, so
@@ -140,7 +141,11 @@ class LDPBandit(LocallyPrivate):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the bin of the cube."""
-        return DesignTraits(uses_context="position", arm_means="by-released-bin")
+        epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
+        outputs = Outputs(propensities="by-context")
+        return DesignTraits(
+            uses_context="position", arm_means="by-released-bin", auxiliary=epsilons, outputs=outputs
+        )
 
     def _problems(self) -> list[str]:
         problems = super()._problems()

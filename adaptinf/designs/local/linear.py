@@ -13,7 +13,7 @@ from adaptinf.designs.local.linear_kernel import LDPLinearTables, ldp_linear_pro
 from adaptinf.designs.local.neighbours import gradient_ratio, lessons, one_participant
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import Status
-from adaptinf.log import DesignTraits
+from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive, check
 from adaptinf.simulation.environments import Environment
@@ -137,7 +137,9 @@ class LDPLinear(LocallyPrivate):
     @property
     def traits(self) -> DesignTraits:
         """Arms follow the context."""
-        return DesignTraits(uses_context="yes", arm_means="by-context")
+        epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
+        outputs = Outputs(propensities="by-context", phase="calendar")
+        return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons, outputs=outputs)
 
     def _problems(self) -> list[str]:
         return super()._problems() + OrNone(Count(0))("warm_up, where it is given,", self.warm_up)

@@ -102,6 +102,7 @@ class CATE:
         treatment: Any = None,
         control: Any = None,
         rounds: str | ArrayLike | None = None,
+        trusted: bool = False,
     ) -> CATEProjection:
         """Effect as a linear function of covariates.
 
@@ -112,6 +113,9 @@ class CATE:
             the canonical names.
         log, treatment, control, rounds
             As for `CATE`.
+        trusted : bool
+            Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
+            transforms and NumPy's functions of columns, and nothing else: a formula is code.
 
         Returns
         -------
@@ -120,12 +124,15 @@ class CATE:
         Raises
         ------
         ParameterError
-            If the formula cannot be read or used, or other arguments do not fit the log.
+            If the formula cannot be read or used, or holds Python that is not allowed, or other arguments do
+            not fit the log.
         """
         if isinstance(log, str):
             problem = "the formula comes first and the log second, as in CATE.from_formula('age', log)"
             raise ParameterError("CATE.from_formula", [problem])
-        return CATEProjection(formula, log, treatment=treatment, control=control, rounds=rounds)
+        return CATEProjection(
+            formula, log, treatment=treatment, control=control, rounds=rounds, trusted=trusted
+        )
 
     def fit(
         self,

@@ -45,7 +45,7 @@ from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import check_alpha, refuse
+from adaptinf.parameters import BOOLEAN, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SUBJECT = "CATEProjection.fit"
@@ -161,15 +161,15 @@ class ProjectionQuestion:
 
 
 def projection_question(
-    formula: str, log: AdaptiveLog, treatment: Any, control: Any, rounds: Any
+    formula: str, log: AdaptiveLog, treatment: Any, control: Any, rounds: Any, trusted: bool = False
 ) -> ProjectionQuestion:
     """Check and complete what a user asks."""
     require_log("CATE.from_formula", log)
     treatment, control, problems = arm_pair(log, treatment, control)
     if not log.context:
         problems.append("the log has no context columns for a formula: give context= when making the log")
-    refuse("CATEProjection", problems)
-    covariates = covariate_model("CATEProjection", formula, log)
+    refuse("CATEProjection", [*problems, *BOOLEAN("trusted", trusted)])
+    covariates = covariate_model("CATEProjection", formula, log, trusted=trusted)
     marked = round_mask(log, rounds)
     pair = np.array([log.arms.index(control), log.arms.index(treatment)])
     return ProjectionQuestion(profile_of(log), formula, covariates, treatment, control, marked, pair)

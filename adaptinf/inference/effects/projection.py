@@ -43,6 +43,8 @@ class CATEProjection:
         The arms; the control's mean is subtracted. With two arms the second is the treatment.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use; by default those of phase "estimation" where the log has phases, else all.
+    trusted : bool
+        Compute any Python in the formula, not only what `CATE.from_formula` lists.
 
     Raises
     ------
@@ -88,9 +90,10 @@ class CATEProjection:
         treatment: Any = None,
         control: Any = None,
         rounds: str | ArrayLike | None = None,
+        trusted: bool = False,
     ) -> None:
         self.formula, self.log = formula, log
-        self.question = projection_question(formula, log, treatment, control, rounds)
+        self.question = projection_question(formula, log, treatment, control, rounds, trusted)
 
     def fit(
         self,

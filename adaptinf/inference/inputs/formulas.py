@@ -1,15 +1,20 @@
-"""Formulas of covariates: reading them, and model matrices with everything wrong said at once."""
+"""Formulas, read with all that is in them checked before formulaic sees any, and their model matrices."""
 
 from __future__ import annotations
 
+import keyword
 import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.inputs.expressions import Expression, RefusedExpression, read_expression
+from adaptinf.inference.inputs.functions import values
+from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -18,16 +23,39 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _COLOURS = re.compile("\x1b\\[[0-9;]*m|[\u29da\u29db]")
+_PLACE = re.compile(r"`?\b_(\d+)_`?")
+_NAME = re.compile(r"`([^`]*)`|([^\W\d]\w*)")
+_DOTTED = re.compile(r"[^\W\d][\w.]*")
+_MOST_FACTORS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula:
+    """A formula that has been read.
+
+    Its sides are formulaic's, in which names and expressions are looked up and never evaluated; either is
+    None where it is missing or has several parts. Of the names, data must have those needed. Trusted ones are
+    read and evaluated by formulaic.
+    """
+
+    text: str
+    left: Any
+    right: Any
+    names: frozenset[str]
+    needed: frozenset[str] = frozenset()
+    expressions: Mapping[str, Expression] = field(default_factory=dict)
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateModel:
-    """A formula with the statistics of the contexts it was read on; matrix (T, p)."""
+    """A formula with the statistics of the columns it was read on; matrix (T, p)."""
 
-    formula: str
+    formula: Formula
     names: tuple[str, ...]
     matrix: FloatArray
     spec: Any
+    states: Mapping[str, Any]
 
     def rows(self, subject: str, frame: Any) -> FloatArray:
         """Model matrix of other covariates, by the levels and statistics of the log; returns (m, p)."""
@@ -40,33 +68,154 @@ class CovariateModel:
                 f"covariates must be a frame, or columns of values, one row a prediction: {plain_text(error)}"
             )
             raise ParameterError(subject, [problem]) from None
-        return model_matrix(subject, self.formula, self.spec, table)[0]
+        if missing := sorted(self.formula.needed - set(table.columns)):
+            raise ParameterError(subject, [f"there is no column {', '.join(map(repr, missing))}"])
+        return _made(subject, self.formula, self.spec, table, dict(self.states))[0]
 
 
-def covariate_model(subject: str, formula: Any, log: AdaptiveLog) -> CovariateModel:
-    """Read a formula on the contexts of a log."""
-    from formulaic import Formula
+def read_formula(subject: str, text: str, *, trusted: bool = False) -> Formula:
+    """Read a formula, and refuse Python that is not allowed in it before any of it is evaluated."""
     from formulaic.errors import FormulaicError
+
+    try:
+        return _trusted(text) if trusted else _checked(text)
+    except RefusedExpression as error:
+        problems = [f"the formula {text!r:.200}: {problem}" for problem in dict.fromkeys(error.args)]
+        problems[-1] += " (trusted=True computes any Python in a formula, as one's own code)"
+        raise ParameterError(subject, problems) from None
+    except (FormulaicError, SyntaxError, ValueError, TypeError, RecursionError) as error:
+        problem = f"cannot read the formula {text!r:.200}: {plain_text(error)}"
+        raise ParameterError(subject, [problem]) from None
+
+
+def _trusted(text: str) -> Formula:
+    """A formula as formulaic reads it, and evaluates it."""
+    import formulaic
+
+    left, right = _sides(formulaic.Formula(text))
+    names: set[str] = set()
+    for factor in (factor for term in right or () for factor in term.factors):
+        plain = factor.eval_method is factor.EvalMethod.LOOKUP
+        names.update([factor.expr] if plain else map("".join, _NAME.findall(factor.expr)))
+    return Formula(text, left, right, frozenset(names), trusted=True)
+
+
+def _sides(parsed: Any) -> tuple[Any, Any]:
+    """Left and right of what formulaic has parsed; None for one that is missing or has several parts."""
     from formulaic.formula import SimpleFormula
 
-    if not isinstance(formula, str) or not formula.strip():
-        raise ParameterError(subject, [f"formula must be text such as '~ age + group', got {formula!r}"])
+    if isinstance(parsed, SimpleFormula):
+        return None, parsed
+    left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
+    if not isinstance(left, SimpleFormula):
+        left = None
+    return left, right if isinstance(right, SimpleFormula) else None
+
+
+def _checked(text: str) -> Formula:
+    """A formula whose names and expressions formulaic's parser sees as numbered places only."""
+    import formulaic
+
+    pieces, found = _pieces(text)
+    places = list(found.values())
     try:
-        parsed = Formula(formula)
-    except (FormulaicError, SyntaxError, ValueError, TypeError) as error:
-        raise ParameterError(subject, [f"cannot read the formula {formula!r}: {plain_text(error)}"]) from None
-    if not isinstance(parsed, SimpleFormula):
+        parsed = formulaic.Formula(" ".join(pieces))
+    except Exception as error:
+        shown = _PLACE.sub(lambda place: f"`{_shown(places[int(place[1])])}`", plain_text(error))
+        raise ValueError(shown) from None
+    used: list[str | Expression] = []
+    left, right = _sides(parsed)
+    left, right = _looked_up(left, places, []), _looked_up(right, places, used)
+    expressions = {one.text: one for one in used if isinstance(one, Expression)}
+    plain = frozenset(one for one in used if isinstance(one, str))
+    computed = frozenset(name for one in expressions.values() for name in one.names)
+    return Formula(text, left, right, plain | computed, plain | (computed - values().keys()), expressions)
+
+
+def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
+    """Tokens of a formula, with numbered places for its names and expressions, and what stands there."""
+    from formulaic.parser.algos.tokenize import tokenize
+
+    pieces: list[str] = []
+    places: dict[str, str | Expression] = {}
+    problems: list[str] = []
+    for token in tokenize(text):
+        quote = "" if token.source_start is None else text[token.source_start]
+        piece = f"%{token.token}%" if quote == "%" else token.token
+        try:
+            place = _place(token.kind.value, piece, quoted=quote == "`")
+        except RefusedExpression as error:
+            problems += error.args
+            continue
+        if place is None and pieces and pieces[-1] in ("**", "^") and not _few(piece):
+            problems.append(f"{pieces[-1]}{piece} makes products of more than {_MOST_FACTORS} columns")
+        if place is not None:
+            piece = _shown(place)
+            if type(places.setdefault(piece, place)) is not type(place) and not piece.isidentifier():
+                problems.append(f"{piece!r} is both a column and an expression: rename the column")
+            piece = f"_{list(places).index(piece)}_"
+        pieces.append(piece)
+    if problems:
+        raise RefusedExpression(*problems)
+    return pieces, places
+
+
+def _few(piece: str) -> bool:
+    return not piece.isdigit() or int(piece) <= _MOST_FACTORS
+
+
+def _place(kind: str, piece: str, *, quoted: bool) -> str | Expression | None:
+    """The name or the expression that a token is."""
+    if kind == "python":
+        return read_expression(piece)
+    return piece if kind == "name" and (quoted or piece != ".") else None
+
+
+def _shown(place: str | Expression) -> str:
+    return place if isinstance(place, str) else place.text
+
+
+def _looked_up(side: Any, places: list[str | Expression], used: list[str | Expression]) -> Any:
+    """A side of a formula in which what stands at its places is looked up; adds that to `used`."""
+    from formulaic.formula import SimpleFormula
+    from formulaic.parser.types import Factor, Term
+
+    if side is None:
+        return None
+    terms = []
+    for term in side:
+        factors = []
+        for factor in term.factors:
+            if factor.eval_method is Factor.EvalMethod.LOOKUP:
+                used.append(places[int(factor.expr.strip("_"))])
+                factor = Factor(_shown(used[-1]), eval_method="lookup")
+            factors.append(factor)
+        terms.append(Term(factors))
+    return SimpleFormula(terms)
+
+
+def covariate_model(subject: str, text: Any, log: AdaptiveLog, *, trusted: bool = False) -> CovariateModel:
+    """Read a formula on the contexts of a log."""
+    if not isinstance(text, str) or not text.strip():
+        raise ParameterError(subject, [f"formula must be text such as '~ age + group', got {text!r}"])
+    formula = read_formula(subject, text, trusted=trusted)
+    if formula.left is not None or formula.right is None:
         problem = (
-            f"the formula {formula!r} has a response or several parts: give the covariates alone, such as "
+            f"the formula {text!r} has a response or several parts: give the covariates alone, such as "
             "'~ age + group'; the response is the effect's score of each round"
         )
         raise ParameterError(subject, [problem])
     frame = context_frame(log)
-    unknown = sorted(str(name) for name in parsed.required_variables if str(name) not in frame.columns)
-    if unknown:
+    if unknown := sorted(formula.needed - set(frame.columns)):
         raise ParameterError(subject, [_unknown(unknown, frame)])
-    matrix, spec = model_matrix(subject, formula, parsed, frame)
-    return CovariateModel(formula, tuple(map(str, spec.column_names)), matrix, spec)
+    return model_on(subject, formula, frame)
+
+
+def model_on(subject: str, formula: Formula, frame: pd.DataFrame) -> CovariateModel:
+    """The right side of a formula on a frame."""
+    states: dict[str, Any] = {}
+    matrix, spec = _made(subject, formula, formula.right, frame, states)
+    return CovariateModel(formula, tuple(map(str, spec.column_names)), matrix, spec, states)
 
 
 def context_frame(log: AdaptiveLog) -> pd.DataFrame:
@@ -88,7 +237,9 @@ def _unknown(names: list[str], frame: pd.DataFrame) -> str:
     )
 
 
-def model_matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) -> tuple[FloatArray, Any]:
+def _made(
+    subject: str, formula: Formula, model: Any, frame: pd.DataFrame, states: dict[str, Any]
+) -> tuple[FloatArray, Any]:
     """Model matrix as floats, and the specification that makes further ones alike; returns matrix (T, p)."""
     from formulaic.errors import DataMismatchWarning, FormulaicError
 
@@ -96,22 +247,59 @@ def model_matrix(subject: str, formula: str, model: Any, frame: pd.DataFrame) ->
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", DataMismatchWarning)
-            made = model.get_model_matrix(frame, output="numpy", na_action="raise")
+            data, computed = frame, {}
+            if not formula.trusted:
+                data = frame[[name for name in frame.columns if name in formula.names]]
+                _check_labels(subject, data)
+                columns = {str(name): data[name] for name in data.columns}
+                computed = {text: one.compute(columns, states) for text, one in formula.expressions.items()}
+                data = data.drop(columns=[name for name in computed if name in data.columns])
+            made = model.get_model_matrix(data, context=computed, output="numpy", na_action="raise")
         matrix = np.asarray(made, dtype=np.float64)
     except DataMismatchWarning as error:
         raise ParameterError(subject, [f"labels that the log does not have: {plain_text(error)}"]) from None
-    except (FormulaicError, ValueError, TypeError, KeyError, ArithmeticError, AttributeError) as error:
+    except ParameterError:
+        raise
+    except (FormulaicError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
         known = ", ".join(map(str, frame.columns)) or "none"
-        problem = f"cannot evaluate the formula {formula!r} on the columns {known}: {plain_text(error)}"
+        problem = f"cannot evaluate the formula {formula.text!r} on the columns {known}: {plain_text(error)}"
         raise ParameterError(subject, [problem]) from None
     spec = made.model_spec
     if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise ParameterError(subject, [f"the formula {formula!r} has no columns"])
-    finite = np.atleast_1d(np.isfinite(matrix).all(axis=0))
-    bad = [str(name) for name, fine in zip(spec.column_names, finite, strict=True) if not fine]
-    if bad:
-        raise ParameterError(subject, [f"columns of the formula are not finite everywhere: {', '.join(bad)}"])
+        raise ParameterError(subject, [f"the formula {formula.text!r} has no columns"])
+    refuse(subject, column_problems(matrix, list(map(str, spec.column_names))))
     return matrix, spec
+
+
+def column_problems(matrix: FloatArray, names: list[str]) -> list[str]:
+    """What is wrong with the columns of a model matrix and their names; matrix (T, p)."""
+    finite = np.atleast_1d(np.isfinite(matrix).all(axis=0))
+    bad = [name for name, fine in zip(names, finite, strict=True) if not fine]
+    problems = [f"columns of the formula are not finite everywhere: {', '.join(bad)}"] if bad else []
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        problems.append(f"several columns are called {', '.join(map(repr, twice))}: rename the contexts")
+    return problems
+
+
+def _check_labels(subject: str, frame: pd.DataFrame) -> None:
+    """Refuse labels that formulaic would leave out without a word."""
+    for name in frame.columns:
+        column = frame[name]
+        if getattr(column, "ndim", 2) == 1 and column.dtype.kind == "O":
+            hidden = sorted({x for x in column.unique() if isinstance(x, str) and x.startswith("__")})
+            if hidden:
+                problem = f"{name!r} has labels that begin with two underscores, {hidden[0]!r}: rename them"
+                raise ParameterError(subject, [problem])
+
+
+def name_in_formula(name: str) -> str:
+    """A name as a formula takes it: as it is, between backticks, or as an escaped text."""
+    if _DOTTED.fullmatch(name) and not keyword.iskeyword(name):
+        return name
+    if not set(name) & set("`\\") and name.isprintable():
+        return f"`{name}`"
+    odd = "".join(char if char.isalnum() or char in " _.,;:" else f"\\U{ord(char):08x}" for char in name)
+    return f"Q('{odd}')"
 
 
 def plain_text(error: BaseException) -> str:

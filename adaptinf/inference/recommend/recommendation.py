@@ -34,7 +34,7 @@ _TARGETS = ("arm-means", "contrast", "cate", "policy-value")
 _OWN = {
     "arm-means": ("arms",),
     "contrast": ("treatment", "control"),
-    "cate": ("by", "formula", "treatment", "control", "rounds"),
+    "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
 _STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
@@ -159,6 +159,7 @@ def recommend(
     control: Any = None,
     by: str | Sequence[str] | None = None,
     formula: str | None = None,
+    trusted: bool | None = None,
     rounds: Any = None,
     policy: Any = None,
     snapshots: Any = None,
@@ -182,6 +183,8 @@ def recommend(
         For effects: the columns that make the groups.
     formula : str, optional
         For effects: covariates, in place of groups.
+    trusted : bool, optional
+        For effects by a formula: compute any Python in it, as for `CATE.from_formula`.
     rounds : str or array_like of bool, optional
         For effects: rounds whose arm was drawn at random, as for `CATE`.
     policy, snapshots : optional
@@ -236,7 +239,7 @@ def recommend(
     """
     require_log("recommend", log)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
-    given |= {"rounds": rounds, "policy": policy, "snapshots": snapshots}
+    given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
     if target in ("contrast", "cate"):
         treatment, control = _pair(log, treatment, control)
@@ -253,7 +256,7 @@ def recommend(
     elif by is not None:
         rows = cate_rows(log, {"by": by, **pair, "rounds": rounds})
     else:
-        rows = projection_rows(log, {"formula": formula, **pair, "rounds": rounds}, decay)
+        rows = projection_rows(log, {"formula": formula, **pair, "rounds": rounds, "trusted": trusted}, decay)
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import label_problems, labels
-from adaptinf.inference.inputs.formulas import context_frame, model_matrix, plain_text
+from adaptinf.inference.inputs.columns import main_effects
+from adaptinf.inference.inputs.formulas import (
+    Formula,
+    column_problems,
+    context_frame,
+    model_on,
+    name_in_formula,
+    read_formula,
+)
 from adaptinf.inference.regression.data import RegressionData
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
@@ -45,9 +51,9 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
 
 
 def regression_data(
-    log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None
+    log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None, *, trusted: bool = False
 ) -> RegressionData:
-    """Rewards and model matrix of a regression."""
+    """Rewards and model matrix of a regression, by a formula or else of the named contexts."""
     problems = label_problems("arm", [arm])
     selector = None
     if not problems and arm is not None and arm not in log.arms:
@@ -67,20 +73,17 @@ def regression_data(
     if formula is None:
         contexts = _contexts(log)
         names, found = _covariates(log, contexts, covariates)
-        problems += found
+        refuse(_SUBJECT, [*problems, *found])
+        response, used = _names_of(log, "reward")[0], tuple(names)
+        right = " + ".join(map(name_in_formula, names)) if names else "1"
+        formula = f"{name_in_formula(response)} ~ {right}"
+        x, terms = main_effects(
+            {name: contexts[name] for name in names}, None if every else rounds, len(rounds)
+        )
+        refuse(_SUBJECT, column_problems(x, list(terms)))
+    else:
         refuse(_SUBJECT, problems)
-        response = _names_of(log, "reward")[0]
-        formula = f"{_quoted(response)} ~ {' + '.join(map(_quoted, names)) if names else '1'}"
-        columns = [contexts[name] for name in names]
-        numeric = all(column.dtype.kind in "iuf" for column in columns)
-    else:
-        names, columns, numeric, response = [], [], False, ""
-    refuse(_SUBJECT, problems)
-    if numeric:
-        x = _stacked(columns, rounds, every=every)
-        terms, used = ("Intercept", *names), tuple(names)
-    else:
-        x, terms, used, response = _from_formula(log, formula, rounds, every=every)
+        x, terms, used, response = _from_formula(log, formula, rounds, every=every, trusted=trusted)
     chosen = arrays.action if every else arrays.action[rounds]
     return RegressionData(
         y=arrays.reward if every else arrays.reward[rounds],
@@ -117,10 +120,6 @@ def _names_of(log: AdaptiveLog, canonical: str) -> list[str]:
     return own if canonical in own else [*own, canonical]
 
 
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
-
-
 def _contexts(log: AdaptiveLog) -> dict[str, Any]:
     """Contexts by the user's names, then by the canonical ones."""
     context = log.arrays.context
@@ -142,30 +141,19 @@ def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> 
     return [str(name) for name in named], problems
 
 
-def _stacked(columns: Sequence[Any], rounds: IntArray, *, every: bool) -> FloatArray:
-    """A column of ones and the given ones, the rounds of a column side by side in memory."""
-    x = np.ones((len(rounds), 1 + len(columns)), order="F")
-    for j, column in enumerate(columns, start=1):
-        x[:, j] = column if every else column[rounds]
-    return x
-
-
 def _from_formula(
-    log: AdaptiveLog, formula: Any, rounds: IntArray, *, every: bool
+    log: AdaptiveLog, text: Any, rounds: IntArray, *, every: bool, trusted: bool
 ) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str]:
     """Model matrix of some rounds, its columns, the contexts in it, and the name of the reward."""
-    model, response = _parsed(log, formula)
+    formula, response = _parsed(log, text, trusted)
     contexts = context_frame(log)
     arms = _names_of(log, "action")
-    wanted = {str(name) for name in model.required_variables}
-    unknown = sorted(wanted - set(contexts.columns) - set(arms))
-    if unknown:
+    if unknown := sorted(formula.needed - set(contexts.columns) - set(arms)):
         raise ParameterError(_SUBJECT, [_unknown(log, unknown, contexts, arms)])
-    # Formulaic does not list what stands within some transforms: the text of the formula has it all.
-    frame = contexts[[name for name in contexts.columns if name in formula]]
+    used = tuple(name for name in contexts.columns if name in formula.names)
+    frame = contexts if trusted else contexts[list(used)]
     frame = frame if every else frame.iloc[rounds]
-    used = tuple(name for name in frame.columns if _mentions(formula, name))
-    with_arms = [name for name in arms if name not in contexts.columns and _mentions(formula, name)]
+    with_arms = [name for name in arms if name not in contexts.columns and name in formula.names]
     if with_arms:
         codes = log.arrays.action if every else log.arrays.action[rounds]
         arm = _categories(log, codes)
@@ -174,14 +162,8 @@ def _from_formula(
             problem = f"{reason}: leave {', '.join(with_arms)} out of the formula"
             raise ParameterError(_SUBJECT, [problem])
         frame = frame.assign(**dict.fromkeys(with_arms, arm))
-    matrix, spec = model_matrix(_SUBJECT, formula, model, frame)
-    return matrix, tuple(map(str, spec.column_names)), used, response
-
-
-def _mentions(formula: str, name: str) -> bool:
-    """Whether a name stands in a formula, by itself or between backticks."""
-    found = re.findall(r"`([^`]*)`|([^\W\d]\w*)", formula)
-    return any(name in pair for pair in found)
+    model = model_on(_SUBJECT, formula, frame)
+    return model.matrix, model.names, used, response
 
 
 def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
@@ -195,37 +177,27 @@ def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
     return pd.Categorical.from_codes(place[codes], categories=named)
 
 
-def _parsed(log: AdaptiveLog, formula: Any) -> tuple[Any, str]:
-    """The formula's right-hand side, and the name of the reward."""
-    from formulaic import Formula
-    from formulaic.errors import FormulaicError
-    from formulaic.formula import SimpleFormula
-
+def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
+    """The formula, and the name of the reward in it."""
     names = _names_of(log, "reward")
-    example = f"'{_quoted(names[0])} ~ x1 + x2'"
-    if not isinstance(formula, str) or not formula.strip():
-        raise ParameterError(_SUBJECT, [f"formula must be text such as {example}, got {formula!r:.60}"])
-    try:
-        parsed = Formula(formula)
-    except (FormulaicError, SyntaxError, ValueError, TypeError) as error:
-        raise ParameterError(
-            _SUBJECT, [f"cannot read the formula {formula!r}: {plain_text(error)}"]
-        ) from None
-    left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
-    if not isinstance(left, SimpleFormula) or not isinstance(right, SimpleFormula):
-        problem = f"the formula {formula!r} must have one response and one right-hand side, such as {example}"
+    example = f"'{name_in_formula(names[0])} ~ x1 + x2'"
+    if not isinstance(text, str) or not text.strip():
+        raise ParameterError(_SUBJECT, [f"formula must be text such as {example}, got {text!r:.60}"])
+    formula = read_formula(_SUBJECT, text, trusted=trusted)
+    if formula.left is None or formula.right is None:
+        problem = f"the formula {text!r} must have one response and one right-hand side, such as {example}"
         raise ParameterError(_SUBJECT, [problem])
-    terms = [str(term) for term in left]
+    terms = [":".join(factor.expr for factor in term.factors) for term in formula.left]
     if len(terms) != 1 or terms[0] not in names:
         problem = (
             f"the response must be the log's reward, {' or '.join(map(repr, names))}, as it is; got "
             f"{' + '.join(terms) or 'none'!r} (make another log for another outcome)"
         )
         raise ParameterError(_SUBJECT, [problem])
-    if any(_mentions(str(right), name) for name in names):
-        problem = f"the response {terms[0]!r} is on both sides of the formula {formula!r}"
+    if formula.names.intersection(names):
+        problem = f"the response {terms[0]!r} is on both sides of the formula {text!r}"
         raise ParameterError(_SUBJECT, [problem])
-    return right, terms[0]
+    return formula, terms[0]
 
 
 def _unknown(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame, arms: list[str]) -> str:

@@ -34,7 +34,7 @@ from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import Estimand, LogFacts
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import refuse
+from adaptinf.parameters import BOOLEAN, refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
@@ -111,7 +111,9 @@ class AdaptiveOLS:
         self.data = regression_data(log, None, covariates, arm)
 
     @classmethod
-    def from_formula(cls, formula: str, log: AdaptiveLog, *, arm: Any = None) -> AdaptiveOLS:
+    def from_formula(
+        cls, formula: str, log: AdaptiveLog, *, arm: Any = None, trusted: bool = False
+    ) -> AdaptiveOLS:
         """Regression by a formula.
 
         Parameters
@@ -125,6 +127,9 @@ class AdaptiveOLS:
             The data.
         arm : label or selector, optional
             As for the class.
+        trusted : bool
+            Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
+            transforms and NumPy's functions of columns, and nothing else: a formula is code.
 
         Returns
         -------
@@ -133,15 +138,16 @@ class AdaptiveOLS:
         Raises
         ------
         ParameterError
-            If it is no formula, its response is not the reward, or it names what is neither a context nor the
-            arm.
+            If it is no formula, its response is not the reward, it names what is neither a context nor the
+            arm, or holds Python that is not allowed.
         InvalidForLog
             If the log does not support the selector, or the arm was never chosen.
         """
         require_log("AdaptiveOLS", log)
+        refuse("AdaptiveOLS", BOOLEAN("trusted", trusted))
         model = cls.__new__(cls)
         model.log = log
-        model.data = regression_data(log, _required(formula), None, arm)
+        model.data = regression_data(log, _required(formula), None, arm, trusted=trusted)
         return model
 
     def fit(

@@ -18,7 +18,7 @@ from adaptinf.log.validation import RELEASE_COLUMNS
 from adaptinf.parameters import refuse
 
 VERSION = 2
-_FIELDS = ("version", "n_rounds", "dtypes", "log", "digest")
+_FIELDS = ("version", "n_rounds", "dtypes", "log", "not_covered", "digest")
 _SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "M": (8,), "O": (8,)}
 _OTHERWISE = "restore the file from a copy, or read its columns with pandas and name them to AdaptiveLog"
 
@@ -32,6 +32,7 @@ def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
         "n_rounds": len(next(iter(log.columns.values()))),
         "dtypes": {name: values.dtype.str for name, values in log.columns.items()},
         "log": encode(log.metadata),
+        "not_covered": dict(log.not_covered),
     }
     return header | {"digest": content_digest(header, releases, log.columns)}
 

@@ -26,7 +26,7 @@ from adaptinf.log.storage.header import (
     log_from,
     version_of,
 )
-from adaptinf.log.storage.limits import CHUNKS, COLUMNS, check_size, most_decoded, most_inflated
+from adaptinf.log.storage.limits import CHUNKS, COLUMNS, check_size, most_decoded, most_inflated, most_nested
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse
@@ -151,4 +151,6 @@ def _inflated(encoded: bytes) -> bytes:
     check_size("or more bytes of releases", len(text), most)
     if not inflater.eof or inflater.unused_data:
         raise ParameterError("file", ["has releases that are cut, or that something follows"])
+    nested = text.count(b"[") + text.count(b"{")
+    check_size("lists and objects in its releases", nested, most_nested(len(text)))
     return text

@@ -15,6 +15,7 @@ from adaptinf.log.storage.stored import METADATA_FIELDS, StoredLog
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import (
     CANONICAL,
+    METADATA,
     CheckedLog,
     DesignRecord,
     Label,
@@ -35,8 +36,13 @@ _TEXTS = Is(
     "a tuple of distinct strings",
 )
 _LABELS = Is(
-    lambda value: isinstance(value, tuple) and bool(value) and all(map(_is_label, value)),
-    "a tuple of labels",
+    lambda value: (
+        isinstance(value, tuple)
+        and bool(value)
+        and all(map(_is_label, value))
+        and len({(type(label), label) for label in value}) == len(value)
+    ),
+    "a tuple of distinct labels",
 )
 _NAMES = OrNone(
     Is(
@@ -148,15 +154,9 @@ def _check_like_a_frame(stored: StoredLog, action: IntArray) -> CheckedLog:
         arms=arms,
         reward_range=metadata["reward_range"],
         metadata=Metadata(
-            guarantee=metadata["guarantee"],
-            reward_guarantee=metadata["reward_guarantee"],
+            **{name: metadata[name] for name in METADATA if name != "design"},
             design=_design(metadata["design"], metadata["traits"]),
-            noise=metadata["noise"],
             releases=stored.releases,
-            adaptive_rounds=metadata["adaptive_rounds"],
-            recommended=metadata["recommended"],
-            propensity_status=metadata["propensity_status"],
-            context_free=metadata["context_free"],
         ),
         as_written=True,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ PLAIN_FIELDS = (
     "propensity_status",
     "noise",
     "adaptive_rounds",
+    "released_rounds",
+    "rounds_per_unit",
+    "guarantee_source",
     "recommended",
     "context_free",
 )
@@ -43,6 +46,8 @@ class StoredLog:
     columns: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
     releases: pd.DataFrame
+    not_covered: Mapping[str, str] = field(default_factory=dict)
+    """Columns outside the log's privacy guarantee, with the reason; a file tells them, none is read."""
 
 
 def canonical_columns(

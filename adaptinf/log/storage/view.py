@@ -9,11 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
+from adaptinf.log.promises import Promises
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, Label, LogArrays
 
 
-class LogColumns:
+class LogColumns(Promises):
     """What a log shows of its columns; the arrays are the log, a frame is made when it is asked for."""
 
     arrays: LogArrays

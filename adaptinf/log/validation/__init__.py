@@ -2,12 +2,13 @@
 
 from adaptinf.log.validation.check import CheckedLog, check_frame
 from adaptinf.log.validation.columns import Label, label_array
-from adaptinf.log.validation.metadata import RELEASE_COLUMNS, Metadata
+from adaptinf.log.validation.metadata import METADATA, RELEASE_COLUMNS, Metadata
 from adaptinf.log.validation.records import DesignRecord, LogArrays
 from adaptinf.log.validation.roles import CANONICAL
 
 __all__ = [
     "CANONICAL",
+    "METADATA",
     "RELEASE_COLUMNS",
     "CheckedLog",
     "DesignRecord",

@@ -75,7 +75,7 @@ def check_frame(
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
     check.as_written = as_written
     check.find_arms(propensities, declared)
-    checked_range = rows.check_reward_range(reward_range, found)
+    checked_range = rows.check_reward_range(reward_range, as_written, found)
     columns = check.columns(declared is not None, checked_range)
     rounds = check.single("round", rows.check_rounds)
     units = check.single("unit", rows.check_units)
@@ -84,6 +84,8 @@ def check_frame(
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
+        # a column of units with problems of its own has none that could be counted
+        units=np.zeros(0) if units is None and single.get("unit") is not None else units,
         found=found,
     )
     found.raise_if_any()

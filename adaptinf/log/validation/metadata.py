@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import UNITS, PrivacyGuarantee
@@ -19,6 +20,7 @@ from adaptinf.log.validation.records import DesignRecord
 RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
 STATUSES = ("exact", "estimated", "absent")
 _BACKENDS = ("simulation", "release")
+_MOST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,28 @@ class Metadata:
     noise: Any = None
     releases: Any = None
     adaptive_rounds: Any = None
+    released_rounds: Any = None
+    rounds_per_unit: Any = None
+    guarantee_source: Any = None
     recommended: Any = None
     propensity_status: Any = None
     context_free: Any = None
 
 
+METADATA = tuple(field.name for field in fields(Metadata) if field.name != "releases")
+"""Attributes of a log that are its metadata as they are."""
+
+
 def check_metadata(
-    given: Metadata, *, n_rounds: int, arms: Sequence[Label], has_propensity: bool, found: Findings
+    given: Metadata,
+    *,
+    n_rounds: int,
+    arms: Sequence[Label],
+    has_propensity: bool,
+    units: NDArray[Any] | None,
+    found: Findings,
 ) -> Metadata:
-    """Checked metadata; everything that is wrong becomes a problem."""
+    """Checked metadata; everything that is wrong becomes a problem. Shape units (T,)."""
     guarantee = _check_guarantee("guarantee", given.guarantee, found)
     reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
     if reward_guarantee is not None and reward_guarantee.unit != "reward":
@@ -52,7 +67,8 @@ def check_metadata(
         design=_check_design(given.design, found),
         noise=given.noise,
         releases=_check_releases(given.releases, found),
-        adaptive_rounds=_check_adaptive_rounds(given.adaptive_rounds, n_rounds, found),
+        **_check_counts(given, n_rounds, units, found),
+        guarantee_source=_check_source(given, found),
         recommended=_check_recommended(given.recommended, arms, found),
         propensity_status=_check_status(given.propensity_status, has_propensity, found),
         context_free=_check_truth("context_free", given.context_free, found),
@@ -146,17 +162,51 @@ _RELEASE_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def _check_adaptive_rounds(given: object, n_rounds: int, found: Findings) -> int | None:
+def _check_counts(
+    given: Metadata, n_rounds: int, units: NDArray[Any] | None, found: Findings
+) -> dict[str, int | None]:
+    """Counts of rounds: those that move actions or releases, and the most of a unit."""
+    rounds = 0, n_rounds
+    spans = {"adaptive_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": (1, _MOST)}
+    counts = {name: _check_count(name, getattr(given, name), *span, found) for name, span in spans.items()}
+    adaptive, released, cap = counts.values()
+    if adaptive is not None and released is not None and released < adaptive:
+        found.add(
+            "bad-released-rounds",
+            f"released_rounds = {released} must be at least adaptive_rounds = {adaptive}: a reward that "
+            "moves an action counts for both",
+        )
+    if cap is not None and units is None:
+        found.add("bad-rounds-per-unit", "rounds_per_unit needs unit=, the column that says who took part")
+    elif cap is not None and len(units):  # type: ignore[arg-type]
+        sizes = pd.Series(units).value_counts()
+        if over := int((sizes > cap).sum()):
+            found.add(
+                "bad-rounds-per-unit",
+                f"rounds_per_unit is {cap}, and {over} units have more rounds (the most: {sizes.iloc[0]})",
+            )
+    return counts
+
+
+def _check_count(name: str, given: object, low: int, high: int, found: Findings) -> int | None:
     if given is None:
         return None
     whole = isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.timedelta64))
-    if not whole or not 0 <= int(given) <= n_rounds:  # type: ignore[call-overload]
-        found.add(
-            "bad-adaptive-rounds",
-            f"adaptive_rounds must be a whole number from 0 to {n_rounds}, got {given!r}",
-        )
+    if not whole or not low <= int(given) <= high:  # type: ignore[call-overload]
+        span = f"from {low} to {high}" if high < _MOST else f"of at least {low}"
+        found.add(f"bad-{name.replace('_', '-')}", f"{name} must be a whole number {span}, got {given!r}")
         return None
     return int(given)  # type: ignore[call-overload,no-any-return]
+
+
+def _check_source(given: Metadata, found: Findings) -> str | None:
+    """Who vouches for the guarantees: whoever states them, unless a design did."""
+    if given.guarantee is None and given.reward_guarantee is None:
+        return None
+    if given.guarantee_source not in (None, "stated", "design"):
+        source = given.guarantee_source
+        found.add("bad-guarantee", f"guarantee_source must be 'stated' or 'design', got {source!r:.60}")
+    return "stated" if given.guarantee_source is None else str(given.guarantee_source)
 
 
 def _check_recommended(given: object, arms: Sequence[Label], found: Findings) -> Label | None:

@@ -30,18 +30,22 @@ _AMBIGUOUS = (
 )
 
 
-def check_reward_range(reward_range: object, found: Findings) -> tuple[float, float] | None:
-    """Smallest and largest possible reward, or None where none was given or it is of no use."""
+def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
+    """Smallest and largest possible reward, or None where none was given or it is of no use.
+
+    An environment whose rewards have no end writes infinities, which nobody types in.
+    """
     if reward_range is None:
         return None
     pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
-    if len(pair) != 2 or not all(_is_finite_number(bound) for bound in pair):
+    fits = _is_number if as_written else _is_finite_number
+    if len(pair) != 2 or not all(fits(bound) for bound in pair):
         found.add(
             "bad-reward-range", f"reward_range must be two finite numbers (low, high), got {reward_range!r}"
         )
         return None
     low, high = float(pair[0]), float(pair[1])
-    if low >= high:
+    if not low < high:
         found.add(
             "inverted-reward-range", f"reward_range must be (low, high) with low < high, got ({low}, {high})"
         )

@@ -13,18 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import (
-    COUNT,
-    FINITE,
-    OPEN_SHARE,
-    POSITIVE,
-    Number,
-    OneOf,
-    OrNone,
-    problems_of,
-    refuse,
-)
+from adaptinf.parameters import COUNT, POSITIVE, OneOf, OrNone, problems_of, refuse
 from adaptinf.privacy.base import draws_from, finite, number, probabilities, source_problems
+from adaptinf.privacy.counters.arguments import noise_problems, range_problems
 from adaptinf.privacy.counters.laplace_sums import noise_quantile
 from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
 from adaptinf.privacy.counters.sums import CONTINUAL_SUMS, counter_scales, counter_slots, noise_nodes
@@ -140,7 +131,7 @@ class Counter:
         )
         if horizon is None and not OneOf("binary")("mechanism", mechanism):
             problems.append("horizon is needed by the binary mechanism")
-        problems += _range_problems(low, high, sensitivity) + _noise_problems(noise, delta, mechanism)
+        problems += range_problems(low, high, sensitivity) + noise_problems(noise, delta, mechanism)
         refuse("Counter", problems + source_problems(rng, backend))
         self.epsilon, self.delta, self.noise = float(epsilon), float(delta), noise
         self.mechanism, self.horizon, self.dimension = mechanism, horizon, int(dimension)
@@ -204,6 +195,10 @@ class Counter:
         ------
         ParameterError
             If the item has another shape, is not finite or outside of the range, or the horizon is exceeded.
+
+        Notes
+        -----
+        All of it or nothing: after an error or an interrupt, wherever it comes, the counter is as it was.
         """
         vector = finite("Counter.add", item)
         problems = []
@@ -214,11 +209,12 @@ class Counter:
         if self.mechanism == "binary" and self.count == self.horizon:
             problems.append(f"the horizon of {self.horizon} items is reached")
         refuse("Counter.add", problems)
-        self.count += 1
-        self._sum = self._sum + self._measured(vector.ravel())
-        if self.mechanism != "logarithmic" or self.count & (self.count - 1) == 0:
-            self._latest = self._sum + self._next_noise()
-        return self._shown(self._latest)
+        # on a copy, which then takes this one's place at once: an error or an interrupt changes nothing
+        after = copy.copy(self)
+        after._nodes = self._nodes.copy()
+        shown = after._take_in(vector.ravel())
+        self.__dict__ = after.__dict__
+        return shown
 
     @property
     def value(self) -> Any:
@@ -350,6 +346,14 @@ class Counter:
         refuse("Counter", problems)
         return noise_nodes(self.mechanism, int(at))
 
+    def _take_in(self, item: FloatArray) -> Any:
+        """Count an item, renew the noise and return the noisy sum."""
+        self.count += 1
+        self._sum = self._sum + self._measured(item)
+        if self.mechanism != "logarithmic" or self.count & (self.count - 1) == 0:
+            self._latest = self._sum + self._next_noise()
+        return self._shown(self._latest)
+
     def _next_noise(self) -> _Totals:
         """Noise of the sum at the current count, called once for each count at which there is a release."""
         level = self.count.bit_length() - 1
@@ -383,21 +387,3 @@ class Counter:
 
 def _trailing_zeros(value: int) -> int:
     return (value & -value).bit_length() - 1
-
-
-def _range_problems(low: float, high: float, sensitivity: float | None) -> list[str]:
-    problems = FINITE("low", low) + FINITE("high", high)
-    if not problems and not low < high:
-        problems.append(f"low must be below high, got {low} and {high}")
-    return problems + OrNone(POSITIVE)("sensitivity", sensitivity)
-
-
-def _noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
-    problems = OneOf("laplace", "gaussian")("noise", noise)
-    if not problems and noise == "gaussian":
-        problems += OPEN_SHARE("delta", delta)
-        if mechanism != "binary":
-            problems.append("normal noise needs the binary mechanism and its horizon")
-    elif Number(0.0, 0.0)("delta", delta):
-        problems.append(f"delta must be 0 with Laplace noise, got {delta!r:.60}")
-    return problems

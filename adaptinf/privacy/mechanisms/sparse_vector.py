@@ -259,28 +259,34 @@ class SparseVector(Mechanism):
 class Questions:
     """One run of a sparse vector: answers until the first yes, then no more.
 
-    Made by `SparseVector.start`.
+    Made by `SparseVector.start`. A question that is not answered, because of an error or an interrupt, does
+    not count.
 
     Attributes
     ----------
     mechanism : SparseVector
         What is being run.
-    asked : int
-        Questions answered so far.
-    stopped : bool
-        Whether one was answered with yes.
     """
 
     def __init__(self, mechanism: SparseVector, generator: np.random.Generator | None) -> None:
         self.mechanism = mechanism
-        self.asked = 0
-        self.stopped = False
+        self._state = 0, False
         self._generator = generator
         self._threshold: float
         if generator is None:
             self._threshold = int(discrete_laplace(self._unit_scales()[0], 1)[0])
         else:
             self._threshold = generator.laplace(scale=mechanism.threshold_scale)
+
+    @property
+    def asked(self) -> int:
+        """Questions answered so far."""
+        return self._state[0]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether one was answered with yes."""
+        return self._state[1]
 
     def __repr__(self) -> str:
         state = "stopped" if self.stopped else "waiting"
@@ -307,9 +313,10 @@ class Questions:
                 "Questions.above", ["the run has stopped: start another one, which costs epsilon again"]
             )
         value, threshold = number("Questions.above", value), number("Questions.above", threshold)
-        self.asked += 1
-        self.stopped = self._margin(value, threshold) >= self._threshold
-        return self.stopped
+        answer = self._margin(value, threshold) >= self._threshold
+        # together, so that an error or an interrupt before leaves the run as it was
+        self._state = self.asked + 1, answer
+        return answer
 
     def _margin(self, value: float, threshold: float) -> float:
         """Noisy distance to the threshold: in units, whole, for a release."""

@@ -164,6 +164,7 @@ def test_bins_count_their_own_visitors_alone() -> None:
 # --- Figure 6 -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_arms_at_a_point_are_those_with_a_propensity() -> None:
     """Everybody is at the point: each round's propensities are what the releases say."""
     here = SmoothArms(3, 2, contexts=np.tile(learning.POINT, (3_000, 1)))
@@ -177,6 +178,7 @@ def test_arms_at_a_point_are_those_with_a_propensity() -> None:
         assert np.ptp(active.sum(axis=1)) > 0
 
 
+@pytest.mark.slow
 def test_curves_are_running_averages() -> None:
     log = learning.trial("corrected", "effective", (2_000, 4_000), 0, 3)
     table = learning.curves(log, 2_000, points=50)
@@ -189,6 +191,7 @@ def test_curves_are_running_averages() -> None:
     assert last[["arm 1", "arm 2", "arm 3"]].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_what_is_decided_before_a_trial_is_what_its_first_round_shows() -> None:
     logs = tuple(ARMS.auxiliary(15_000, epsilon=16.0, rng=number) for number in (1, 2))
     log = LDPBandit(epsilon=1.0, auxiliary=logs, check_every=100).run(ARMS, 400, rng=3)
@@ -383,6 +386,7 @@ def test_ratios_have_the_delta_methods_error() -> None:
     assert error == pytest.approx((first / second).std(), rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_table_can_be_had_for_local_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame = made_up(300).features.assign(label=[0, 1, 1] * 100, source=[0, 0, 1] * 100)
     frame.to_csv(tmp_path / "taxi.csv", index=False)

@@ -246,6 +246,55 @@ def test_json_has_null_where_a_number_is_missing(run: Run, tmp_path: Path) -> No
     assert any("chosen once" in note for note in record["notes"])
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+@pytest.mark.parametrize("way", ["name", "relative", "soft", "hard", "sidecar", "waiting", "through"])
+def test_output_never_goes_into_what_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, way: str
+) -> None:
+    if way in ("sidecar", "waiting") and name == "log.parquet":
+        return
+    source, target = tmp_path / name, tmp_path / "link"
+    log = log_of(sample())
+    log.to_csv(source) if name == "log.csv" else log.to_parquet(source)
+    if way == "soft":
+        target.symlink_to(source)
+    elif way == "hard":
+        target.hardlink_to(source)
+    elif way == "through":  # the input is the link
+        target, source = source, target.with_suffix(source.suffix)
+        source.symlink_to(target)
+    else:
+        endings = {"name": "", "relative": "", "sidecar": ".json", "waiting": ".json.new"}
+        target = tmp_path / f"{name}{endings[way]}"
+    monkeypatch.chdir(tmp_path)
+    output = target.name if way == "relative" else str(target)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, out, err = run("analyze", str(source), "--output", output)
+    assert (code, out) == (2, "")
+    assert f"the output {output} would overwrite {tmp_path}" in err
+    assert "name another file" in err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_output_into_a_sidecar_to_be_is_refused_and_to_a_pipe_is_not(
+    run: Run, path: str, tmp_path: Path
+) -> None:
+    """A JSON beside a CSV of that name would make it a log of adaptinf, and a damaged one."""
+    code, _, err = run("analyze", path, *KNOWN, "--format", "json", "--output", f"{path}.json")
+    assert (code, Path(f"{path}.json").exists()) == (2, False)
+    assert "would overwrite" in err
+    code, _, err = run("analyze", path, *KNOWN, "--alpha", "2", "--output", path)
+    assert code == 2
+    assert "alpha must be between" in err
+    assert "would overwrite" in err
+    command = [sys.executable, "-m", "adaptinf", "analyze", path, *KNOWN, "--output", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout == run("analyze", path, *KNOWN)[1]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert "cannot be written: it is a directory" in run("analyze", path, *KNOWN, "--output", str(folder))[2]
+
+
 def test_output_goes_to_a_file(run: Run, path: str, tmp_path: Path) -> None:
     _, printed, _ = run("analyze", path, *KNOWN)
     target = tmp_path / "table.txt"
@@ -305,7 +354,7 @@ def test_a_bad_log_lists_every_problem(run: Run, tmp_path: Path, command: str) -
     damaged(tmp_path / "bad.csv")
     code, out, err = run(command, str(tmp_path / "bad.csv"), *KNOWN, "--context", "sit")
     assert (code, out) == (2, "")
-    assert err.startswith(f"adaptinf {command}: the log has 4 problems")
+    assert err.startswith(f"adaptinf {command}: the log in {tmp_path / 'bad.csv'} has 4 problems")
     assert len(re.findall("^  - ", err, re.MULTILINE)) == 4
     for part in ("'sit' for context; did you mean 'site'?", "[row 3]", "[row 5]", "[row 9]"):
         assert part in err

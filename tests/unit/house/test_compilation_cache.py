@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import resource
+import runpy
 import shutil
+import stat
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +20,7 @@ from typing import Any
 import pytest
 
 import adaptinf
-from adaptinf.compilation import package_hash, source_files, source_hash
+from adaptinf.compilation import is_private, package_hash, source_files, source_hash
 
 ROOT = Path(adaptinf.__file__).parent
 COMPILED = sorted(path for path in ROOT.rglob("*.py") if "\n@compiled\n" in path.read_text())
@@ -82,6 +86,7 @@ def test_cache_is_used_again_and_goes_stale_with_the_noise(home: Path) -> None:
     assert changed == pytest.approx(2.0 * first, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_cache_goes_stale_with_what_a_design_can_use_only(home: Path) -> None:
     first, hits, misses = run(home)
     assert (hits, misses) == (0, 1)
@@ -106,6 +111,7 @@ print(difference(World(3.0, 1.0)), sum(difference.stats.cache_misses.values()))
 """
 
 
+@pytest.mark.slow
 def test_a_class_that_moved_does_not_break_what_was_cached(tmp_path: Path) -> None:
     tiny = package(
         tmp_path,
@@ -137,6 +143,95 @@ def test_a_class_that_moved_does_not_break_what_was_cached(tmp_path: Path) -> No
     entry = tiny / "entry.py"
     entry.write_text(entry.read_text().replace("tiny.world", "tiny.globe"))
     assert [printed(), printed()] == ["2.0 1", "2.0 0"]
+
+
+TWO_KERNELS = """
+from adaptinf.compilation import compiled
+
+@compiled
+def one(x):
+    return x + 1
+
+@compiled
+def two(x):
+    return x + 2
+
+if __name__ == "__main__":
+    print(one(1.0), two(1.0))
+"""
+
+
+class TestFoldersOfTheCache:
+    """Folders in which others can write, or nobody can, are not used; what is damaged is compiled anew."""
+
+    @pytest.fixture(autouse=True)
+    def _alone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A module of two kernels, no other folder than the one beside it, and no warning given yet."""
+        (tmp_path / "entry.py").write_text(TWO_KERNELS)
+        monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/no")
+        monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
+        monkeypatch.setattr("adaptinf.compilation._warned", [])
+
+    def run(self, place: Path) -> tuple[int, list[str]]:
+        """Hits of the cache, and warnings, of a fresh module."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            module = runpy.run_path(str(place / "entry.py"))
+            assert (module["one"](1.0), module["two"](1.0)) == (2.0, 3.0)
+        hits = sum(sum(module[name].stats.cache_hits.values()) for name in ("one", "two"))
+        return hits, [f"{each.category.__name__}: {each.message}" for each in caught]
+
+    def test_a_new_folder_is_private(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+        assert stat.S_IMODE((tmp_path / "__pycache__").stat().st_mode) == 0o700
+        monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "mine"))
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "mine").iterdir()} == {0o700}
+
+    def test_a_folder_that_others_write_in_is_not_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "__pycache__").mkdir()
+        (tmp_path / "__pycache__").chmod(0o777)
+        hits, told = self.run(tmp_path)
+        assert (hits, len(told)) == (0, 1)  # one warning for both functions
+        assert told[0].startswith("RuntimeWarning: adaptinf: compiled code cannot be kept on disk")
+        assert "Set NUMBA_CACHE_DIR to a folder that you, and only you, can write in" in told[0]
+        assert list((tmp_path / "__pycache__").iterdir()) == []
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+
+    @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+    @pytest.mark.parametrize("damage", [b"", b"\x80\x05garbage", b"(lp0\nI1\na."])
+    def test_damaged_files_are_compiled_anew(self, tmp_path: Path, suffix: str, damage: bytes) -> None:
+        assert self.run(tmp_path) == (0, [])
+        for path in (tmp_path / "__pycache__").glob(f"*.{suffix}"):
+            path.write_bytes(damage)
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+
+    def test_a_full_disk_is_told_of_once(self, tmp_path: Path) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "entry.py")],
+            env={**kept, "PYTHONPATH": str(ROOT.parent)},
+            capture_output=True,
+            text=True,
+            check=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200)),
+        )
+        assert done.stdout == "2.0 3.0\n"
+        assert done.stderr.count("compiled code cannot be kept on disk ([Errno 27] File too large)") == 1
+        assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+
+    def test_folders_are_private_by_owner_and_mode(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for mode, private in [(0o700, True), (0o755, True), (0o775, False), (0o757, False)]:
+            tmp_path.chmod(mode)
+            assert is_private(str(tmp_path)) == private
+        tmp_path.chmod(0o700)
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert not is_private(str(tmp_path))
 
 
 def package(home: Path, files: dict[str, str]) -> Path:

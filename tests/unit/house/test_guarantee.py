@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from adaptinf.errors import GuaranteeError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee, parallel, sequential
+
+BESIDE = partial(parallel, over="participants")
 
 
 def test_defaults_are_pure_reward_level_central_and_standard() -> None:
@@ -42,9 +46,9 @@ def test_delta_out_of_range_is_refused(delta: float) -> None:
 
 def test_every_problem_is_listed_at_once() -> None:
     with pytest.raises(ParameterError) as caught:
-        PrivacyGuarantee(-1, 2, "person", "remote", "vague", "because")  # type: ignore[arg-type]
-    assert len(caught.value.problems) == 6
-    for name in ("epsilon", "delta", "unit", "model", "notion", "reasons"):
+        PrivacyGuarantee(-1, 2, "person", "remote", "vague", "because", 0)  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 7
+    for name in ("epsilon", "delta", "unit", "model", "notion", "reasons", "rounds"):
         assert any(problem.startswith(name) for problem in caught.value.problems)
 
 
@@ -71,7 +75,9 @@ def test_sequential_caps_delta_at_one_and_keeps_infinity() -> None:
 
 def test_parallel_takes_the_maximum_of_each() -> None:
     both = parallel(
-        PrivacyGuarantee(0.5, 1e-6, reasons=("a", "b")), PrivacyGuarantee(0.2, 1e-3, reasons=("b", "c"))
+        PrivacyGuarantee(0.5, 1e-6, reasons=("a", "b")),
+        PrivacyGuarantee(0.2, 1e-3, reasons=("b", "c")),
+        over="participants",
     )
     assert (both.epsilon, both.delta) == (0.5, 1e-3)
     assert both.reasons == ("a", "b", "c")
@@ -81,22 +87,22 @@ def test_one_guarantee_composes_to_itself() -> None:
     guarantee = PrivacyGuarantee(0.5, 0.1, "record", "local", "anticipating", ("why",))
     assert (
         sequential(guarantee)
-        == parallel(guarantee)
+        == BESIDE(guarantee)
         == guarantee.compose()
         == guarantee.postprocess()
         == guarantee
     )
 
 
-@pytest.mark.parametrize("combine", [sequential, parallel])
+@pytest.mark.parametrize("combine", [sequential, BESIDE])
 @pytest.mark.parametrize(
-    ("field", "value"), [("unit", "record"), ("model", "local"), ("notion", "anticipating")]
+    ("field", "value"), [("unit", "record"), ("model", "local"), ("notion", "anticipating"), ("rounds", 3)]
 )
-def test_mixed_guarantees_are_refused_by_field(combine, field: str, value: str) -> None:  # type: ignore[no-untyped-def]
+def test_mixed_guarantees_are_refused_by_field(combine, field: str, value: object) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(GuaranteeError, match=f"differ in {field} ") as caught:
         combine(PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, **{field: value}))  # type: ignore[arg-type]
-    assert value in str(caught.value)
-    others = {"unit", "model", "notion"} - {field}
+    assert str(value) in str(caught.value)
+    others = {"unit", "model", "notion", "rounds"} - {field}
     assert not any(f"{other} (" in str(caught.value) for other in others)
 
 
@@ -105,7 +111,7 @@ def test_all_differing_fields_are_named() -> None:
         sequential(PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 0.0, "record", "local", "anticipating"))
 
 
-@pytest.mark.parametrize("combine", [sequential, parallel])
+@pytest.mark.parametrize("combine", [sequential, BESIDE])
 def test_nothing_to_compose_is_an_error(combine) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ParameterError, match="at least one"):
         combine()
@@ -121,7 +127,7 @@ def test_reward_level_follows_from_standard_guarantees_only() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, math.inf])
 def test_json_round_trip(epsilon: float) -> None:
-    guarantee = PrivacyGuarantee(epsilon, 1e-7, "record", "local", "anticipating", ("one", "two"))
+    guarantee = PrivacyGuarantee(epsilon, 1e-7, "record", "local", "anticipating", ("one", "two"), 4)
     text = json.dumps(guarantee.to_dict(), allow_nan=False)
     assert PrivacyGuarantee.from_dict(json.loads(text)) == guarantee
 
@@ -143,7 +149,54 @@ def test_from_dict_names_missing_and_unknown_fields() -> None:
             PrivacyGuarantee(math.inf, 0.0, "record", "local", "anticipating"),
             "epsilon = inf, no guarantee, per record, local, anticipating",
         ),
+        (
+            PrivacyGuarantee(0.5).group(4),
+            "epsilon = 2, pure, per person of at most 4 rounds (reward), central, standard",
+        ),
     ],
 )
 def test_str_says_it_all(guarantee: PrivacyGuarantee, text: str) -> None:
     assert str(guarantee) == text
+
+
+@pytest.mark.parametrize("over", ["epochs", "participants", "arms", "contexts"])
+def test_parallel_is_told_what_settles_the_partition(over: str) -> None:
+    assert parallel(PrivacyGuarantee(0.5), PrivacyGuarantee(0.2), over=over).epsilon == 0.5
+
+
+def test_parallel_without_a_partition_or_over_an_unknown_one_is_refused() -> None:
+    with pytest.raises(TypeError, match="over"):
+        parallel(PrivacyGuarantee(0.5))  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match="over must be"):
+        parallel(PrivacyGuarantee(0.5), over="groups")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "over", "told"),
+    [
+        (PrivacyGuarantee(1.0, unit="record"), "contexts", r"epsilon = 1\.7 .*two largest"),
+        (PrivacyGuarantee(1.0, unit="record"), "arms", "context in a record may decide its arm"),
+        (PrivacyGuarantee(1.0, 1e-6), "arms", "needs delta = 0"),
+        (PrivacyGuarantee(1.0).group(2), "epochs", "a person of several rounds may enter several"),
+    ],
+)
+def test_partitions_that_do_not_qualify_are_refused(
+    guarantee: PrivacyGuarantee, over: str, told: str
+) -> None:
+    other, third = (replace(guarantee, epsilon=epsilon) for epsilon in (0.7, 0.2))
+    with pytest.raises(GuaranteeError, match=told):
+        parallel(third, guarantee, other, over=over)
+
+
+def test_counts_by_a_private_context_cost_the_two_largest() -> None:
+    """Exact: one record leaves a group and enters another, and both noisy counts move."""
+    epsilons = (1.0, 0.7, 0.2)
+    loss = sum(sorted(epsilons)[-2:])  # of the outcome (-infinity, infinity): each count tells all it can
+    counts, moved = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    far = np.array([-50.0, 50.0, 0.0])
+    ratio = sum(
+        epsilon * (abs(at - b) - abs(at - a))
+        for epsilon, at, a, b in zip(epsilons, far, moved, counts, strict=True)
+    )
+    assert ratio == pytest.approx(loss)
+    assert ratio > max(epsilons)

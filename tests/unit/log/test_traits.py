@@ -11,7 +11,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
-from adaptinf.log import DesignRecord, DesignTraits, Floor, Stability
+from adaptinf.log import DesignRecord, DesignTraits, Floor, Outputs, Stability
 
 FILES = Path(__file__).parent / "files"
 FRAME = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, 0, 1]})
@@ -25,6 +25,7 @@ def every_trait() -> DesignTraits:
         floor=Floor(0.25, 0.7, shared=True),
         stability=Stability(True, "a condition", "a source"),
         arm_means="by-group",
+        outputs=Outputs("releases", "by-context", "calendar", recommended=True, means="fresh-epochs"),
     )
 
 

@@ -87,7 +87,8 @@ def test_statistics_of_transforms_come_from_the_whole_log():
         ("", "must be text"),
         (3, "must be text"),
         ("~ nofunction(age)", "nofunction"),
-        ("~ bs(weight, df=4)", "cannot evaluate the formula"),
+        ("~ bs(weight, df=4)", "no covariate 'weight'"),
+        ("~ bs(age, df=1)", "cannot evaluate the formula"),
     ],
 )
 def test_bad_formulas_are_refused(formula, message):

@@ -159,6 +159,11 @@ def answers(result: Results) -> list[str]:
     return said
 
 
+@cache
+def answered(name: str, fit: Callable[[AdaptiveLog], Results]) -> list[str]:
+    return answers(fitted(name, fit))
+
+
 @pytest.mark.parametrize(("name", "fit", "label"), FITS)
 @pytest.mark.parametrize("words", ["Sample means: not valid", "anything"])
 def test_the_words_of_notes_decide_nothing(
@@ -166,7 +171,7 @@ def test_the_words_of_notes_decide_nothing(
 ) -> None:
     result = fitted(name, fit)
     other = dataclasses.replace(result, notes=tuple(f"{words} {i}" for i in range(len(result.notes))))
-    assert answers(other) == answers(result)
+    assert answers(other) == answered(name, fit)
     assert other.validity == label
 
 
@@ -174,7 +179,7 @@ def test_the_words_of_notes_decide_nothing(
 def test_the_name_of_the_model_decides_nothing(name: str) -> None:
     for known, fit in BASELINES:
         result = fitted(known, fit)
-        assert answers(dataclasses.replace(result, model=name)) == answers(result)
+        assert answers(dataclasses.replace(result, model=name)) == answered(known, fit)
 
 
 def test_combinations_of_baselines_are_told_to_be_no_better() -> None:

@@ -20,6 +20,7 @@ def decisions(*arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_labels_defaults_refusals_and_tables_do_not_hang_on_words() -> None:
     plain, scrambled = decisions(), decisions("scrambled")
     assert scrambled.pop("sentences") > 600

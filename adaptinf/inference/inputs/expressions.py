@@ -1,0 +1,279 @@
+"""The Python within formulas: read as a tree, held against a list of what is allowed, and computed by hand.
+
+Nothing here calls Python's own `eval`: what the list does not hold cannot run.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.inference.inputs.functions import functions, values
+
+_PIECES = re.compile(r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|`(?P<name>[^`]*)`""", re.DOTALL)
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_KINDS: dict[type[ast.AST], str] = {
+    ast.Attribute: "an attribute",
+    ast.Subscript: "a subscript",
+    ast.NamedExpr: "an assignment",
+    ast.Lambda: "a function of its own",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "a formatted text",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Starred: "starred arguments",
+    ast.BoolOp: "and, or (write &, |)",
+    ast.Not: "not (write ~)",
+    ast.IfExp: "if ... else (write np.where)",
+    ast.MatMult: "@",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+_NUMBERS, _TEXTS, _LISTS = range(3)
+"""What may stand at a place: numbers and columns; texts too; lists and dicts too."""
+
+
+class RefusedExpression(ValueError):
+    """Python that a formula may not hold; its arguments are the problems."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """Python of a formula that has been checked: as it is shown, its tree, and the columns in it."""
+
+    text: str
+    tree: ast.expr
+    names: frozenset[str]
+
+    def compute(self, columns: Mapping[str, Any], states: MutableMapping[str, Any]) -> Any:
+        """Its value; transforms keep in `states` what they learn from columns, or find it there."""
+        try:
+            return _value(self.tree, columns, states)
+        except Exception as error:
+            raise ValueError(f"`{self.text}` fails: {type(error).__name__}: {error}") from error
+
+
+def read_expression(text: str) -> Expression:
+    """Read Python in which names may stand between backticks, and refuse what is not allowed."""
+    try:
+        tree, shown = _parsed(text)
+        problems = list(dict.fromkeys(_problems(tree, _NUMBERS)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise RefusedExpression(f"{text!r:.200} cannot be read") from None
+    if problems:
+        raise RefusedExpression(*problems)
+    return Expression(shown, tree, frozenset(_columns(tree)))
+
+
+def _parsed(text: str) -> tuple[ast.expr, str]:
+    """The tree, in which names are as they are, and its text, in which odd ones stand between backticks."""
+    aliases: dict[str, str] = {}
+    stem = "_"
+    while stem in text:
+        stem += "_"
+
+    def alias(piece: re.Match[str]) -> str:
+        if piece["name"] is None:
+            return piece[0]
+        name = f"{stem}{len(aliases)}"
+        aliases[name] = piece["name"]
+        return f" {name} "
+
+    tree = ast.parse(_PIECES.sub(alias, text).strip(), mode="eval").body
+    renamed = [
+        (node, aliases[node.id])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in aliases
+    ]
+    for node, name in renamed:
+        node.id = name if name.isidentifier() else f"`{name}`"
+    shown = ast.unparse(tree).replace("\n", " ")
+    for node, name in renamed:
+        node.id = name
+    return tree, shown
+
+
+def _dotted(node: ast.AST) -> str:
+    """A name such as np.log; empty where it is anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return ""
+
+
+def _refused(node: ast.AST) -> str:
+    kind = _KINDS.get(type(node), f"{type(node).__name__}")
+    return f"formulas may not hold {kind}"
+
+
+def _problems(node: ast.AST, place: int) -> Iterator[str]:
+    """What is wrong with a tree, given what may stand at its place."""
+    match node:
+        case ast.Name():
+            return
+        case ast.Constant(value=bool() | int() | float() | None):
+            return
+        case ast.Constant(value=str()) if place >= _TEXTS:
+            return
+        case ast.Constant():
+            yield f"{node.value!r:.60} cannot stand where it does"
+        case ast.Attribute():
+            if _dotted(node) not in values():
+                yield f"{_refused(node)}, as {ast.unparse(node)!r:.60}"
+        case ast.UnaryOp(op, operand):
+            yield from [] if type(op) in _OPERATORS else [_refused(op)]
+            yield from _problems(operand, _NUMBERS)
+        case ast.BinOp(left, op, right):
+            yield from [] if type(op) in _OPERATORS else [_refused(op)]
+            yield from _huge(node)
+            yield from _problems(left, _NUMBERS)
+            yield from _problems(right, _NUMBERS)
+        case ast.Compare(left, [op], [right]):
+            yield from [] if type(op) in _OPERATORS else [_refused(op)]
+            yield from _problems(left, _TEXTS)
+            yield from _problems(right, _TEXTS)
+        case ast.Compare():
+            yield "formulas may not hold chained comparisons (write (a < x) & (x < b))"
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) if place == _LISTS:
+            for part in parts:
+                yield from _problems(part, _LISTS)
+        case ast.Dict(keys=keys, values=parts) if place == _LISTS:
+            yield from (
+                []
+                if all(isinstance(key, ast.Constant) for key in keys)
+                else ["formulas may not hold keys that are not plain"]
+            )
+            for part in parts:
+                yield from _problems(part, _LISTS)
+        case ast.Call():
+            yield from _call_problems(node)
+        case _:
+            yield _refused(node)
+
+
+def _huge(node: ast.BinOp) -> list[str]:
+    """Powers of numbers by numbers are refused where they could take for ever."""
+    if not isinstance(node.op, ast.Pow) or any(_columns(node)):
+        return []
+    small = all(_size(part) <= 1e3 for part in (node.left, node.right))
+    return [] if small else [f"{ast.unparse(node)!r:.60} is no power of small numbers"]
+
+
+def _size(node: ast.expr) -> float:
+    """Of a number as it is written; infinite for anything else."""
+    match node:
+        case ast.UnaryOp(operand=ast.Constant(value=int() | float() as number)):
+            return abs(number)
+        case ast.Constant(value=int() | float() as number):
+            return abs(number)
+    return math.inf
+
+
+def _call_problems(node: ast.Call) -> Iterator[str]:
+    name = _dotted(node.func)
+    function = functions().get(name)
+    if function is None:
+        yield f"formulas may not call {ast.unparse(node.func)!r:.60}"
+        return
+    yield from function.problems(name, len(node.args), [key.arg or "**" for key in node.keywords])
+    if name == "Q" and not _quoted_name(node):
+        yield "Q takes the name of a column as a text"
+    for part in [*node.args, *(key.value for key in node.keywords)]:
+        yield from _problems(part, _LISTS)
+
+
+def _quoted_name(node: ast.AST) -> str:
+    """The name in Q("name"); empty where it is anything else."""
+    match node:
+        case ast.Call(ast.Name("Q"), [ast.Constant(value=str(name))], []):
+            return name
+    return ""
+
+
+def _columns(node: ast.AST) -> Iterator[str]:
+    """Names in a tree that are no functions."""
+    if name := _quoted_name(node):
+        yield name
+    elif isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Call):
+        for part in [*node.args, *(key.value for key in node.keywords)]:
+            yield from _columns(part)
+    elif not isinstance(node, ast.Attribute):
+        for child in ast.iter_child_nodes(node):
+            yield from _columns(child)
+
+
+def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str, Any]) -> Any:
+    """Value of a checked tree."""
+
+    def of(part: ast.AST) -> Any:
+        return _value(part, columns, states)
+
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name):
+            return columns[name] if name in columns else values()[name]
+        case ast.Attribute():
+            return values()[_dotted(node)]
+        case ast.UnaryOp(op, operand):
+            return _OPERATORS[type(op)](_number(of(operand)))
+        case ast.BinOp(left, op, right):
+            return _OPERATORS[type(op)](_number(of(left)), _number(of(right)))
+        case ast.Compare(left, [op], [right]):
+            return _OPERATORS[type(op)](of(left), of(right))
+        case ast.List(parts):
+            return [of(part) for part in parts]
+        case ast.Tuple(parts):
+            return tuple(of(part) for part in parts)
+        case ast.Dict(keys, parts):
+            return {of(key): of(part) for key, part in zip(keys, parts, strict=True) if key is not None}
+        case ast.Call(function, arguments, keywords):
+            if name := _quoted_name(node):
+                return columns[name]
+            known = functions()[_dotted(function)]
+            named = {str(key.arg): of(key.value) for key in keywords}
+            if known.keeps_state:
+                named["_state"] = states.setdefault(ast.dump(node), {})
+            return known.call(*map(of, arguments), **named)
+    raise TypeError(f"{type(node).__name__} was not checked")
+
+
+def _number(value: Any) -> Any:
+    """A value that can be counted with; texts multiply and format themselves."""
+    if np.asarray(value).dtype.kind not in "biuf":
+        raise TypeError("only numbers can be counted with")
+    return value

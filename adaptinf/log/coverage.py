@@ -1,0 +1,146 @@
+"""What of a log its privacy guarantee covers, part by part, each with its reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.traits import Outputs
+
+if TYPE_CHECKING:
+    from adaptinf.log.log import AdaptiveLog
+
+_NEVER = {
+    "unit_id": "who took part is no output",
+    "reward": "rewards are what is protected",
+    "batch": "batches are not stated to follow from the calendar or from outputs",
+    "randomised": "it shows the design's coins",
+}
+_OWN_ACTION = "the guarantee leaves out a participant's own action, which can name their context"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One column or field, whether the guarantee covers it, and why or why not."""
+
+    name: str
+    covered: bool
+    reason: str
+
+
+def column_coverage(
+    log: AdaptiveLog, names: Iterable[str], contexts: Collection[str] = ()
+) -> tuple[Part, ...]:
+    """Columns of a private log, by canonical names; contexts are those declared public."""
+    guarantee = log.guarantee
+    assert guarantee is not None
+    outputs = stated_outputs(log) or Outputs()
+    parts = []
+    for name in names:
+        if name in log.context:
+            parts.append(_context_part(name, guarantee, name in contexts))
+        elif name == "propensity" or name.startswith("propensity_"):
+            parts.append(_propensity_part(name, guarantee, outputs))
+        elif name == "t":
+            parts.append(_round_part(log))
+        elif name == "action":
+            parts.append(action_part(name, guarantee))
+        elif name == "phase":
+            parts.append(_phase_part(guarantee, outputs))
+        else:
+            parts.append(Part(name, False, _NEVER[name]))
+    return tuple(parts)
+
+
+def field_coverage(log: AdaptiveLog) -> tuple[Part, ...]:
+    """Everything of a private log that is no column."""
+    guarantee = log.guarantee
+    assert guarantee is not None
+    outputs = stated_outputs(log) or Outputs()
+    ended = "declared beforehand" if outputs.length == "declared" else "decided by releases"
+    return (
+        Part("releases", True, "outputs, with the scales of their noise, which are declared"),
+        Part("design", True, "its name and parameters are declared beforehand"),
+        Part("arms", True, "declared beforehand"),
+        Part("guarantee", True, "declared beforehand"),
+        Part("noise", True, "declared beforehand"),
+        Part("n_rounds", True, ended),
+        action_part("pulls", guarantee),
+        _recommended_part(outputs),
+        Part("reward_range", False, "it may have been taken from the data"),
+        Part("adaptive_rounds", False, "it may count coins that are no outputs"),
+        Part("seeds, timestamps, delays", False, "they are no outputs"),
+        Part("counts of missing or clipped outcomes", False, "they are computed from rewards"),
+        Part("digests of the log", False, "guesses at the log can be checked against them"),
+    )
+
+
+def stated_outputs(log: AdaptiveLog) -> Outputs | None:
+    """What the log's design states of its outputs."""
+    traits = None if log.design is None else log.design.traits
+    return None if traits is None else traits.outputs
+
+
+def not_covered(log: AdaptiveLog, names: Iterable[str]) -> dict[str, str]:
+    """Columns of a private log outside its guarantee, with the reason; empty where it promises none."""
+    if log.guarantee is None:
+        return {}
+    if math.isinf(log.guarantee.epsilon):
+        return dict.fromkeys(names, "the guarantee is infinite")
+    return {part.name: part.reason for part in column_coverage(log, names) if not part.covered}
+
+
+def noise_told(noise: str | None) -> str:
+    """The backend of the noise, after a guarantee in print."""
+    told = {"simulation": "; simulated noise, not private", "release": "; exact noise (release)"}
+    return told.get(noise or "", "")
+
+
+def action_part(name: str, guarantee: PrivacyGuarantee) -> Part:
+    """Actions, and what is counted from them."""
+    if guarantee.notion == "standard":
+        return Part(name, True, "actions are outputs, protected jointly with the releases")
+    return Part(name, False, _OWN_ACTION)
+
+
+def _round_part(log: AdaptiveLog) -> Part:
+    if np.array_equal(log.column("t"), np.arange(1, log.n_rounds + 1)):
+        return Part("t", True, "it counts the rounds")
+    return Part("t", False, "times and numbers of rounds that a user gave are no outputs")
+
+
+def _propensity_part(name: str, guarantee: PrivacyGuarantee, outputs: Outputs) -> Part:
+    if outputs.propensities == "by-context":
+        return Part(name, False, "a round's propensities can name the participant's context")
+    if outputs.propensities == "not covered":
+        return Part(name, False, "the design does not state that they follow from actions and releases")
+    if guarantee.notion != "standard":
+        return Part(name, False, _OWN_ACTION)
+    return Part(name, True, "computed from actions, proposals and releases, which are outputs")
+
+
+def _phase_part(guarantee: PrivacyGuarantee, outputs: Outputs) -> Part:
+    if outputs.phase == "calendar":
+        return Part("phase", True, "it follows from the calendar")
+    if outputs.phase == "outputs" and guarantee.notion == "standard":
+        return Part("phase", True, "it follows from actions and releases")
+    return Part("phase", False, "it is not stated to follow from outputs alone")
+
+
+def _context_part(name: str, guarantee: PrivacyGuarantee, declared: bool) -> Part:
+    if guarantee.unit != "reward":
+        return Part(name, False, f"the guarantee is per {guarantee.unit}: contexts are what it protects")
+    if declared:
+        return Part(name, True, "declared public")
+    return Part(name, False, "it was not declared public")
+
+
+def _recommended_part(outputs: Outputs) -> Part:
+    if outputs.recommended:
+        return Part("recommended", True, "computed from releases")
+    return Part("recommended", False, "the design does not state that it is computed from releases")

@@ -1,0 +1,95 @@
+"""What a log says of privacy beside its guarantee: who vouches for it, persons, auxiliary participants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.validation import DesignRecord, Label
+
+SOURCES = ("design", "stated")
+"""Who vouches for a guarantee: the design that computed it, or whoever made the log."""
+
+
+class Promises:
+    """What a log says about itself, and what follows for persons and auxiliary participants."""
+
+    reward_range: tuple[float, float] | None
+    propensity_status: str
+    guarantee: PrivacyGuarantee | None
+    reward_guarantee: PrivacyGuarantee | None
+    design: DesignRecord | None
+    noise: str | None
+    adaptive_rounds: int | None
+    released_rounds: int | None
+    rounds_per_unit: int | None
+    guarantee_source: str | None
+    """``"design"`` where the design computed the guarantees, ``"stated"`` where they were typed in."""
+    recommended: Label | None
+    context_free: bool | None
+    units: NDArray[Any] | None
+
+    @property
+    def person_guarantee(self) -> PrivacyGuarantee | None:
+        """What a person is promised, with all of their rounds; None without `unit` and several rounds.
+
+        For `rounds_per_unit` rounds where these were declared. Otherwise for the most rounds that any unit of
+        the log has, which is a fact about the data: whoever is not to learn it has to be told a cap instead.
+        """
+        return self._of_persons(self.guarantee)
+
+    @property
+    def person_reward_guarantee(self) -> PrivacyGuarantee | None:
+        """The same for the rewards of all of a person's rounds, contexts being public."""
+        return self._of_persons(self.reward_guarantee)
+
+    @property
+    def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
+        """What the participants of each auxiliary log are promised, who reported before the trial began.
+
+        Unit record, model local, notion standard: their own actions are not among the trial's outputs.
+        """
+        traits = None if self.design is None else self.design.traits
+        epsilons = () if traits is None else traits.auxiliary
+        return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """Lines about persons and auxiliary participants, for a text."""
+        person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
+        lines = []
+        if person is not None and person.rounds > 1:
+            lines.append(f"  with all rounds of a unit: {person}")
+        lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]
+        return tuple(lines)
+
+    def _of_persons(self, guarantee: PrivacyGuarantee | None) -> PrivacyGuarantee | None:
+        most = self.rounds_per_unit
+        if guarantee is None or (most is None and self.units is None):
+            return None
+        if most is not None:
+            return guarantee.group(math.ceil(most / guarantee.rounds))
+        most = most_rounds(self.units)
+        if most == 1:
+            return None
+        reason = (
+            f"{most} is the most rounds that a unit of this log has, a fact about the data; rounds_per_unit= "
+            "declares a cap that is fixed beforehand"
+        )
+        grouped = guarantee.group(math.ceil(most / guarantee.rounds))
+        return replace(grouped, reasons=(*grouped.reasons, reason))
+
+
+def most_rounds(units: NDArray[Any] | None) -> int:
+    """The most rounds that any unit has; units (T,)."""
+    return 1 if units is None or not len(units) else int(pd.Series(units).value_counts().iloc[0])
+
+
+def source_note(source: str | None) -> str:
+    """How a text marks a guarantee that no design computed."""
+    return "; stated, not derived" if source == "stated" else ""

@@ -1,0 +1,312 @@
+"""The public part of a log: what its privacy guarantee covers, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.files import as_path, atomic_write
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.coverage import Part, column_coverage, field_coverage, stated_outputs
+from adaptinf.log.storage.plain import encode
+from adaptinf.log.storage.stored import storable
+
+if TYPE_CHECKING:
+    from adaptinf.log.log import AdaptiveLog
+
+_KEY = b"adaptinf.public"
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+_BACKENDS = {
+    "simulation": "simulation. It is NOT PRIVATE against whoever sees all digits of a release: the guarantee "
+    "is that of the mechanism, not of these numbers",
+    "release": "release, exact noise that is never seeded",
+    None: "not stated",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicLog:
+    """What a log's privacy guarantee covers, with a statement in words; `AdaptiveLog.public` makes it.
+
+    Attributes
+    ----------
+    guarantee : PrivacyGuarantee
+        The guarantee that covers it.
+    facts : dict of str to object
+        Covered fields: the design with its parameters, arms, noise, number of rounds and, where covered, the
+        recommended arm, each arm's pulls, and the calendar of the phases.
+    releases : DataFrame
+        Columns round, name, group, value, mechanism and scale.
+    rounds : DataFrame or None
+        Covered columns, one row per round; None where no action is covered.
+    parts : tuple of Part
+        Every column and field of the log: its name, whether it is covered, and the reason.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.9, 0.5, 0.2])
+    >>> log = ai.designs.PrivateSuccessiveElimination(epsilon=1.0).run(arms, horizon=10_000, rng=0)
+    >>> public = log.public()
+    >>> public.rounds.columns.tolist()
+    ['t', 'action', 'propensity', 'propensity_0', 'propensity_1', 'propensity_2']
+    >>> public.covered["action"]
+    'actions are outputs, protected jointly with the releases'
+    >>> public.left_out["reward"]
+    'rewards are what is protected'
+    """
+
+    guarantee: PrivacyGuarantee
+    facts: Mapping[str, Any]
+    releases: pd.DataFrame
+    rounds: pd.DataFrame | None
+    parts: tuple[Part, ...]
+
+    @property
+    def covered(self) -> dict[str, str]:
+        """What is in it, with the reason."""
+        return {part.name: part.reason for part in self.parts if part.covered}
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """What is in the log but not in it, with the reason."""
+        return {part.name: part.reason for part in self.parts if not part.covered}
+
+    @property
+    def statement(self) -> str:
+        """What is in it and why, and what is left out, in words."""
+        lines = [
+            "The part of an adaptive experiment's log that its privacy guarantee covers, and nothing else.",
+            f"Guarantee: {self.guarantee}. {_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
+            *(f"  {reason}" for reason in self.guarantee.reasons),
+            f"Noise: {_BACKENDS[self.facts['noise']]}.",
+            "The guarantee is for one round; someone with m rounds pays m times.",
+            "It takes the number of rounds, the arms and the design's parameters to have been fixed before "
+            "the first round.",
+            "In it:",
+            *(f"  {name}: {reason}" for name, reason in self.covered.items()),
+            "Left out:",
+            *(f"  {name}: {reason}" for name, reason in self.left_out.items()),
+        ]
+        return "\n".join(lines)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the releases as Parquet, and the rounds, where there are any, to ``<name>_rounds`` beside.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.parquet`` or ``.pq``. Both files have statement and facts in their schema, under
+            ``adaptinf.public``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends otherwise.
+        """
+        for place, table in self._tables(
+            as_path("PublicLog.to_parquet", "path", path), _PARQUET_SUFFIXES
+        ).items():
+            columns = {str(name): pa.array(_plain_column(values)) for name, values in table.items()}
+            told = {_KEY: json.dumps(self._told()).encode()}
+            whole = pa.table(columns).replace_schema_metadata(told)
+            atomic_write(place, partial(pq.write_table, whole))
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the releases as CSV, the rounds to ``<name>_rounds``, statement and facts to ``<path>.json``.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.csv``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends otherwise.
+        """
+        path = as_path("PublicLog.to_csv", "path", path)
+        for place, table in self._tables(path, (".csv",)).items():
+            text = table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").encode()
+            atomic_write(place, lambda file, text=text: file.write(text))  # type: ignore[misc]
+        told = json.dumps(self._told(), indent=1).encode()
+        atomic_write(path.with_name(f"{path.name}.json"), lambda file: file.write(told))
+
+    def _tables(self, path: Path, suffixes: Sequence[str]) -> dict[Path, pd.DataFrame]:
+        if path.suffix.lower() not in suffixes:
+            problem = f"the name must end in {' or '.join(suffixes)}, got {path.name!r}"
+            raise ParameterError("PublicLog files", [problem])
+        if self.rounds is None:
+            return {path: self.releases}
+        return {path: self.releases, path.with_stem(f"{path.stem}_rounds"): self.rounds}
+
+    def _told(self) -> dict[str, Any]:
+        """Everything but the tables, as JSON holds it."""
+        return {
+            "statement": self.statement,
+            "guarantee": self.guarantee.to_dict(),
+            "facts": encode(dict(self.facts)),
+            "covered": self.covered,
+            "left_out": self.left_out,
+        }
+
+    def __str__(self) -> str:
+        """The statement."""
+        return self.statement
+
+
+_READING = {
+    "standard": "It protects the joint law of everything in here.",
+    "anticipating": "It protects the joint law of everything but the participant's own action.",
+}
+_UNITS = {
+    "reward": "Contexts are taken to be public.",
+    "record": "A record is a participant's context and potential rewards.",
+}
+
+
+class Publishable:
+    """What a log can say of its covered part."""
+
+    def public(self: AdaptiveLog, contexts: Sequence[str] = ()) -> PublicLog:  # type: ignore[misc]
+        """The part of the log that its privacy guarantee covers, and nothing else.
+
+        Parameters
+        ----------
+        contexts : sequence of str
+            Context columns that were declared public before the trial, by the user's or the canonical names.
+            Only a guarantee for rewards leaves contexts public.
+
+        Returns
+        -------
+        PublicLog
+            Releases, declared parameters and, under the standard notion, actions and what follows from them;
+            with the reason for every part. It has a writer of its own.
+
+        Raises
+        ------
+        ParameterError
+            If `contexts` names no context of the log, or the guarantee protects contexts.
+        InvalidForLog
+            If the log has no finite guarantee, or its design does not state what its outputs are.
+
+        Notes
+        -----
+        Never in it: rewards, units, coins, seeds, times, counts of missing or clipped outcomes, and a digest
+        of the raw log, against which guesses could be checked. Under the anticipating notion a participant's
+        own action is left out as well, and with it all actions, their counts and propensities by round: a
+        published column would show every participant's own.
+
+        What the design states is believed, and so is that arms, parameters and horizon were declared.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> groups = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+        >>> log = ai.designs.DPConSE(epsilon=1.0).run(groups, horizon=2_000, rng=0)
+        >>> public = log.public()
+        >>> public.rounds is None, public.facts["calendar"]
+        (True, {'learning': [1, 1000], 'estimation': [1001, 2000]})
+        """
+        return _public_log(self, contexts)
+
+
+def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
+    guarantee = _finite_guarantee(log)
+    declared = _declared_contexts(log, contexts, guarantee)
+    frame = log.frame
+    columns = column_coverage(log, frame.columns, declared)
+    by_round = any(part.name == "action" and part.covered for part in columns)
+    counted = (Part("t", True, "it counts the rounds"),) if by_round else ()
+    columns = (*counted, *(part for part in columns if part.name != "t"))
+    fields = field_coverage(log)
+    shown = {part.name for part in (*columns, *fields) if part.covered}
+    rounds = None
+    if by_round:
+        frame["t"] = np.arange(1, log.n_rounds + 1)
+        actions = storable({"action": frame["action"].to_numpy()}, log.arms)["action"]
+        rounds = frame.assign(action=actions)[[name for name in frame.columns if name in shown]]
+    facts = {
+        "design": None if log.design is None else log.design.name,
+        "parameters": None if log.design is None else log.design.parameters,
+        "arms": list(log.arms),
+        "noise": log.noise,
+        "n_rounds": log.n_rounds,
+        **({"recommended": log.recommended} if "recommended" in shown else {}),
+        **({"pulls": _pulls(log)} if "pulls" in shown else {}),
+        **({"calendar": _calendar(log)} if _by_calendar(log) else {}),
+    }
+    return PublicLog(guarantee, facts, log.releases.copy(), rounds, (*columns, *fields))
+
+
+def _finite_guarantee(log: AdaptiveLog) -> PrivacyGuarantee:
+    guarantee = log.guarantee
+    if guarantee is None:
+        raise InvalidForLog("public", "it has no privacy guarantee, so nothing of it is covered", ())
+    if not np.isfinite(guarantee.epsilon):
+        reason = f"its guarantee is infinite, so nothing of it is covered ({'; '.join(guarantee.reasons)})"
+        raise InvalidForLog("public", reason, ())
+    if stated_outputs(log) is None:
+        reason = "its design does not state what its outputs are, so what is covered is not known"
+        ways = ("a log whose design states them: DesignTraits(outputs=Outputs(...))",)
+        raise InvalidForLog("public", reason, ways)
+    return guarantee
+
+
+def _declared_contexts(log: AdaptiveLog, contexts: Any, guarantee: PrivacyGuarantee) -> tuple[str, ...]:
+    given = (contexts,) if isinstance(contexts, str) else contexts
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise ParameterError(
+            "AdaptiveLog.public", [f"contexts must be a list of names, got {contexts!r:.60}"]
+        )
+    found = tuple(str(log.columns.get(name, name)) for name in given)
+    known = ", ".join(map(repr, log.context)) or "none"
+    problems = [
+        f"contexts names {name!r}; the log's contexts are {known}"
+        for name, canonical in zip(given, found, strict=True)
+        if canonical not in log.context
+    ]
+    if given and guarantee.unit != "reward":
+        problems.append(
+            f"contexts must be left out: the guarantee is per {guarantee.unit}, and contexts are part of it"
+        )
+    if problems:
+        raise ParameterError("AdaptiveLog.public", problems)
+    return found
+
+
+def _pulls(log: AdaptiveLog) -> dict[Any, int]:
+    counts = np.bincount(log.arrays.action, minlength=log.n_arms)
+    return dict(zip(log.arms, counts.tolist(), strict=True))
+
+
+def _by_calendar(log: AdaptiveLog) -> bool:
+    outputs = stated_outputs(log)
+    return outputs is not None and outputs.phase == "calendar" and log.arrays.phase is not None
+
+
+def _calendar(log: AdaptiveLog) -> dict[str, list[int]]:
+    """First and last round of each phase."""
+    codes = log.arrays.phase
+    assert codes is not None
+    places = {name: np.flatnonzero(codes == code) + 1 for code, name in enumerate(log.phases)}
+    return {name: [int(rows[0]), int(rows[-1])] for name, rows in places.items() if rows.size}
+
+
+def _plain_column(values: pd.Series[Any]) -> Any:
+    """Values of one type, as text where they are of several."""
+    plain = values.to_numpy()
+    mixed = plain.dtype.kind == "O" and len(set(map(type, plain))) > 1
+    return np.array([str(value) for value in plain], dtype=object) if mixed else plain

@@ -1,0 +1,301 @@
+"""The covered part of a log: every column and field of its file, and why it is covered."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from adaptinf import AdaptiveLog, designs, environments, read_log
+from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignRecord, DesignTraits, LogArrays, Outputs
+from adaptinf.simulation.environments.smooth import SmoothArms
+
+ARMS = environments.BernoulliArms([0.9, 0.5, 0.2])
+GROUPS = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+VECTORS = environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+CUBE = SmoothArms(n_arms=2, dimension=1)
+FEATURES = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]
+
+OUTPUTS = "actions are outputs, protected jointly with the releases"
+COMPUTED = "computed from actions, proposals and releases, which are outputs"
+DECLARED = "declared beforehand"
+RELEASED = "outputs, with the scales of their noise, which are declared"
+OWN = "the guarantee leaves out a participant's own action, which can name their context"
+
+FIELDS = {
+    "releases": RELEASED,
+    "design": "its name and parameters are declared beforehand",
+    "arms": DECLARED,
+    "guarantee": DECLARED,
+    "noise": DECLARED,
+    "n_rounds": DECLARED,
+}
+ACTIONS = {"t": "it counts the rounds", "action": OUTPUTS, "pulls": OUTPUTS}
+NAMED = {"phase": "it follows from actions and releases", "recommended": "computed from releases"}
+CALENDAR = {"phase": "it follows from the calendar"}
+
+
+def propensities(n_arms: int) -> dict[str, str]:
+    return dict.fromkeys(["propensity", *(f"propensity_{arm}" for arm in range(n_arms))], COMPUTED)
+
+
+BAI = {**FIELDS, **ACTIONS, **propensities(3), **NAMED}
+COVERED: list[tuple[designs.Design, environments.Environment, int, dict[str, str]]] = [
+    (designs.Uniform(), ARMS, 40, {**FIELDS, **ACTIONS, **propensities(3)}),
+    (designs.PrivateUCB(epsilon=1.0), ARMS, 40, {**FIELDS, **ACTIONS}),
+    (designs.PrivateUCB(epsilon=1.0, calibration="published"), ARMS, 40, {**FIELDS, **ACTIONS}),
+    (
+        designs.PrivateSuccessiveElimination(epsilon=1.0),
+        ARMS,
+        10_000,
+        {**FIELDS, **ACTIONS, **propensities(3)},
+    ),
+    (designs.LinPriv(epsilon=1.0), VECTORS, 40, {**FIELDS, **ACTIONS}),
+    (designs.LinPriv(epsilon=1.0, delta=1e-5), VECTORS, 40, {**FIELDS, **ACTIONS}),
+    (designs.LinPriv(epsilon=1.0, calibration="published"), VECTORS, 40, {**FIELDS, **ACTIONS}),
+    (designs.DPConSE(epsilon=1.0), GROUPS, 400, {**FIELDS, **CALENDAR}),
+    (designs.DPBAI(epsilon=1.0, features=FEATURES), ARMS, 400, BAI),
+    (designs.DPBAIGauss(epsilon=0.5, delta=1e-5, features=FEATURES), ARMS, 400, BAI),
+    (designs.DPOD(epsilon=1.0, features=FEATURES), ARMS, 400, BAI),
+    (designs.LDPBandit(epsilon=1.0), CUBE, 40, FIELDS),
+    (designs.LDPLinear(epsilon=1.0), CUBE, 40, {**FIELDS, **CALENDAR}),
+    (
+        designs.Mixture(designs.PrivateUCB(epsilon=1.0), exploration=0.2),
+        ARMS,
+        40,
+        {**FIELDS, **ACTIONS, **propensities(3)},
+    ),
+    (designs.Mixture(designs.LinPriv(epsilon=1.0), exploration=0.2), VECTORS, 40, {**FIELDS, **ACTIONS}),
+    (designs.Mixture(designs.DPConSE(epsilon=1.0), exploration=0.2), GROUPS, 400, FIELDS),
+    (
+        designs.Mixture(designs.DPBAI(epsilon=1.0, features=FEATURES), exploration=0.2),
+        ARMS,
+        400,
+        {name: reason for name, reason in BAI.items() if name != "phase"},
+    ),
+]
+COLUMNS = ["round", "name", "group", "value", "mechanism", "scale"]
+ALWAYS = {"design", "parameters", "arms", "noise", "n_rounds"}
+
+
+def named(part: Any) -> str:
+    return f"{part!r:.60}" if isinstance(part, designs.Design) else ""
+
+
+@pytest.mark.parametrize(("design", "environment", "horizon", "covered"), COVERED, ids=named)
+def test_every_column_and_field(
+    design: designs.Design,
+    environment: environments.Environment,
+    horizon: int,
+    covered: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    log = design.run(environment, horizon, rng=0)
+    public = log.public()
+    assert public.covered == covered
+    assert set(public.left_out) >= set(log.frame.columns) - set(covered) - {"t"}
+    assert {"reward", "seeds, timestamps, delays", "digests of the log"} <= set(public.left_out)
+    names = set(covered) & {*log.frame.columns, "t"} if "action" in covered else set()
+    extra = {name for name in ("recommended", "pulls") if name in covered}
+    extra |= {"calendar"} if covered.get("phase") == CALENDAR["phase"] else set()
+
+    public.to_parquet(tmp_path / "public.parquet")
+    schema = pq.read_schema(tmp_path / "public.parquet")
+    told = json.loads(schema.metadata[b"adaptinf.public"])
+    assert set(schema.metadata) == {b"adaptinf.public"}
+    assert set(told) == {"statement", "guarantee", "facts", "covered", "left_out"}
+    assert set(told["facts"]) == ALWAYS | extra
+    assert (told["covered"], told["left_out"]) == (public.covered, public.left_out)
+    assert schema.names == COLUMNS
+    beside = tmp_path / "public_rounds.parquet"
+    assert beside.exists() == ("action" in covered)
+    if beside.exists():
+        assert set(pq.read_schema(beside).names) == names
+    public.to_csv(tmp_path / "public.csv")
+    written = {path.name for path in tmp_path.iterdir() if ".csv" in path.name}
+    assert written == {"public.csv", "public.csv.json"} | ({"public_rounds.csv"} if names else set())
+    assert json.loads((tmp_path / "public.csv.json").read_text()) == told
+
+
+def test_no_private_design_is_missing() -> None:
+    """Every design of the library whose logs promise privacy is among those above."""
+    listed = {type(design) for design, *_ in COVERED}
+    for name in designs.__all__:
+        design = getattr(designs, name)
+        if inspect.isclass(design) and issubclass(design, designs.Design) and design not in listed:
+            promising = design.guarantee is not designs.Design.guarantee
+            assert not promising or inspect.isabstract(design), name
+
+
+def test_a_public_file_does_not_know_the_rewards(tmp_path: Path) -> None:
+    """Two trials with the same outputs and other rewards give the same bytes."""
+    log = designs.PrivateSuccessiveElimination(epsilon=1.0).run(ARMS, 10_000, rng=0)
+    arrays = dataclasses.replace(log.arrays, reward=1.0 - log.arrays.reward)
+    other = AdaptiveLog.from_arrays(
+        arrays,
+        arms=log.arms,
+        reward_range=(-3.0, 7.0),
+        guarantee=log.guarantee,
+        design=log.design,
+        noise=log.noise,
+        releases=log.releases,
+        adaptive_rounds=3,
+    )
+    for place, one in (("one", log), ("other", other)):
+        (tmp_path / place).mkdir()
+        one.public().to_parquet(tmp_path / place / "public.parquet")
+        one.public().to_csv(tmp_path / place / "public.csv")
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes(), path.name
+
+
+def test_an_anticipating_file_does_not_know_actions_and_contexts(tmp_path: Path) -> None:
+    log = designs.DPConSE(epsilon=1.0).run(GROUPS, 400, rng=0)
+    flipped = dataclasses.replace(
+        log.arrays,
+        action=1 - log.arrays.action,
+        context={name: values[::-1] for name, values in log.arrays.context.items()},
+        randomised=~log.arrays.randomised,
+    )
+    other = AdaptiveLog.from_arrays(
+        flipped,
+        arms=log.arms,
+        phases=log.phases,
+        guarantee=log.guarantee,
+        design=log.design,
+        noise=log.noise,
+        releases=log.releases,
+    )
+    log.public().to_parquet(tmp_path / "one.parquet")
+    other.public().to_parquet(tmp_path / "other.parquet")
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "other.parquet").read_bytes()
+
+
+def test_contexts_where_declared_public() -> None:
+    log = designs.LinPriv(epsilon=1.0).run(VECTORS, 40, rng=0)
+    public = log.public(contexts=["x1_0", "x1_1"])
+    assert public.covered["x1_0"] == "declared public"
+    assert public.left_out["x2_0"] == "it was not declared public"
+    assert public.rounds is not None
+    assert public.rounds.columns.tolist() == ["t", "action", "x1_0", "x1_1"]
+    np.testing.assert_array_equal(public.rounds["x1_0"], log.column("x1_0"))
+
+
+def test_contexts_that_are_protected_or_unknown() -> None:
+    log = designs.DPConSE(epsilon=1.0).run(GROUPS, 400, rng=0)
+    with pytest.raises(ParameterError) as caught:
+        log.public(contexts=["feature", "age"])
+    assert caught.value.problems == (
+        "contexts names 'age'; the log's contexts are 'feature'",
+        "contexts must be left out: the guarantee is per record, and contexts are part of it",
+    )
+
+
+@pytest.mark.parametrize("odd", [3, None, {"feature": 1}, [1], [["feature"]]])
+def test_odd_contexts(odd: Any) -> None:
+    log = designs.LinPriv(epsilon=1.0).run(VECTORS, 40, rng=0)
+    with pytest.raises(ParameterError, match="contexts"):
+        log.public(contexts=odd)
+
+
+def test_logs_without_a_guarantee_or_facts_are_refused() -> None:
+    plain = designs.UCB().run(ARMS, 40, rng=0)
+    with pytest.raises(InvalidForLog, match="it has no privacy guarantee"):
+        plain.public()
+    published = designs.DPConSE(epsilon=1.0, calibration="published").run(GROUPS, 400, rng=0)
+    with pytest.raises(InvalidForLog, match="its guarantee is infinite"):
+        published.public()
+    for design in ("PrivateUCB", DesignRecord("PrivateUCB", {"epsilon": 1.0}, DesignTraits())):
+        frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0]})
+        log = AdaptiveLog(frame, action="arm", reward="y", design=design, guarantee={"epsilon": 1.0})
+        with pytest.raises(InvalidForLog, match="does not state what its outputs are"):
+            log.public()
+
+
+def test_times_and_units_of_a_users_log() -> None:
+    frame = pd.DataFrame(
+        {
+            "arm": ["a", "b", "a"],
+            "y": [1, 0, 1],
+            "who": ["x", "y", "x"],
+            "day": pd.to_datetime(["2026-01-01", "2026-01-03", "2026-01-04"]),
+        }
+    )
+    traits = DesignTraits(uses_context="no", outputs=Outputs())
+    log = AdaptiveLog(
+        frame,
+        action="arm",
+        reward="y",
+        unit="who",
+        round="day",
+        design=DesignRecord("Own", {}, traits),
+        guarantee={"epsilon": 1.0},
+    )
+    public = log.public()
+    assert public.rounds is not None
+    assert public.rounds.to_dict("list") == {"t": [1, 2, 3], "action": ["a", "b", "a"]}
+    assert public.left_out["unit_id"] == "who took part is no output"
+
+
+def test_the_statement_is_in_words() -> None:
+    public = designs.DPConSE(epsilon=1.0).run(GROUPS, 400, rng=0).public()
+    text = str(public)
+    assert "everything but the participant's own action" in text
+    assert "NOT PRIVATE against whoever sees all digits" in text
+    assert f"  action: {OWN}" in text
+    assert f"  releases: {RELEASED}" in text
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    public = designs.Uniform().run(ARMS, 5, rng=0).public()
+    with pytest.raises(ParameterError, match=re.escape(r"must end in .parquet or .pq, got 'a.csv'")):
+        public.to_parquet(tmp_path / "a.csv")
+    with pytest.raises(ParameterError, match=re.escape("must end in .csv, got 'a.parquet'")):
+        public.to_csv(tmp_path / "a.parquet")
+
+
+def test_files_of_private_logs_mark_what_is_not_covered(tmp_path: Path) -> None:
+    log = designs.DPConSE(epsilon=1.0).run(GROUPS, 400, rng=0)
+    log.to_parquet(tmp_path / "log.parquet")
+    log.to_csv(tmp_path / "log.csv")
+    marked = json.loads(pq.read_schema(tmp_path / "log.parquet").metadata[b"adaptinf"])["not_covered"]
+    assert marked == json.loads((tmp_path / "log.csv.json").read_text())["not_covered"]
+    assert set(log.frame.columns) - set(marked) == {"t", "phase"}
+    assert marked["action"] == OWN
+    assert all(read_log(tmp_path / name).equals(log) for name in ("log.parquet", "log.csv"))
+    plain = designs.UCB().run(ARMS, 40, rng=0)
+    plain.to_parquet(tmp_path / "plain.parquet")
+    assert json.loads(pq.read_schema(tmp_path / "plain.parquet").metadata[b"adaptinf"])["not_covered"] == {}
+
+
+def test_a_log_prints_its_noise() -> None:
+    log = designs.PrivateUCB(epsilon=1.0).run(ARMS, 40, rng=0)
+    assert "standard; simulated noise, not private\n" in repr(log)
+    arrays = LogArrays(np.array([0, 1]), np.array([0.0, 1.0]))
+    exact = AdaptiveLog.from_arrays(
+        arrays, arms=("a", "b"), guarantee=PrivacyGuarantee(epsilon=1.0), noise="release"
+    )
+    assert "standard; exact noise (release); stated, not derived\n" in repr(exact)
+    assert "guarantee: none\n" in repr(designs.UCB().run(ARMS, 40, rng=0))
+
+
+def test_wrong_outputs_are_listed() -> None:
+    wrong: Any = DesignTraits(outputs=Outputs(length="open", phase="often", recommended="yes"))  # type: ignore[arg-type]
+    frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0]})
+    with pytest.raises(LogValidationError) as caught:
+        AdaptiveLog(frame, action="arm", reward="y", design=DesignRecord("Own", {}, wrong))
+    assert re.findall(r"traits\.outputs\.(\w+) must be", str(caught.value)) == [
+        "length",
+        "phase",
+        "recommended",
+    ]
