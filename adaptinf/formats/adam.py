@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
-import numpy as np
 import pandas as pd
 
-from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.arguments import names_problems
+from adaptinf.formats.subjects import (
+    SUBJECT,
+    check_subjects,
+    chosen_records,
+    flag_problems,
+    name_problems,
+    order_values,
+    tell_deviations,
+)
+from adaptinf.formats.tables import log_of, read_table
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.storage.foreign import mixed_problems
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
-_SUBJECT = "USUBJID"
 _PERIOD = ("TRT01P", "TRT01A")
-_SHOWN = 5
-_IBM_ZERO = 16.0**-65
+_TEXT = (SUBJECT, "PARAMCD")
+_OWN = ("treatment", "outcome")
 
 
 def read_adam(
@@ -127,7 +136,8 @@ def read_adam(
     """
     problems = names_problems("order", order) + names_problems("covariates", covariates)
     refuse("read_adam", problems + _kind_problems(treatment, records, propensity))
-    subjects, outcomes = _frame(adsl, "adsl"), _frame(analysis, "analysis")
+    subjects, adsl_name = _frame(adsl, "adsl", "ADSL")
+    outcomes, analysis_name = _frame(analysis, "analysis", "the analysis data set")
     covariates = [covariates] if isinstance(covariates, str) else list(covariates)
     keys = [order] if isinstance(order, str) else list(order)
     chosen = planned if treatment == "planned" else actual
@@ -136,37 +146,48 @@ def read_adam(
     )
     if treatment == "actual" and propensity is not None:
         problems.append("propensities are those of the planned treatment: leave them out, or take it")
-    needed = [_SUBJECT, planned, actual, *keys, *covariates, *[x for x in (population, batch) if x]]
+    needed = [SUBJECT, planned, actual, *keys, *covariates, *[x for x in (population, batch) if x]]
     needed += [propensity] if isinstance(propensity, str) else []
-    problems += _missing("ADSL", subjects, needed)
-    problems += _missing("the analysis data set", outcomes, [_SUBJECT, "PARAMCD", value, *(records or {})])
+    problems += _column_problems(adsl_name, subjects, needed)
+    problems += _column_problems(analysis_name, outcomes, [SUBJECT, "PARAMCD", value, *(records or {})])
+    taken = [name for name in (*covariates, *_strata(subjects, propensity)) if name in _OWN]
+    problems += [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
     refuse("read_adam", problems + ([] if keys else ["order must name at least one column of ADSL"]))
+    problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
+    if not isinstance(adsl, pd.DataFrame):
+        problems += mixed_problems(Path(os.fsdecode(adsl)), subjects, covariates)
     if population is not None:
-        subjects = subjects[subjects[population] == "Y"]
-    outcomes = _selected(outcomes, {"PARAMCD": parameter, **(records or {})})
-    problems = [f"ADSL has no subject with {population} = Y"] if subjects.empty else []
-    if outcomes.empty:
-        problems.append("the analysis data set has no such records")
+        refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
+        subjects = subjects[[flag == "Y" for flag in subjects[population].astype(object).fillna("")]]
     refuse("read_adam", problems)
-    subjects = subjects.sort_values(keys, kind="stable", ignore_index=True)
-    _check_subjects(subjects, outcomes, keys)
-    _tell_deviations(subjects, planned, actual)
-    rewards = outcomes.set_index(_SUBJECT)[value].loc[subjects[_SUBJECT]].to_numpy()
-    kept = list(dict.fromkeys([_SUBJECT, *covariates, *([batch] if batch else [])]))
+    outcomes = chosen_records(outcomes, {"PARAMCD": parameter, **(records or {})})
+    problems = [f"{adsl_name} has no subject with {population} = Y"] if subjects.empty else []
+    if outcomes.empty:
+        problems.append(f"{analysis_name} has no such records")
+    places, more = order_values(adsl_name, subjects, keys)
+    refuse("read_adam", problems + more)
+    places = places.sort_values(keys, kind="stable")
+    subjects = subjects.loc[places.index].reset_index(drop=True)
+    source = "the log" if isinstance(adsl, pd.DataFrame) else f"the log of {adsl_name} and {analysis_name}"
+    check_subjects(source, subjects, outcomes, places, chosen)
+    tell_deviations(subjects, planned, actual)
+    rewards = outcomes.set_index(SUBJECT)[value].loc[subjects[SUBJECT]].to_numpy()
+    kept = list(dict.fromkeys([SUBJECT, *covariates, *([batch] if batch else [])]))
     rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards)
     probabilities, columns = _propensities(subjects, chosen, propensity)
     strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
     rounds = rounds.assign(**{name: subjects[name] for name in strata})
-    return AdaptiveLog(
-        pd.concat([rounds, probabilities], axis=1),
-        action="treatment",
-        reward="outcome",
-        unit=_SUBJECT,
-        context=[*covariates, *strata],
-        batch=batch,
-        **columns,
-        **options,
-    )
+    with log_of(source):
+        return AdaptiveLog(
+            pd.concat([rounds, probabilities], axis=1),
+            action="treatment",
+            reward="outcome",
+            unit=SUBJECT,
+            context=[*covariates, *strata],
+            batch=batch,
+            **columns,
+            **options,
+        )
 
 
 def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
@@ -180,79 +201,22 @@ def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
     return problems
 
 
-def _frame(source: str | PathLike[str] | pd.DataFrame, name: str) -> pd.DataFrame:
+def _frame(source: str | PathLike[str] | pd.DataFrame, name: str, what: str) -> tuple[pd.DataFrame, str]:
+    """A data set with rows counted from 0, and what errors call it."""
     if isinstance(source, pd.DataFrame):
-        return source
+        return source.reset_index(drop=True), what
     path = as_path("read_adam", name, source, " or a DataFrame")
-    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
-        ".xpt": _read_transport,
-        ".csv": pd.read_csv,
-        ".parquet": pd.read_parquet,
-    }
-    if path.suffix.lower() not in readers:
-        raise ParameterError("read_adam", [f"{name} must end in {', '.join(readers)}, got {path}"])
-    try:
-        return readers[path.suffix.lower()](path)
-    except (OSError, ValueError) as error:
-        raise ParameterError("read_adam", [f"{name}: {path} cannot be read: {error}"]) from error
+    return read_table("read_adam", path, text=_TEXT), f"{what} {path}"
 
 
-def _read_transport(path: Path) -> pd.DataFrame:
-    frame = pd.DataFrame(pd.read_sas(path, format="xport", encoding="utf-8"))
-    # pandas reads the zero of IBM's floating point as the smallest number of that format.
-    return frame.replace(_IBM_ZERO, 0.0)
-
-
-def _missing(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+def _column_problems(what: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Columns that are missing, or there twice."""
     absent = [column for column in dict.fromkeys(columns) if column not in frame]
-    return [f"{name} has no column {', '.join(absent)}"] if absent else []
-
-
-def _selected(outcomes: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
-    keep = np.ones(len(outcomes), dtype=np.bool_)
-    for column, value in wanted.items():
-        keep &= (outcomes[column] == value).to_numpy(dtype=np.bool_)
-    return outcomes[keep]
-
-
-def _check_subjects(subjects: pd.DataFrame, outcomes: pd.DataFrame, keys: list[str]) -> None:
-    findings = Findings()
-    names = subjects[_SUBJECT]
-    repeated = names.duplicated(keep=False).to_numpy()
-    findings.add_rows("repeated-subject", "ADSL has a subject more than once", repeated)
-    counts = outcomes[_SUBJECT].value_counts()
-    records = counts.reindex(names.drop_duplicates()).fillna(0).reindex(names).to_numpy()
-    findings.add_rows("no-outcome", f"no record for {_examples(names[records == 0])}", records == 0)
-    findings.add_rows(
-        "several-outcomes",
-        f"several records for {_examples(names[records > 1])}: say which with records=",
-        records > 1,
-    )
-    unordered = subjects[keys].isna().any(axis=1).to_numpy()
-    findings.add_rows("no-order", f"no value of {', '.join(keys)}", unordered)
-    tied = subjects.duplicated(keys, keep=False).to_numpy() & ~unordered
-    findings.add_rows(
-        "tied-order",
-        f"subjects share their place in the order ({', '.join(keys)}): add a column that tells them apart",
-        tied,
-    )
-    findings.raise_if_any()
-
-
-def _examples(names: pd.Series[Any]) -> str:
-    shown = ", ".join(map(str, names[:_SHOWN]))
-    return f"{shown}, ..." if len(names) > _SHOWN else shown
-
-
-def _tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
-    other = (subjects[planned] != subjects[actual]).to_numpy()
-    if other.any():
-        warn(
-            f"{int(other.sum())} of {len(subjects)} subjects got another treatment than planned "
-            f"({_examples(subjects[_SUBJECT][other])}): {actual} differs from {planned}",
-            AdaptinfWarning,
-            stacklevel=3,
-        )
+    problems = [f"{what} has no column {', '.join(absent)}"] if absent else []
+    twice = dict.fromkeys(frame.columns[frame.columns.duplicated()])
+    if twice:
+        problems.append(f"{what} has several columns {', '.join(map(str, twice))}")
+    return problems
 
 
 def _propensities(
@@ -291,7 +255,13 @@ def _looked_up(subjects: pd.DataFrame, table: pd.DataFrame, arms: list[Any]) -> 
             f"the table of propensities has several rows for the same {', '.join(map(str, keys))}"
         )
     refuse("read_adam", problems)
-    found = subjects[keys].merge(table, on=keys, how="left", indicator=True, validate="many_to_one")
+    try:
+        found = subjects[keys].merge(table, on=keys, how="left", indicator=True, validate="many_to_one")
+    except (TypeError, ValueError) as error:
+        problem = (
+            f"the table of propensities has other types of {', '.join(map(str, keys))} than ADSL: {error}"
+        )
+        raise ParameterError("read_adam", [problem]) from error
     findings = Findings()
     findings.add_rows(
         "no-propensity",

@@ -14,11 +14,13 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.arguments import names_problems
+from adaptinf.formats.events import read_events, shared_features
+from adaptinf.formats.tables import log_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
-_PROBABILITY_ERROR = 1e-6
+_SHOWN = 20
 
 
 def read_dsjson(
@@ -53,11 +55,12 @@ def read_dsjson(
     Raises
     ------
     ParameterError
-        If the file cannot be read or a feature is unknown.
+        If the file cannot be read as UTF-8 text or a feature is unknown.
     LogValidationError
         With all that is found wrong with the lines (row 0 is the first line with text in it): no JSON
-        object, no label, lists of actions and probabilities that do not match, a logged action that is not
-        the first of the list or whose probability differs, other actions than in the first event, or
+        object (a key that is there twice, NaN, which JSON does not have, and nesting beyond 100 levels
+        included), no label, lists of actions and probabilities that do not match, a logged action that is
+        not the first of the list or whose probability differs, other actions than in the first event, or
         events that a throttle left out at changing rates.
 
     Notes
@@ -97,9 +100,23 @@ def read_dsjson(
     """
     context = list(context) if isinstance(context, Iterator) else context
     refuse("read_dsjson", [] if context is None else names_problems("context", context))
-    events = _events(as_path("read_dsjson", "path", path))
-    shared = pd.DataFrame([dict(_shared(event["c"])) for event in events])
-    refuse("read_dsjson", _feature_problems(events, shared, action_id, context))
+    place = as_path("read_dsjson", "path", path)
+    with log_of(str(place)):
+        return _log(place, read_events(place), action_id, context, reward_range)
+
+
+def _log(
+    path: Path,
+    events: list[dict[str, Any]],
+    action_id: str | None,
+    context: Iterable[str] | None,
+    reward_range: tuple[float, float] | None,
+) -> AdaptiveLog:
+    features = [dict(shared_features(event["c"])) for event in events]
+    problems = _feature_problems(events, features, action_id, context)
+    refuse("read_dsjson", [f"{path}: {problem}" for problem in problems])
+    kept = _kept(features, context)
+    shared = pd.DataFrame({name: [found.get(name) for found in features] for name in kept})
     names, places = _arms(events, action_id)
     columns = {name: f"propensity of {name}" for name in names}
     frame = pd.DataFrame(
@@ -110,12 +127,11 @@ def read_dsjson(
         }
     )
     frame["propensity"] = [float(event["p"][0]) for event in events]
-    kept = _kept(shared, context)
     clash = [name for name in kept if name in frame]
     if clash:
-        raise ParameterError("read_dsjson", [f"shared features may not be called {', '.join(clash)}"])
+        raise ParameterError("read_dsjson", [f"{path}: shared features may not be called {', '.join(clash)}"])
     return AdaptiveLog(
-        pd.concat([frame, shared[kept]], axis=1),
+        pd.concat([frame, shared], axis=1),
         action="action",
         reward="reward",
         propensity="propensity",
@@ -125,78 +141,6 @@ def read_dsjson(
         reward_range=reward_range,
         context_free=False if _hides_features(events, set(kept)) else None,
     )
-
-
-def _events(path: Path) -> list[dict[str, Any]]:
-    """The file's events, each a decision with its cost; one error with all that is found wrong."""
-    try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError("read_dsjson", [f"{path} cannot be read as UTF-8 text: {error}"]) from error
-    if not lines:
-        raise ParameterError("read_dsjson", [f"{path} has no events"])
-    events = [_parsed(line) for line in lines]
-    kinds = [_trouble(event) for event in events]
-    findings = Findings()
-    for code in dict.fromkeys(kind for kind in kinds if kind):
-        findings.add_rows(code, _MESSAGES[code], np.array([kind == code for kind in kinds]))
-    dropped = {event.get("pdrop", 0.0) for event in events if isinstance(event, dict)}
-    if len(dropped) > 1:
-        rates = ", ".join(map(str, sorted(dropped, key=str)))
-        findings.add("changing-pdrop", f"events were left out at different rates (pdrop is {rates})")
-    findings.raise_if_any()
-    return events
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        return None
-
-
-_MESSAGES = {
-    "no-object": "a line is no JSON object",
-    "late-outcome": "a line is an outcome without a decision: join outcomes to their decisions first",
-    "no-label": "an event lacks a finite _label_cost",
-    "no-actions": "an event lacks c._multi, the list of its actions",
-    "bad-ranking": "a must list every place in c._multi once, counted from 1",
-    "bad-probabilities": "p must have one probability an action, in [0, 1], summing to 1",
-    "impossible": "the action that was played has probability 0",
-    "other-action": "_label_Action is not the first of a, or _label_probability is not the first of p",
-}
-
-
-def _trouble(event: Any) -> str | None:
-    """Code of what is wrong with an event; None for a sound one."""
-    if not isinstance(event, dict):
-        return "no-object"
-    if not isinstance(event.get("c"), dict):
-        return "late-outcome"
-    if not _finite(event.get("_label_cost")):
-        return "no-label"
-    actions = event["c"].get("_multi")
-    if not isinstance(actions, list) or not actions:
-        return "no-actions"
-    ranking, chances = event.get("a"), event.get("p")
-    if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
-        return "bad-ranking"
-    if sorted(ranking) != list(range(1, len(actions) + 1)):
-        return "bad-ranking"
-    if not isinstance(chances, list) or len(chances) != len(ranking) or not all(map(_finite, chances)):
-        return "bad-probabilities"
-    if min(chances) < 0.0 or abs(sum(chances) - 1.0) > _PROBABILITY_ERROR:
-        return "bad-probabilities"
-    if chances[0] == 0.0:
-        return "impossible"
-    played, chance = event.get("_label_Action", ranking[0]), event.get("_label_probability", chances[0])
-    if played != ranking[0] or not _finite(chance) or abs(chance / chances[0] - 1.0) > _PROBABILITY_ERROR:
-        return "other-action"
-    return None
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def _arms(events: list[dict[str, Any]], action_id: str | None) -> tuple[list[Any], list[list[Any]]]:
@@ -216,26 +160,37 @@ def _arms(events: list[dict[str, Any]], action_id: str | None) -> tuple[list[Any
 
 
 def _feature_problems(
-    events: list[dict[str, Any]], shared: pd.DataFrame, action_id: str | None, context: Iterable[str] | None
+    events: list[dict[str, Any]],
+    features: list[dict[str, Any]],
+    action_id: str | None,
+    context: Iterable[str] | None,
 ) -> list[str]:
     """Features that were asked for and that no event has."""
     problems = []
     if action_id is not None:
         actions = [action for event in events for action in event["c"]["_multi"] if isinstance(action, dict)]
-        known = dict.fromkeys(name for action in actions for name, _ in _shared(action))
+        known = dict.fromkeys(name for action in actions for name, _ in shared_features(action))
         if action_id not in known:
-            problems.append(f"no action has the feature {action_id}; there are: {', '.join(known) or 'none'}")
-    unknown = [name for name in ([] if context is None else _kept(shared, context)) if name not in shared]
-    if unknown:
-        found = ", ".join(map(str, shared)) or "none"
-        problems.append(f"no event has the shared feature {', '.join(unknown)}; there are: {found}")
+            problems.append(f"no action has the feature {action_id}; there are: {_listed(known)}")
+    if context is not None:
+        found = dict.fromkeys(name for event in features for name in event)
+        unknown = [name for name in _kept(features, context) if name not in found]
+        if unknown:
+            listed = ", ".join(map(str, unknown))
+            problems.append(f"no event has the shared feature {listed}; there are: {_listed(found)}")
     return problems
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more or "none"
 
 
 def _labels(actions: list[Any], action_id: str | None) -> list[Any]:
     if action_id is None:
         return list(range(1, len(actions) + 1))
-    features = [dict(_shared(action)) if isinstance(action, dict) else {} for action in actions]
+    features = [dict(shared_features(action)) if isinstance(action, dict) else {} for action in actions]
     return [feature.get(action_id) for feature in features]
 
 
@@ -247,17 +202,6 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
         for place, chance in zip(event["a"], event["p"], strict=True):
             table[rows[labels[place - 1]], column] = chance
     return table
-
-
-def _shared(features: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Plain features, those of a namespace as ``namespace.feature``; lists and underscored names left out."""
-    for name, value in features.items():
-        if name.startswith("_"):
-            continue
-        if isinstance(value, dict):
-            yield from _shared(value, f"{prefix}{name}.")
-        elif isinstance(value, bool | int | float | str):
-            yield f"{prefix}{name}", value
 
 
 def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
@@ -278,8 +222,8 @@ def _hidden(features: Mapping[str, Any], kept: set[str], prefix: str = "") -> di
     return left
 
 
-def _kept(shared: pd.DataFrame, context: Iterable[str] | None) -> list[str]:
+def _kept(features: list[dict[str, Any]], context: Iterable[str] | None) -> list[str]:
     """Names of the context columns: those asked for, or those that every event has."""
     if context is None:
-        return [str(name) for name in shared if bool(shared[name].notna().all())]
+        return [name for name in features[0] if all(name in found for found in features)]
     return [context] if isinstance(context, str) else list(context)

@@ -11,11 +11,17 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
+from adaptinf.formats.tables import column_of, labels_of, log_of, read_table
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
+from adaptinf.log.storage.foreign import mixed_problems
+from adaptinf.log.validation import Label
+from adaptinf.log.validation.columns import label_key
+from adaptinf.log.validation.times import read_times
 from adaptinf.parameters import refuse
 
 _NEEDED = ("timestamp", "item_id", "position", "click", "propensity_score")
 _ITEMS = "item_context.csv"
+_SHOWN = 5
 _DESIGNS = {
     "random": ("Uniform", DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))),
     "bts": ("BernoulliTS", None),  # what it looked at, and until when it learnt, is not in the files
@@ -47,9 +53,10 @@ def read_open_bandit(
     Raises
     ------
     ParameterError
-        If files or columns are missing, or no impression has the position.
+        If files or columns are missing or damaged, timestamps are no times, a click is neither 0 nor 1, an
+        item was shown that ``item_context.csv`` does not list, or no impression has the position.
     LogValidationError
-        With all that is found wrong with the rows.
+        With all that is found wrong with the rows, which are counted from 0 as they stand in the file.
 
     Notes
     -----
@@ -82,27 +89,30 @@ def read_open_bandit(
     ((0, 1), 'Uniform', 'exact')
     """
     place = as_path("read_open_bandit", "folder", folder)
-    impressions, items = _read(place)
+    impressions, path, items = _read(place)
     if position is not None:
         impressions = impressions[impressions["position"] == position]
         if impressions.empty:
-            raise ParameterError("read_open_bandit", [f"no impression is at position {position!r}"])
-    impressions = impressions.sort_values("timestamp", kind="stable", ignore_index=True)
+            raise ParameterError("read_open_bandit", [f"no impression of {path} is at position {position!r}"])
+    impressions = impressions.sort_values("timestamp", kind="stable")
+    rows = impressions.index.to_numpy()
     policy = place.resolve().parent.name
     context = ["position", *(name for name in impressions.columns if name.startswith("user_feature_"))]
     if affinities:
         context += [name for name in impressions.columns if name.startswith("user-item_affinity_")]
-    return AdaptiveLog(
-        impressions[["item_id", "click", "propensity_score", *context]],
-        action="item_id",
-        reward="click",
-        propensity="propensity_score",
-        context=context,
-        arms=np.union1d(items, impressions["item_id"].to_numpy()).tolist(),
-        reward_range=(0, 1),
-        propensity_status="exact" if policy == "random" else "estimated",
-        design=_design(policy),
-    )
+    refuse("read_open_bandit", mixed_problems(path, impressions, context))
+    with log_of(str(path), rows):
+        return AdaptiveLog(
+            impressions[["item_id", "click", "propensity_score", *context]],
+            action="item_id",
+            reward="click",
+            propensity="propensity_score",
+            context=context,
+            arms=sorted(items) if len(set(map(type, items))) == 1 else items,
+            reward_range=(0, 1),
+            propensity_status="exact" if policy == "random" else "estimated",
+            design=_design(policy),
+        )
 
 
 def _design(policy: str) -> DesignRecord | None:
@@ -112,31 +122,68 @@ def _design(policy: str) -> DesignRecord | None:
     return DesignRecord(name, {"source": "Open Bandit Dataset"}, traits)
 
 
-def _read(place: Path) -> tuple[pd.DataFrame, Any]:
-    """Impressions, with times, and the items; everything that is missing in one error."""
+def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
+    """Impressions, with times, their file, and the items; everything that is missing in one error."""
+    path = _campaign(place)
+    impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / _ITEMS)
+    refuse("read_open_bandit", _names_problems(path, impressions) + _names_problems(place / _ITEMS, items))
+    listed, shown = labels_of(items, "item_id"), labels_of(impressions, "item_id")
+    times, problems = _times(path, impressions)
+    if (listed.missing | listed.bad).any() or len(listed.values) < len(items):
+        problems.append(f"{place / _ITEMS}: item_id must name every item once")
+    known = set(map(label_key, listed.values))
+    unknown = [label for label in shown.values if label_key(label) not in known]
+    if unknown:
+        problems.append(
+            f"{path} shows {', '.join(map(repr, unknown[:_SHOWN]))}, which {_ITEMS} does not list: it must "
+            "list all items that could be shown"
+        )
+    clicks = impressions["click"].to_numpy(dtype=object)
+    wrong = [
+        row for row, click in enumerate(clicks) if not isinstance(click, int | float) or click not in (0, 1)
+    ]
+    if wrong:
+        problems.append(
+            f"{path}: click must be 0 or 1, and is not in {len(wrong)} rows, first in row {wrong[0]}"
+        )
+    refuse("read_open_bandit", problems)
+    return impressions.assign(timestamp=times), path, listed.values
+
+
+def _campaign(place: Path) -> Path:
+    """The file of the impressions."""
+    try:
+        folder = place.is_dir()
+    except OSError:  # such as a name that is too long
+        folder = False
     # A campaign's file has its folder's name; a folder made by hand may have any one CSV beside the items.
-    tables = sorted(path for path in place.glob("*.csv") if path.name != _ITEMS)
+    tables = sorted(path for path in place.glob("*.csv") if path.name != _ITEMS) if folder else []
     named = [path for path in tables if path.stem == place.resolve().name]
     problems = []
-    if not place.is_dir():
+    if not folder:
         problems.append(f"{place} is no folder: name the one of a policy and campaign, such as bts/women")
     elif len(named or tables) != 1:
         problems.append(f"{place} must hold <campaign>.csv, has {[path.name for path in tables]}")
-    if place.is_dir() and not (place / _ITEMS).is_file():
+    if folder and not (place / _ITEMS).is_file():
         problems.append(f"{place} must hold {_ITEMS}, the list of all items that could be shown")
     refuse("read_open_bandit", problems)
-    impressions = pd.read_csv((named or tables)[0])
-    items = pd.read_csv(place / _ITEMS)
-    missing = [name for name in _NEEDED if name not in impressions]
-    if missing:
-        problems.append(f"{(named or tables)[0].name} has no column {', '.join(missing)}")
-    else:
-        times = pd.to_datetime(impressions["timestamp"], errors="coerce", utc=True, format="ISO8601")
-        wrong = np.flatnonzero(times.isna())
-        if wrong.size:
-            problems.append(f"{wrong.size} timestamps are no times, the first in row {wrong[0]}")
-        impressions = impressions.assign(timestamp=times)
-    if "item_id" not in items:
-        problems.append(f"{_ITEMS} has no column item_id")
-    refuse("read_open_bandit", problems)
-    return impressions, items["item_id"].to_numpy()
+    return (named or tables)[0]
+
+
+def _names_problems(path: Path, table: pd.DataFrame) -> list[str]:
+    """Columns that are missing, or there twice."""
+    needed = ("item_id",) if path.name == _ITEMS else _NEEDED
+    missing = [name for name in needed if name not in table]
+    problems = [f"{path.name} has no column {', '.join(missing)}"] if missing else []
+    twice = list(dict.fromkeys(table.columns[table.columns.duplicated()]))
+    return problems + ([f"{path.name} has several columns {', '.join(map(repr, twice))}"] if twice else [])
+
+
+def _times(path: Path, impressions: pd.DataFrame) -> tuple[Any, list[str]]:
+    """Times of the impressions, and what is wrong with them."""
+    times, bad = read_times(column_of(impressions[["timestamp"]].astype(object), "timestamp"))
+    wrong = np.flatnonzero(bad | times.missing)
+    if not wrong.size:
+        return times.values, []
+    said = f"the first in row {wrong[0]}: {impressions['timestamp'].iloc[wrong[0]]!r:.60}"
+    return times.values, [f"{path}: {wrong.size} timestamps are no times in ISO 8601, {said}"]

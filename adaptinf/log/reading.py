@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.storage.files import read_file
+from adaptinf.log.storage.foreign import mixed_problems
 from adaptinf.log.storage.restored import RestoredLog
+from adaptinf.parameters import refuse
 
 
 def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
@@ -52,7 +55,14 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
+    refuse("read_log", mixed_problems(Path(path), content, _context_names(options.get("context"))))
     try:
         return AdaptiveLog(content, **options)
     except LogValidationError as error:
         raise LogValidationError(error.problems, f"the log in {path}") from None
+
+
+def _context_names(context: Any) -> list[str]:
+    """Names of contexts as far as they are some; the log says what is wrong with others."""
+    listed = [context] if isinstance(context, str) else context
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, (list, tuple)) else []

@@ -21,8 +21,7 @@ import csv
 import hashlib
 import io
 import json
-import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import atomic_write, file_digest, publish, stage, told
+from adaptinf.log.storage.foreign import read_foreign
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
@@ -79,16 +79,19 @@ def read_csv(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
     stored = _metadata(path, hashlib.sha256(data).hexdigest(), named)
     names = _header_names(data)
     if stored is None:
-        frame = _table(data, encoding="utf-8-sig", low_memory=False)
-        # pandas renames repeated columns; the log has to see them.
-        frame.columns = pd.Index(names)
-        return frame
+        return read_foreign(data, names)
     check_version(stored)
-    frame = _table(data, encoding="utf-8", dtype=str, na_filter=False)
+    frame = pd.read_csv(io.BytesIO(data), index_col=False, dtype=str, na_filter=False)
     dtypes = check_table(stored, len(frame), names)
     columns = {name: _from_text(frame.iloc[:, i], dtypes[name]) for i, name in enumerate(names)}
     said = {name: value for name, value in stored.items() if name not in ("sha256", "releases")}
     return log_from(said, stored["releases"], columns)
+
+
+def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
+    """Table of other people; the columns of `text` are text whatever they hold."""
+    data = path.read_bytes()
+    return read_foreign(data, _header_names(data), text)
 
 
 def sidecars(path: Path) -> list[Path]:
@@ -140,14 +143,6 @@ def _content(sidecar: Path) -> Any:
 def _is_of(stored: Any, digest: str | None) -> bool:
     """Whether a sidecar's content belongs to the table with this hash."""
     return digest is not None and isinstance(stored, dict) and stored.get("sha256") == digest
-
-
-def _table(data: bytes, **options: Any) -> pd.DataFrame:
-    with warnings.catch_warnings():
-        # pandas warns where it drops the surplus fields of a row.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        frame: pd.DataFrame = pd.read_csv(io.BytesIO(data), index_col=False, **options)
-    return frame
 
 
 def _header_names(data: bytes) -> list[str]:

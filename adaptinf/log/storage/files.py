@@ -37,7 +37,7 @@ def read_file(path: Any, named: bool) -> RestoredLog | pd.DataFrame:
     """
     place = as_path("read_log", "path", path)
     _check_suffix(place, (*_PARQUET, *_CSV))
-    _check_regular(place)
+    check_regular(place, "read_log")
     return _read(place, named)
 
 
@@ -51,6 +51,22 @@ def output_problems(output: str | None, source: Path) -> list[str]:
     return [f"the output {output} would overwrite {part}, which is read: name another file" for part in taken]
 
 
+def check_regular(path: Path, subject: str) -> None:
+    """Refuse what is no file that can be read."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(f"{subject}: there is no file {path}") from None
+    except OSError as error:
+        raise FileError(str(path), "read", error.strerror or str(error)) from error
+    if stat.S_ISDIR(mode):
+        raise ParameterError(subject, [f"{path} is a directory; give one file"])
+    if not stat.S_ISREG(mode):
+        raise FileError(str(path), "read", "it is no regular file")
+    if not os.access(path, os.R_OK):
+        raise FileError(str(path), "read", "permission denied")
+
+
 def _read(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
     kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
     try:
@@ -62,21 +78,6 @@ def _read(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
         # Damaged bytes can make the libraries below raise nearly anything, or ask for any memory.
         said = f"{type(error).__name__}: {error}"
         raise ParameterError("read_log", [f"{path} is not a readable {kind} file: {said:.300}"]) from error
-
-
-def _check_regular(path: Path) -> None:
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(f"read_log: there is no file {path}") from None
-    except OSError as error:
-        raise FileError(str(path), "read", error.strerror or str(error)) from error
-    if stat.S_ISDIR(mode):
-        raise ParameterError("read_log", [f"{path} is a directory; give one file"])
-    if not stat.S_ISREG(mode):
-        raise FileError(str(path), "read", "it is no regular file")
-    if not os.access(path, os.R_OK):
-        raise FileError(str(path), "read", "permission denied")
 
 
 def _check_suffix(path: Path, known: tuple[str, ...]) -> None:

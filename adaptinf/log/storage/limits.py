@@ -11,7 +11,7 @@ CHUNKS = 1_000_000
 """Columns times row groups of a Parquet file."""
 _MEBIBYTE = 2**20
 _DECODED = (1024 * _MEBIBYTE, 100)
-_INFLATED = (16 * _MEBIBYTE, 20)
+_INFLATED = (16 * _MEBIBYTE, 10)
 
 
 def most_decoded(file_bytes: int) -> int:
@@ -22,6 +22,11 @@ def most_decoded(file_bytes: int) -> int:
 def most_inflated(compressed_bytes: int) -> int:
     """Bytes of JSON that a compressed table of releases of this size may hold."""
     return max(_INFLATED[0], _INFLATED[1] * compressed_bytes)
+
+
+def most_nested(text_bytes: int) -> int:
+    """Lists and objects that JSON of this size may hold: an empty one takes twenty times its text."""
+    return 1_000_000 + text_bytes // 10
 
 
 def check_size(what: str, size: int, most: int) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import atomic_write
+from adaptinf.log.storage.footer import chunk_sizes
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
@@ -25,7 +26,7 @@ from adaptinf.log.storage.header import (
     log_from,
     version_of,
 )
-from adaptinf.log.storage.limits import CHUNKS, COLUMNS, check_size, most_decoded, most_inflated
+from adaptinf.log.storage.limits import CHUNKS, COLUMNS, check_size, most_decoded, most_inflated, most_nested
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse
@@ -53,7 +54,7 @@ def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
 
     Where the columns are `named`, a log of a version without a digest counts as such.
     """
-    table = _read_table(path)
+    table = read_columns(path)
     metadata = table.schema.metadata or {}
     stored: Any = json.loads(metadata[_KEY]) if _KEY in metadata else None
     if _KEY not in metadata or (named and version_of(stored) == 1):
@@ -63,6 +64,24 @@ def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
     dtypes = check_table(stored, table.num_rows, table.column_names)
     releases = json.loads(_inflated(metadata[_RELEASES_KEY]))
     return log_from(stored, releases, _columns(table, dtypes))
+
+
+def read_columns(path: Path) -> pa.Table:
+    """All columns, once their sizes are known to be within the limits."""
+    size = path.stat().st_size
+    # No text of the footer is longer than the file, and no list has more entries than a file may have chunks.
+    options = {"thrift_string_size_limit": size + 1, "thrift_container_size_limit": CHUNKS}
+    with pq.ParquetFile(path, **options) as file:
+        texts = _check_sizes(file.metadata, chunk_sizes(path), most_decoded(size))
+        schema, metadata = file.schema_arrow, file.metadata
+    # Texts are read as codes first: a text of a megabyte that a million rows share is stored but once.
+    with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
+        table = file.read()
+    check_size("bytes of text", _text_bytes(table), most_decoded(size))
+    for position, field in enumerate(schema):
+        if table.schema.field(position).type != field.type:
+            table = table.set_column(position, field, _decoded(table.column(position), field.type))
+    return table.replace_schema_metadata(schema.metadata)
 
 
 def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]:
@@ -81,37 +100,17 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
     return {name: np.array(table.column(name).to_numpy(), dtype=dtype) for name, dtype in dtypes.items()}
 
 
-def _read_table(path: Path) -> pa.Table:
-    """All columns, once their sizes are known to be within the limits."""
-    size = path.stat().st_size
-    # No text of the footer is longer than the file, and no list has more entries than a file may have chunks.
-    options = {"thrift_string_size_limit": size + 1, "thrift_container_size_limit": CHUNKS}
-    with pq.ParquetFile(path, **options) as file:
-        texts = _check_sizes(file.metadata, most_decoded(size))
-        schema, metadata = file.schema_arrow, file.metadata
-    # Texts are read as codes first: a text of a megabyte that a million rows share is stored but once.
-    with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
-        table = file.read()
-    check_size("bytes of text", _text_bytes(table), most_decoded(size))
-    for position, field in enumerate(schema):
-        if table.schema.field(position).type != field.type:
-            table = table.set_column(position, field, _decoded(table.column(position), field.type))
-    return table.replace_schema_metadata(schema.metadata)
-
-
-def _check_sizes(metadata: Any, most: int) -> list[str]:
+def _check_sizes(metadata: Any, groups: list[list[tuple[int, int]]], most: int) -> list[str]:
     """Names of the columns of text, after the size that every column will have in memory was checked."""
     check_size("columns", metadata.num_columns, COLUMNS)
     check_size("column chunks", metadata.num_columns * metadata.num_row_groups, CHUNKS)
     columns = [metadata.schema.column(index) for index in range(metadata.num_columns)]
     widths = [_WIDTHS.get(column.physical_type, column.length) for column in columns]
     total = 0
-    for group in range(metadata.num_row_groups):
-        chunks = metadata.row_group(group)
-        for index, width in enumerate(widths):
-            chunk = chunks.column(index)
-            for size in (chunk.num_values * width, chunk.total_uncompressed_size):
-                check_size(f"bytes in column {columns[index].path!r:.80}", size, most)
+    for chunks in groups:
+        for column, width, (values, uncompressed) in zip(columns, widths, chunks, strict=True):
+            for size in (values * width, uncompressed):
+                check_size(f"bytes in column {column.path!r:.80}", size, most)
                 total += size
     check_size("bytes in all columns", total, 2 * most)
     flat = [column for column in columns if column.max_repetition_level == 0 and "." not in column.path]
@@ -152,4 +151,6 @@ def _inflated(encoded: bytes) -> bytes:
     check_size("or more bytes of releases", len(text), most)
     if not inflater.eof or inflater.unused_data:
         raise ParameterError("file", ["has releases that are cut, or that something follows"])
+    nested = text.count(b"[") + text.count(b"{")
+    check_size("lists and objects in its releases", nested, most_nested(len(text)))
     return text

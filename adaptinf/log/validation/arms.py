@@ -14,6 +14,7 @@ from adaptinf.log.validation.columns import (
     Labels,
     alike_labels,
     label_key,
+    mixed_labels,
     plain_label,
     read_labels,
 )
@@ -24,7 +25,6 @@ from adaptinf.typing import FloatArray, IntArray
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"
-_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     str: (r"(?s).*", str),
     int: (r"-?\d+", int),
@@ -202,28 +202,17 @@ def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: F
 def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
     """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
     every = [*arms, *labels.values]
-    for alike in alike_labels(every) or _mixed(every):
+    for alike in alike_labels(every) or mixed_labels(every):
         keys = set(map(label_key, alike))
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
         message = (
             f"the labels {_listed(alike)} cannot be told apart in releases and files; give arms labels of "
-            "one type"
+            "one type, without blanks around them"
         )
         if member.any():
             found.add_rows("ambiguous-arm", message, member[labels.codes])
         else:
             found.add("ambiguous-arm", message)
-
-
-def _mixed(labels: Iterable[Label]) -> list[list[Label]]:
-    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
-    distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
-    flags = [label for label in distinct if isinstance(label, bool)]
-    if flags:
-        return [distinct] if len(flags) < len(distinct) else []
-    numbers = [label for label in distinct if not isinstance(label, str)]
-    numerals = [label for label in distinct if isinstance(label, str) and _NUMERAL.fullmatch(label)]
-    return [[*numbers, *numerals]] if numbers and numerals else []
 
 
 def check_propensity_rows(

@@ -23,6 +23,7 @@ from adaptinf.log.validation.columns import (
     Column,
     Label,
     Labels,
+    blank_rows,
     column_names,
     frame_kind,
     label_key,
@@ -74,7 +75,7 @@ def check_frame(
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
     check.as_written = as_written
     check.find_arms(propensities, declared)
-    checked_range = rows.check_reward_range(reward_range, found)
+    checked_range = rows.check_reward_range(reward_range, as_written, found)
     columns = check.columns(declared is not None, checked_range)
     rounds = check.single("round", rows.check_rounds)
     units = check.single("unit", rows.check_units)
@@ -123,6 +124,9 @@ class _FrameCheck:
         """Settle the arms, their order and their propensity columns."""
         self.labels = self.single("action", check_actions)
         observed = [] if self.labels is None else self.labels.values
+        if self.labels is not None and not self.as_written:
+            message = f"action column {self.roles.single['action']!r} has a label of blanks alone"
+            self.found.add_rows("blank-action", message, blank_rows(self.labels))
         self.arm_columns = find_arm_columns(propensities, observed, declared, self.roles, self.found)
         self.arms = order_arms(observed, declared, self.arm_columns, self.found)
         check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Label: TypeAlias = str | int | float | bool
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +177,31 @@ def label_key(label: Label) -> tuple[type, Label]:
     return type(label), label
 
 
+def blank_rows(labels: Labels) -> BoolArray:
+    """Rows whose label is text of blanks alone."""
+    blank = [isinstance(label, str) and not label.strip() for label in labels.values]
+    return np.array([*blank, False], dtype=bool)[labels.codes]
+
+
 def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
-    """Groups of labels of different types that read the same ("1" and 1) or are equal (1 and 1.0)."""
+    """Groups of labels that read the same ("1" and 1, "a" and "a ") or are equal (1 and 1.0)."""
     texts: dict[str, list[Label]] = {}
     equals: dict[Label, list[Label]] = {}
     for _, label in dict.fromkeys(map(label_key, labels)):
-        texts.setdefault(str(label), []).append(label)
+        texts.setdefault(str(label).strip(), []).append(label)
         equals.setdefault(label, []).append(label)
     return [alike for alike in [*texts.values(), *equals.values()] if len(alike) > 1]
+
+
+def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
+    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
+    distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
+    flags = [label for label in distinct if isinstance(label, bool)]
+    if flags:
+        return [distinct] if len(flags) < len(distinct) else []
+    numbers = [label for label in distinct if not isinstance(label, str)]
+    numerals = [label for label in distinct if isinstance(label, str) and _NUMERAL.fullmatch(label)]
+    return [[*numbers, *numerals]] if numbers and numerals else []
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:

@@ -27,7 +27,7 @@ class Findings:
             kept = tuple(rows[:_ROWS_KEPT].tolist())
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 
-    def raise_if_any(self) -> None:
+    def raise_if_any(self, source: str = "the log") -> None:
         """Raise one `LogValidationError` with everything that was added."""
         if self.problems:
-            raise LogValidationError(self.problems)
+            raise LogValidationError(self.problems, source)

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from adaptinf.log.validation.columns import Column, Labels, as_float, label_array, read_labels
+from adaptinf.log.validation.columns import (
+    Column,
+    Labels,
+    alike_labels,
+    as_float,
+    blank_rows,
+    label_array,
+    label_key,
+    mixed_labels,
+    read_labels,
+)
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.times import ISO_EXAMPLES, read_times
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _LABELS = "strings, whole numbers, booleans or finite numbers"
-_AMBIGUOUS = "has labels that are equal but of different types, such as 1 and True; use one type"
+_AMBIGUOUS = (
+    "has labels that read the same, such as 'a' and 'a ', or truth values beside others; use labels of one "
+    "type, without blanks around them"
+)
 
 
-def check_reward_range(reward_range: object, found: Findings) -> tuple[float, float] | None:
-    """Smallest and largest possible reward, or None where none was given or it is of no use."""
+def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
+    """Smallest and largest possible reward, or None where none was given or it is of no use.
+
+    An environment whose rewards have no end writes infinities, which nobody types in.
+    """
     if reward_range is None:
         return None
     pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
-    if len(pair) != 2 or not all(_is_finite_number(bound) for bound in pair):
+    fits = _is_number if as_written else _is_finite_number
+    if len(pair) != 2 or not all(fits(bound) for bound in pair):
         found.add(
             "bad-reward-range", f"reward_range must be two finite numbers (low, high), got {reward_range!r}"
         )
         return None
     low, high = float(pair[0]), float(pair[1])
-    if low >= high:
+    if not low < high:
         found.add(
             "inverted-reward-range", f"reward_range must be (low, high) with low < high, got ({low}, {high})"
         )
@@ -130,9 +146,9 @@ def check_batches(column: Column, name: object, found: Findings) -> IntArray | N
     if column.values.dtype.kind == "M":
         column = Column(column.values.view(np.int64), column.missing, column.dtype)
     labels = read_labels(column)
-    found.add_rows("missing-batch", f"{what} has no value", labels.missing)
+    found.add_rows("missing-batch", f"{what} has no value", labels.missing | blank_rows(labels))
     found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
-    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
+    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", _alike_another(labels))
     rows = np.flatnonzero(labels.codes >= 0)
     codes = labels.codes[rows]
     starts = np.flatnonzero(np.diff(codes, prepend=-1) != 0)
@@ -142,8 +158,8 @@ def check_batches(column: Column, name: object, found: Findings) -> IntArray | N
         f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order",
         _mask(rows[starts[returning]], len(labels.codes)),
     )
-    values = label_array(labels.values)
-    if values.dtype.kind in "if":
+    if all(map(_is_number, labels.values)):
+        values = np.array(labels.values)
         # Codes count first appearances, so a new batch is one above the batch before it.
         backward = np.zeros(len(values), dtype=bool)
         backward[1:] = values[1:] < values[:-1]
@@ -183,9 +199,9 @@ def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] |
     """Who took part in each round."""
     what = f"unit column {name!r}"
     labels = read_labels(column)
-    found.add_rows("missing-unit", f"{what} has no value", labels.missing)
+    found.add_rows("missing-unit", f"{what} has no value", labels.missing | blank_rows(labels))
     found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
-    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}", _equal_to_another(labels))
+    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}", _alike_another(labels))
     return _expand(labels)
 
 
@@ -272,11 +288,17 @@ def _not_text(labels: Labels) -> BoolArray:
     return wrong[labels.codes]
 
 
-def _equal_to_another(labels: Labels) -> BoolArray:
-    """Rows whose label equals a label of another type."""
-    counts = Counter(labels.values)
-    equal = np.array([counts[label] > 1 for label in labels.values] + [False], dtype=bool)
-    return equal[labels.codes]
+def _alike_another(labels: Labels) -> BoolArray:
+    """Rows whose label reads the same as another, is equal to one, or of a type that mixes them up."""
+    texts = [label.strip() for label in labels.values if isinstance(label, str)]
+    if len(texts) == len(labels.values):
+        # Objects, as halves of characters are no text to pyarrow.
+        same = pd.Series(texts, dtype=object).duplicated(keep=False)
+        return np.array([*same, False], dtype=bool)[labels.codes]
+    groups = alike_labels(labels.values) or mixed_labels(labels.values)
+    keys = {label_key(label) for alike in groups for label in alike}
+    member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
+    return member[labels.codes]
 
 
 def _mask(rows: IntArray, length: int) -> BoolArray:

@@ -90,7 +90,9 @@ STUDIES: dict[str, Callable[[Rng, Study], Any]] = {
         f"a flag is {flag!r}": (lambda rng, s, flag=flag: put(rng, s, "ITTFL", flag))
         for flag in ("Yes", "y", "N", "", "No", "1", "Y ", " Y", "TRUE", "U", "NA")
     },
-    "all flags are Yes and No": lambda rng, s: everywhere(s, "ITTFL", lambda f: {"Y": "Yes", "N": "No"}.get(f, f)),
+    "all flags are Yes and No": lambda rng, s: everywhere(
+        s, "ITTFL", lambda f: {"Y": "Yes", "N": "No"}.get(f, f)
+    ),
     "half of the flags are Yes": lambda rng, s: put(rng, s, "ITTFL", "Yes", bool(rng.random() < 0.5)),
     "all flags are 1 and 0": lambda rng, s: everywhere(s, "ITTFL", lambda f: 1 if f == "Y" else 0),
     "all flags small": lambda rng, s: everywhere(s, "ITTFL", str.lower),
@@ -98,13 +100,21 @@ STUDIES: dict[str, Callable[[Rng, Study], Any]] = {
     "order as text": lambda rng, s: everywhere(s, "RANDNUM", lambda n: f"R{n}"),
     "order as numbers in text": lambda rng, s: everywhere(s, "RANDDT", lambda n: f"#{n % 17}"),
     "order as dates in words": lambda rng, s: everywhere(s, "RANDDT", lambda n: f"{n % 28 + 1:02d}JAN2024"),
-    "order as dates of another country": lambda rng, s: everywhere(s, "RANDDT", lambda n: f"{n % 28 + 1}/02/2024"),
-    "order as ISO dates": lambda rng, s: everywhere(s, "RANDDT", lambda n: str(np.datetime64("2024-01-01") + n % 99)),
-    "order tied": lambda rng, s: everywhere(s, "RANDNUM", lambda n: 1) or everywhere(s, "RANDDT", lambda n: 22000),
+    "order as dates of another country": lambda rng, s: everywhere(
+        s, "RANDDT", lambda n: f"{n % 28 + 1}/02/2024"
+    ),
+    "order as ISO dates": lambda rng, s: everywhere(
+        s, "RANDDT", lambda n: str(np.datetime64("2024-01-01") + n % 99)
+    ),
+    "order tied": lambda rng, s: (
+        everywhere(s, "RANDNUM", lambda n: 1) or everywhere(s, "RANDDT", lambda n: 22000)
+    ),
     "order missing": lambda rng, s: put(rng, s, "RANDNUM", None),
     "order negative": lambda rng, s: put(rng, s, "RANDDT", lambda n: -n),
     "a subject twice in ADSL": lambda rng, s: repeat(s.adsl, some(rng, s), RANDNUM=99),
-    "a subject twice in ADSL, once outside": lambda rng, s: repeat(s.adsl, some(rng, s), RANDNUM=99, ITTFL="N"),
+    "a subject twice in ADSL, once outside": lambda rng, s: repeat(
+        s.adsl, some(rng, s), RANDNUM=99, ITTFL="N"
+    ),
     "a subject lost from ADSL": lambda rng, s: remove(s.adsl, some(rng, s)),
     "a subject lost from the analysis": lambda rng, s: remove(s.analysis, record(rng, s)),
     "a subject that ADSL lacks": lambda rng, s: repeat(s.analysis, record(rng, s), USUBJID="S-999"),
@@ -157,7 +167,9 @@ STUDIES: dict[str, Callable[[Rng, Study], Any]] = {
 }
 HARMLESS: dict[str, Callable[[Rng, Study], Any]] = {
     "as it is": lambda rng, s: None,
-    "an outcome missing in another record": lambda rng, s: repeat(s.analysis, record(rng, s), PARAMCD="OTHER", AVAL=None),
+    "an outcome missing in another record": lambda rng, s: repeat(
+        s.analysis, record(rng, s), PARAMCD="OTHER", AVAL=None
+    ),
     "a subject outside without a treatment": lambda rng, s: repeat(
         s.adsl, some(rng, s), USUBJID="S-998", ITTFL="N", TRT01P=None, RANDNUM=None
     ),
@@ -171,9 +183,14 @@ def padded(rng: Rng, study: Study, length: int) -> None:
 
 
 TRANSPORT: dict[str, Callable[[Rng, Study], Any]] = {
-    **{f"last column of {n} blanks": (lambda rng, s, n=n: padded(rng, s, n)) for n in (8, 16, 30, 47, 64, 79, 80, 150)},
+    **{
+        f"last column of {n} blanks": (lambda rng, s, n=n: padded(rng, s, n))
+        for n in (8, 16, 30, 47, 64, 79, 80, 150)
+    },
     "text with umlauts": lambda rng, s: everywhere(s, "SITE", lambda site: site + "ü"),
-    "numbers of every size": lambda rng, s: everywhere(s, "AGE", lambda age: age * 10.0 ** int(rng.integers(-30, 30))),
+    "numbers of every size": lambda rng, s: everywhere(
+        s, "AGE", lambda age: age * 10.0 ** int(rng.integers(-30, 30))
+    ),
     "zeros": lambda rng, s: everywhere(s, "AGE", lambda age: 0.0),
 }
 """Good transport files."""
@@ -191,7 +208,9 @@ def answer(reading: Callable[[], Content]) -> Content | None:
         return None
 
 
-def frames_case(kind: str, change: Callable[[Rng, Study], Any], harmless: bool, rng: Rng, folder: Path) -> Case:
+def frames_case(
+    kind: str, change: Callable[[Rng, Study], Any], harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """Two frames."""
     study = draw_study(rng)
     intact = content(study)
@@ -218,9 +237,7 @@ def odd_frames_case(kind: str, make: Callable[[Rng, Trial], Any], side: int, rng
     frames[side] = make(rng, trial)
     columns = [damage_frames.content_columns(frame) for frame in frames]
     damaged = None if None in columns else answer(lambda: adam_content(columns[0], columns[1], study.options))
-    return Case(
-        kind, lambda: read_adam(frames[0], frames[1], **study.options), intact, damaged, keep=frames
-    )
+    return Case(kind, lambda: read_adam(frames[0], frames[1], **study.options), intact, damaged, keep=frames)
 
 
 def adam_frames() -> list[Any]:
@@ -235,7 +252,9 @@ def adam_frames() -> list[Any]:
         for kinds, harmless in ((STUDIES, False), (HARMLESS, True))
         for name, change in kinds.items()
     ] + [
-        partial(odd_frames_case, f"{name}, {'analysis' if side else 'ADSL'}", damage_frames.FRAMES[name], side)
+        partial(
+            odd_frames_case, f"{name}, {'analysis' if side else 'ADSL'}", damage_frames.FRAMES[name], side
+        )
         for name in plain
         for side in (0, 1)
     ]
@@ -273,7 +292,9 @@ def csv_case(
     return files_case(kind, data, ".csv", read_text, study, harmless, folder)
 
 
-def study_csv_case(kind: str, change: Callable[[Rng, Study], Any], harmless: bool, rng: Rng, folder: Path) -> Case:
+def study_csv_case(
+    kind: str, change: Callable[[Rng, Study], Any], harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """A damaged trial as two CSV files."""
     study = draw_study(rng)
     damaged = study.copy()
@@ -295,7 +316,13 @@ def files_case(
     damaged = answer(lambda: adam_content(reading(data[0]), reading(data[1]), study.options))
     names = tuple(path.name for path in paths)
     return Case(
-        kind, lambda: read_adam(paths[0], paths[1], **study.options), content(study), damaged, harmless, names, data
+        kind,
+        lambda: read_adam(paths[0], paths[1], **study.options),
+        content(study),
+        damaged,
+        harmless,
+        names,
+        data,
     )
 
 
@@ -320,7 +347,9 @@ def transport_bytes(study: Study, folder: Path) -> list[bytes]:
     ]
 
 
-def transport_case(kind: str, change: Callable[[Rng, Study], Any], harmless: bool, rng: Rng, folder: Path) -> Case:
+def transport_case(
+    kind: str, change: Callable[[Rng, Study], Any], harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """A damaged trial as two transport files."""
     study = draw_study(rng)
     damaged = study.copy()
@@ -329,9 +358,7 @@ def transport_case(kind: str, change: Callable[[Rng, Study], Any], harmless: boo
     return files_case(kind, data, ".xpt", read_transport, study, harmless, folder)
 
 
-def transport_bytes_case(
-    kind: str, change: Callable[..., bytes], side: int, rng: Rng, folder: Path
-) -> Case:
+def transport_bytes_case(kind: str, change: Callable[..., bytes], side: int, rng: Rng, folder: Path) -> Case:
     """Two transport files, one with damaged bytes; half of the damage is to its records."""
     study = draw_study(rng)
     data = transport_bytes(study, folder)
@@ -374,11 +401,12 @@ def adam_transport() -> list[Any]:
     """Makers of cases with transport files."""
     text_only = {"order as numbers in text", "a visit as text", "an outcome as text", "all flags are 1 and 0"}
     return (
-        [partial(transport_case, name, change, False) for name, change in STUDIES.items() if name not in text_only]
-        + [
-            partial(transport_case, name, change, True)
-            for name, change in {**HARMLESS, **TRANSPORT}.items()
+        [
+            partial(transport_case, name, change, False)
+            for name, change in STUDIES.items()
+            if name not in text_only
         ]
+        + [partial(transport_case, name, change, True) for name, change in {**HARMLESS, **TRANSPORT}.items()]
         * 2
         + [
             partial(transport_bytes_case, f"{'adeff' if side else 'adsl'}, {name}", change, side)

@@ -47,7 +47,9 @@ def frame_case(kind: str, make: Callable[[Rng, Trial], Any], harmless: bool, rng
     return Case(kind, lambda: AdaptiveLog(frame, **trial.options), intact, damaged, harmless, keep=frame)
 
 
-def bytes_case(kind: str, make: Callable[[Trial, Rng], bytes], harmless: bool, rng: Rng, folder: Path) -> Case:
+def bytes_case(
+    kind: str, make: Callable[[Trial, Rng], bytes], harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """A foreign CSV."""
     trial = draw_trial(rng)
     data = make(trial, rng)
@@ -77,7 +79,9 @@ def damaged_bytes(change: Callable[..., bytes], trial: Trial, rng: Rng) -> bytes
     return change(rng, damage_tables.write(damage_tables.table_of(trial.columns, used(trial))))
 
 
-def own_case(suffix: str, sidecar: bool, kind: str, change: Callable[..., bytes], rng: Rng, folder: Path) -> Case:
+def own_case(
+    suffix: str, sidecar: bool, kind: str, change: Callable[..., bytes], rng: Rng, folder: Path
+) -> Case:
     """A file that the library wrote, or the sidecar of it: refused, or read back as it was."""
     trial = draw_trial(rng)
     log = AdaptiveLog(pd.DataFrame(trial.columns), **trial.options, design="UCB", adaptive_rounds=trial.size)
@@ -94,7 +98,9 @@ def own_case(suffix: str, sidecar: bool, kind: str, change: Callable[..., bytes]
     return Case(kind, read, seen(log), None, False, (path.name,), target)
 
 
-def parquet_case(kind: str, make: Callable[[Rng, Trial], Any], harmless: bool, rng: Rng, folder: Path) -> Case:
+def parquet_case(
+    kind: str, make: Callable[[Rng, Trial], Any], harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """A frame that pandas, or polars, wrote as Parquet; as it is where they cannot."""
     trial = draw_trial(rng)
     path = folder / "foreign.parquet"
@@ -120,7 +126,9 @@ def foreign_parquet(kind: str, path: Path, trial: Trial, harmless: bool) -> Case
     """What pyarrow finds in a file decides; a flipped bit of a value cannot be seen."""
     try:
         table = pq.read_table(path, page_checksum_verification=False)
-        columns = dict(zip(table.column_names, (column.to_pylist() for column in table.columns), strict=False))
+        columns = dict(
+            zip(table.column_names, (column.to_pylist() for column in table.columns), strict=False)
+        )
         unique = len(columns) == table.num_columns
     except Exception:  # pyarrow's own, of any kind
         unique = False
@@ -129,7 +137,9 @@ def foreign_parquet(kind: str, path: Path, trial: Trial, harmless: bool) -> Case
     return Case(kind, lambda: read_log(path, **trial.options), intact, damaged, harmless, (path.name,), path)
 
 
-def events_case(kind: str, make: Callable[[Rng, list[Any]], bytes], harmless: bool, rng: Rng, folder: Path) -> Case:
+def events_case(
+    kind: str, make: Callable[[Rng, list[Any]], bytes], harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """A dsjson file."""
     events = draw_events(rng)
     data = make(rng, events)
@@ -137,14 +147,18 @@ def events_case(kind: str, make: Callable[[Rng, list[Any]], bytes], harmless: bo
     path.write_bytes(data)
     intact = events_content(damage_events.joined(damage_events.lines(events)))
     damaged = answer(lambda: events_content(data))
-    return Case(kind, lambda: read_dsjson(path, action_id="article.id"), intact, damaged, harmless, (path.name,), data)
+    return Case(
+        kind, lambda: read_dsjson(path, action_id="article.id"), intact, damaged, harmless, (path.name,), data
+    )
 
 
 def event_bytes(change: Callable[..., bytes], rng: Rng, events: list[Any]) -> bytes:
     return change(rng, damage_events.joined(damage_events.lines(events)))
 
 
-def bandit_case(kind: str, change: Callable[..., bytes], items: bool, harmless: bool, rng: Rng, folder: Path) -> Case:
+def bandit_case(
+    kind: str, change: Callable[..., bytes], items: bool, harmless: bool, rng: Rng, folder: Path
+) -> Case:
     """A folder of the Open Bandit Dataset, one of its two files damaged."""
     impressions, listed = draw_campaign(rng)
     place = folder / "random" / "men"
@@ -185,7 +199,14 @@ def no_file(suffix: str, what: str, rng: Rng, folder: Path) -> Case:
     return Case(what, readers[suffix], {}, None, False, ("thing", "thi", "xxx"))
 
 
-PLACES = ["no file", "a folder", "a NUL in the name", "a name too long", "a broken link", "a file for a folder"]
+PLACES = [
+    "no file",
+    "a folder",
+    "a NUL in the name",
+    "a name too long",
+    "a broken link",
+    "a file for a folder",
+]
 BYTES = {**damage_bytes.ANYWHERE, **damage_bytes.TEXT}
 
 
@@ -199,7 +220,7 @@ def on_bytes(change: Callable[..., bytes], rng: Rng, table: damage_tables.Table)
 
 
 def tables() -> Iterator[tuple[str, Callable[[Rng, damage_tables.Table], bytes], bool]]:
-    """Every damage to a table of text as a CSV file: its name, what makes the file, and whether it is harmless."""
+    """Every damage to a table of text as a CSV file: its name, what makes the file, if it is harmless."""
     for changes, how, harmless in (
         (damage_tables.IN_PLACE, on_table, False),
         (damage_tables.HARMLESS_IN_PLACE, on_table, True),
@@ -223,12 +244,14 @@ def makers() -> dict[str, list[Maker]]:
             for name, make in kinds.items()
         ],
         "foreign CSV": [
-            partial(bytes_case, name, partial(written, change), harmless) for name, change, harmless in tables()
+            partial(bytes_case, name, partial(written, change), harmless)
+            for name, change, harmless in tables()
         ],
         "own CSV": [partial(own_case, ".csv", False, name, change) for name, change in BYTES.items()]
         + [partial(own_case, ".csv", True, f"sidecar, {name}", change) for name, change in BYTES.items()],
         "own Parquet": [
-            partial(own_case, ".parquet", False, name, change) for name, change in damage_bytes.ANYWHERE.items()
+            partial(own_case, ".parquet", False, name, change)
+            for name, change in damage_bytes.ANYWHERE.items()
         ],
         "foreign Parquet": [parquet_case_of(name, make) for name, make in damage_frames.FRAMES.items()]
         + [partial(parquet_case, name, make, True) for name, make in damage_frames.HARMLESS.items()]
@@ -252,8 +275,15 @@ def makers() -> dict[str, list[Maker]]:
         "ADaM CSV": adam_csv(tables),
         "ADaM transport": adam_transport(),
     }
-    for kind, suffix in (("foreign CSV", ".csv"), ("own Parquet", ".parquet"), ("dsjson", ".dsjson"), ("Open Bandit", "")):
-        found[kind] += [partial(no_file, suffix, what) for what in PLACES if (suffix, what) != ("", "a folder")]
+    for kind, suffix in (
+        ("foreign CSV", ".csv"),
+        ("own Parquet", ".parquet"),
+        ("dsjson", ".dsjson"),
+        ("Open Bandit", ""),
+    ):
+        found[kind] += [
+            partial(no_file, suffix, what) for what in PLACES if (suffix, what) != ("", "a folder")
+        ]
     return found
 
 

@@ -131,7 +131,7 @@ TEXT: dict[str, Damage] = {
     "a blank inserted": lambda rng, data: inserted(rng, data, b" "),
     "a no-break space inserted": lambda rng, data: inserted(rng, data, "\u00a0".encode()),
     "control characters inserted": lambda rng, data: inserted(rng, data, b"\x1b[31m\x07"),
-    "a full-width digit inserted": lambda rng, data: inserted(rng, data, "７".encode()),
+    "a full-width digit inserted": lambda rng, data: inserted(rng, data, "\uff17".encode()),
     "end-of-file mark of DOS": lambda rng, data: data + b"\x1a",
     "two byte-order marks": lambda rng, data: b"\xef\xbb\xbf\xef\xbb\xbf" + data,
 }

@@ -12,17 +12,26 @@ Rng = np.random.Generator
 Event = dict[str, Any]
 
 RAW = [
-    "null", "true", "false", "0", "-1", "2", "0.5", "1e400", "-1e400", "NaN", "Infinity", "-Infinity", "1" * 400,
-    "1" * 5000, "1e5", "1e-400", "9007199254740993", '"0.5"', '"abc"', '""', "[]", "{}", "[0.5]", "[[1, 2]]", "[null]",
-    '{"x": 1}', '{"x": {"y": [1]}}', '["a", "p"]', "[1, 1]", "[2, 1]", "[true, false]", "[1.0, 2.0]", '["1", "2"]',
-    "[0.5, 0.5]", "[1e400]", "[1, 2, 3, 4, 5, 6, 7]", "[NaN, 1]", '"\\u0000"', '"\\ud800"', '"a\\u2028b"', "[" * 3000 + "]" * 3000,
-    "[" * 200_000 + "]" * 200_000, '{"a":' * 3000 + "1" + "}" * 3000, '[{"article": {"id": "news"}}]', '[{}]', "[[], []]",
-    '[{"article": {"id": 1}}, {"article": {"id": "1"}}]', '[{"article": {"id": true}}, {"article": {"id": 1}}]',
-    '[{"article": {"id": [1]}}, {"article": {"id": {}}}]', '[{"article": [1]}, {"article": "x"}]', "00", "+1", "1.", ".5",
-    "'a'", "undefined", "0x10", "1_0", "--1", "", "{", "[1,]", '{"x": 1,}', '{"x": 1, "x": 2}', "// comment", "-0.0",
+    "null", "true", "false", "0", "-1", "2", "0.5", "1e400", "-1e400", "NaN", "Infinity", "-Infinity",
+    "1" * 400,
+    "1" * 5000, "1e5", "1e-400", "9007199254740993", '"0.5"', '"abc"', '""', "[]", "{}", "[0.5]", "[[1, 2]]",
+    "[null]",
+    '{"x": 1}', '{"x": {"y": [1]}}', '["a", "p"]', "[1, 1]", "[2, 1]", "[true, false]", "[1.0, 2.0]",
+    '["1", "2"]',
+    "[0.5, 0.5]", "[1e400]", "[1, 2, 3, 4, 5, 6, 7]", "[NaN, 1]", '"\\u0000"', '"\\ud800"', '"a\\u2028b"',
+    "[" * 3000 + "]" * 3000,
+    "[" * 200_000 + "]" * 200_000, '{"a":' * 3000 + "1" + "}" * 3000, '[{"article": {"id": "news"}}]',
+    '[{}]', "[[], []]",
+    '[{"article": {"id": 1}}, {"article": {"id": "1"}}]',
+    '[{"article": {"id": true}}, {"article": {"id": 1}}]',
+    '[{"article": {"id": [1]}}, {"article": {"id": {}}}]', '[{"article": [1]}, {"article": "x"}]', "00",
+    "+1", "1.", ".5",
+    "'a'", "undefined", "0x10", "1_0", "--1", "", "{", "[1,]", '{"x": 1,}', '{"x": 1, "x": 2}', "// comment",
+    "-0.0",
 ]  # fmt: skip
 KEYS = ["_label_cost", "_label_probability", "_label_Action", "a", "p", "c", "c.hour", "c.user", "c.user.age",
-        "c.user.town", "c._multi", "pdrop", "a.0", "p.0", "p.1", "c._multi.0", "c._multi.0.article", "c._multi.1.article.id"]  # fmt: skip
+        "c.user.town", "c._multi", "pdrop", "a.0", "p.0", "p.1", "c._multi.0", "c._multi.0.article",
+        "c._multi.1.article.id"]  # fmt: skip
 _MARK = "\x02mark\x02"
 
 
@@ -109,7 +118,9 @@ def changed_line(rng: Rng, listed: list[str], change: Callable[[str], str]) -> l
     return [change(line) if row == at else line for row, line in enumerate(listed)]
 
 
-def value_wise(key: str, change: Callable[[Any], Any], everywhere: bool = False) -> Callable[[Rng, list[Event]], bytes]:
+def value_wise(
+    key: str, change: Callable[[Any], Any], everywhere: bool = False
+) -> Callable[[Rng, list[Event]], bytes]:
     """The value of a key changed in one event, or in all."""
 
     def make(rng: Rng, events: list[Event]) -> bytes:
@@ -124,7 +135,11 @@ def value_wise(key: str, change: Callable[[Any], Any], everywhere: bool = False)
 
 EVENTS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     **{f"somewhere {raw:.24}": some_path(raw) for raw in RAW},
-    **{f"{path} is {raw:.12}": at_path(path, raw) for path in KEYS for raw in ('"x"', "[[]]", "NaN", "1" * 400)},
+    **{
+        f"{path} is {raw:.12}": at_path(path, raw)
+        for path in KEYS
+        for raw in ('"x"', "[[]]", "NaN", "1" * 400)
+    },
     **{f"no {path}": without(path) for path in KEYS if path != "pdrop"},
     **{f"{key} twice": twice(key) for key in ("_label_cost", "a", "p", "_label_probability")},
     "p in percent": value_wise("p", lambda p: [100 * value for value in p]),
@@ -153,8 +168,12 @@ EVENTS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     "a line is text": line_wise(lambda rng, n: changed_line(rng, n, json.dumps)),
     "a late outcome": line_wise(lambda rng, n: [*n, '{"EventId": "e0", "RewardValue": 1.0}']),
     "Python's own text": lambda rng, events: "\n".join(map(repr, events)).encode(),
-    "keys without quotes": line_wise(lambda rng, n: changed_line(rng, n, lambda line: line.replace('"a"', "a"))),
-    "keys in capitals": line_wise(lambda rng, n: changed_line(rng, n, lambda line: line.replace('"p"', '"P"'))),
+    "keys without quotes": line_wise(
+        lambda rng, n: changed_line(rng, n, lambda line: line.replace('"a"', "a"))
+    ),
+    "keys in capitals": line_wise(
+        lambda rng, n: changed_line(rng, n, lambda line: line.replace('"p"', '"P"'))
+    ),
     "newlines of old Macs": lambda rng, events: joined(lines(events)).replace(b"\n", b"\r"),
     "no lines": line_wise(lambda rng, n: n.clear()),
     "blank lines alone": lambda rng, events: b"\n \n\t\n",
@@ -169,9 +188,13 @@ HARMLESS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     "keys in another order": line_wise(
         lambda rng, n: [json.dumps(dict(reversed(json.loads(line).items()))) for line in n]
     ),
-    "a line separator in a value": line_wise(lambda rng, n: [line.replace("model", "mo\u2028d\u0085el") for line in n]),
+    "a line separator in a value": line_wise(
+        lambda rng, n: [line.replace("model", "mo\u2028d\u0085el") for line in n]
+    ),
     "one line": line_wise(lambda rng, n: n[:1]),
-    "more keys": line_wise(lambda rng, n: [line.replace('"VWState"', '"more": [1, {}], "VWState"') for line in n]),
+    "more keys": line_wise(
+        lambda rng, n: [line.replace('"VWState"', '"more": [1, {}], "VWState"') for line in n]
+    ),
 }
 
 

@@ -11,22 +11,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-
 from intact import Trial
 
 Rng = np.random.Generator
 
 VALUES: list[Any] = [
-    None, np.nan, pd.NA, pd.NaT, np.inf, -np.inf, 2**70, -(2**70), 2**53 + 1, 2**63, 10**400, 5e-324, 1e308, -1e308,
-    -0.5, -1, 0, 0.0, -0.0, 1, 1.0, 1.5, 2, 50.0, 1e-9, True, False, "", " ", "0.5", "1", "abc", "nan", "NA", "50%",
-    "0,5", "1e999", b"0.5", bytearray(b"x"), Decimal("0.5"), Decimal("NaN"), Fraction(1, 2), 0.5 + 0j, complex("nan"),
+    None, np.nan, pd.NA, pd.NaT, np.inf, -np.inf, 2**70, -(2**70), 2**53 + 1, 2**63, 10**400, 5e-324, 1e308,
+    -1e308,
+    -0.5, -1, 0, 0.0, -0.0, 1, 1.0, 1.5, 2, 50.0, 1e-9, True, False, "", " ", "0.5", "1", "abc", "nan", "NA",
+    "50%",
+    "0,5", "1e999", b"0.5", bytearray(b"x"), Decimal("0.5"), Decimal("NaN"), Fraction(1, 2), 0.5 + 0j,
+    complex("nan"),
     datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5, 9), datetime.time(9), datetime.timedelta(1),
-    pd.Timestamp("2024-01-05"), pd.Timestamp("2024-01-05", tz="Asia/Tokyo"), pd.Timedelta(1, "s"), pd.Period("2024-01"),
-    pd.Interval(0, 1), np.datetime64("2024-01-05"), np.datetime64("NaT"), np.timedelta64(1, "s"), np.float32(0.1),
-    np.float16(0.1), np.longdouble("0.1"), np.int8(1), np.uint64(2**64 - 1), np.bool_(True), np.str_("a"), np.void(b"1"),
-    [0.5], (0.5,), {0.5}, {"x": 1}, frozenset(), range(3), np.ones(2), np.array(0.5), np.ones((2, 2)), pd.Series([0.5]),
-    pd.DataFrame({"x": [1]}), slice(1), object(), object, len, Ellipsis, NotImplemented, ValueError("x"), "a" * 100_000,
-    "\x00", "\ud800", "\ufeff", "line\nbreak", "\x1b[31m", "=1+1", "ä", "٣", "１",
+    pd.Timestamp("2024-01-05"), pd.Timestamp("2024-01-05", tz="Asia/Tokyo"), pd.Timedelta(1, "s"),
+    pd.Period("2024-01"),
+    pd.Interval(0, 1), np.datetime64("2024-01-05"), np.datetime64("NaT"), np.timedelta64(1, "s"),
+    np.float32(0.1),
+    np.float16(0.1), np.longdouble("0.1"), np.int8(1), np.uint64(2**64 - 1), np.bool_(True), np.str_("a"),
+    np.void(b"1"),
+    [0.5], (0.5,), {0.5}, {"x": 1}, frozenset(), range(3), np.ones(2), np.array(0.5), np.ones((2, 2)),
+    pd.Series([0.5]),
+    pd.DataFrame({"x": [1]}), slice(1), object(), object, len, Ellipsis, NotImplemented, ValueError("x"),
+    "a" * 100_000,
+    "\x00", "\ud800", "\ufeff", "line\nbreak", "\x1b[31m", "=1+1", "ä", "\u0663", "\uff11",
 ]  # fmt: skip
 
 
@@ -94,10 +101,13 @@ def whole_column(value: Any) -> Callable[[Rng, Trial], Any]:
 
 DTYPES = [
     "category", "object", "string", "str", "string[pyarrow]", "Int64", "Int8", "UInt64", "Float64", "Float32",
-    "boolean", "float16", "float32", "longdouble", "int8", "uint8", "int64", "uint64", "bool", "complex128", "S8", "U8",
+    "boolean", "float16", "float32", "longdouble", "int8", "uint8", "int64", "uint64", "bool", "complex128",
+    "S8", "U8",
     "datetime64[ns]", "timedelta64[s]", "Sparse[float]", "Sparse[int]", "int64[pyarrow]", "double[pyarrow]",
-    "float[pyarrow]", "bool[pyarrow]", "decimal128(9, 3)[pyarrow]", "timestamp[ns][pyarrow]", "date32[pyarrow]",
-    "dictionary<values=string, indices=int32, ordered=0>[pyarrow]", "list<item: double>[pyarrow]", "binary[pyarrow]",
+    "float[pyarrow]", "bool[pyarrow]", "decimal128(9, 3)[pyarrow]", "timestamp[ns][pyarrow]",
+    "date32[pyarrow]",
+    "dictionary<values=string, indices=int32, ordered=0>[pyarrow]", "list<item: double>[pyarrow]",
+    "binary[pyarrow]",
     "period[M]", "interval", "datetime64[ns, UTC]",
 ]  # fmt: skip
 
@@ -123,7 +133,8 @@ def polars_frame(trial: Trial) -> pl.DataFrame:
 
 
 POLARS = [
-    pl.Float32, pl.Int8, pl.UInt64, pl.Int128, pl.Boolean, pl.String, pl.Categorical, pl.Binary, pl.Decimal(20, 3),
+    pl.Float32, pl.Int8, pl.UInt64, pl.Int128, pl.Boolean, pl.String, pl.Categorical, pl.Binary,
+    pl.Decimal(20, 3),
     pl.Date, pl.Datetime("us"), pl.Duration, pl.Time, pl.List(pl.Float64), pl.Null,
 ]  # fmt: skip
 
@@ -169,7 +180,18 @@ def put(rng: Rng, listed: list[Any], change: Callable[[Any], Any]) -> list[Any]:
     return [change(name) if place == at else name for place, name in enumerate(listed)]
 
 
-ODD_NAMES: list[Any] = [None, np.nan, 3, ("arm", 1), b"arm", "", pd.Timestamp("2024-01-01"), "t", "propensity_a", "arm"]
+ODD_NAMES: list[Any] = [
+    None,
+    np.nan,
+    3,
+    ("arm", 1),
+    b"arm",
+    "",
+    pd.Timestamp("2024-01-01"),
+    "t",
+    "propensity_a",
+    "arm",
+]
 
 
 def index(make_index: Callable[[Rng, int], Any]) -> Callable[[Rng, Trial], Any]:
@@ -208,14 +230,14 @@ def lost(rng: Rng, trial: Trial) -> Any:
 
 
 def one_arm(rng: Rng, trial: Trial) -> Any:
-    return rows(lambda _, size: [row for row in range(size) if trial.columns["arm"][row] == trial.columns["arm"][0]])(
-        rng, trial
-    )
+    return rows(
+        lambda _, size: [row for row in range(size) if trial.columns["arm"][row] == trial.columns["arm"][0]]
+    )(rng, trial)
 
 
 FRAMES: dict[str, Callable[[Rng, Trial], Any]] = {
-    **{f"a value is {str(type(value).__name__)} {value!r:.24}": one_value(value) for value in VALUES},
-    **{f"a column of {str(type(value).__name__)} {value!r:.24}": whole_column(value) for value in VALUES[::2]},
+    **{f"a value is {type(value).__name__!s} {value!r:.24}": one_value(value) for value in VALUES},
+    **{f"a column of {type(value).__name__!s} {value!r:.24}": whole_column(value) for value in VALUES[::2]},
     **{f"a column as {dtype:.30}": cast(dtype) for dtype in DTYPES},
     **{f"a polars column as {dtype!s}": polars_cast(dtype) for dtype in POLARS},
     "a null in polars": polars_null,
@@ -224,7 +246,10 @@ FRAMES: dict[str, Callable[[Rng, Trial], Any]] = {
     "polars, no rows": lambda rng, trial: polars_frame(trial).head(0),
     "polars, one row": lambda rng, trial: polars_frame(trial).head(1),
     "polars, rows backwards": lambda rng, trial: polars_frame(trial).reverse(),
-    **{f"a column called {name!r}": names(lambda rng, n, name=name: put(rng, n, lambda _: name)) for name in ODD_NAMES},
+    **{
+        f"a column called {name!r}": names(lambda rng, n, name=name: put(rng, n, lambda _: name))
+        for name in ODD_NAMES
+    },
     "a column in capitals": names(lambda rng, n: put(rng, n, str.upper)),
     "a column with a blank": names(lambda rng, n: put(rng, n, lambda name: name + " ")),
     "columns in two levels": lambda rng, trial: pd.concat({"x": frame_of(trial.columns)}, axis=1),

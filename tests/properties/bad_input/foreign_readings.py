@@ -28,9 +28,11 @@ def read_transport(data: bytes) -> dict[str, list[Any]]:
     count = int(cards[7][54:58])
     start = 8 * _CARD
     end = start + -(-count * 140 // _CARD) * _CARD
-    fields = [struct.unpack(">hhhh8s40s8shhh2s8shhl52s", data[start + 140 * k :][:140]) for k in range(count)] if (
-        len(data) >= end + _CARD and count
-    ) else []
+    fields = (
+        [struct.unpack(">hhhh8s40s8shhh2s8shhl52s", data[start + 140 * k :][:140]) for k in range(count)]
+        if (len(data) >= end + _CARD and count)
+        else []
+    )
     demand(bool(fields), "no fields")
     demand(data[end:].startswith(b"HEADER RECORD*******OBS     HEADER RECORD!!!!!!!"), "no records")
     length = 0
@@ -41,7 +43,11 @@ def read_transport(data: bytes) -> dict[str, list[Any]]:
     body = data[end + _CARD :]
     demand(b"HEADER RECORD*******MEMBER " not in body, "two data sets")
     rows = len(body) // length
-    while rows and not body[(rows - 1) * length : rows * length].strip(b" ") and len(body) - (rows - 1) * length < 80:
+    while (
+        rows
+        and not body[(rows - 1) * length : rows * length].strip(b" ")
+        and len(body) - (rows - 1) * length < 80
+    ):
         rows -= 1
     left = body[rows * length :]
     demand(len(left) < _CARD and not left.strip(b" "), "a record cut")
@@ -74,12 +80,19 @@ def adam_content(adsl: Columns, analysis: Columns, options: Mapping[str, Any]) -
     needed = ["USUBJID", "ITTFL", "TRT01P", "TRT01A", *keys, *options["covariates"], options["propensity"]]
     needed += [options["batch"]] if "batch" in options else []
     demand(all(name in adsl for name in needed), "a column of ADSL")
-    demand(all(name in analysis for name in ("USUBJID", "AVAL", *records)), "a column of the analysis data set")
+    demand(
+        all(name in analysis for name in ("USUBJID", "AVAL", *records)), "a column of the analysis data set"
+    )
     demand(len(adsl["USUBJID"]) > 0, "no subjects")
     everyone = labels(adsl["USUBJID"])
     labels([*everyone, *analysis["USUBJID"]])
     demand(set(analysis["USUBJID"]) <= set(everyone), "a subject that ADSL does not have")
-    demand(all(is_missing(flag) or any(equal(flag, known) for known in ("Y", "N", "")) for flag in adsl["ITTFL"]), "a flag")
+    demand(
+        all(
+            is_missing(flag) or any(equal(flag, known) for known in ("Y", "N", "")) for flag in adsl["ITTFL"]
+        ),
+        "a flag",
+    )
     chosen = [row for row, flag in enumerate(adsl["ITTFL"]) if equal(flag, "Y")]
     demand(bool(chosen), "nobody")
     outcomes: dict[Any, Any] = {}
@@ -126,7 +139,9 @@ def order_key(value: Any) -> Any:
 
 def as_text(columns: dict[str, list[Any]], data: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Columns of a CSV with identifiers as the text that stands there."""
-    return {name: data[name] if name in ("USUBJID", "PARAMCD") else values for name, values in columns.items()}
+    return {
+        name: data[name] if name in ("USUBJID", "PARAMCD") else values for name, values in columns.items()
+    }
 
 
 def bandit_content(impressions: Columns, items: Columns, affinities: bool) -> Content:
@@ -137,12 +152,16 @@ def bandit_content(impressions: Columns, items: Columns, affinities: bool) -> Co
     for value in impressions["timestamp"]:
         demand(isinstance(value, str), "no time")
         times.append(iso_time(value))
-    zones = {bool(re.search(r"(Z|[+-]\d\d:?\d\d)$", value.strip()[10:])) for value in impressions["timestamp"]}
+    zones = {
+        bool(re.search(r"(Z|[+-]\d\d:?\d\d)$", value.strip()[10:])) for value in impressions["timestamp"]
+    }
     demand(len(zones) == 1, "times with and without a zone")
     known, shown = labels(items["item_id"]), labels(impressions["item_id"])
     demand(len(set(known)) == len(known), "an item twice")
     demand(all(number(click) in (0.0, 1.0) for click in impressions["click"]), "no click")
-    demand({(type(item), item) for item in shown} <= {(type(item), item) for item in known}, "an unknown item")
+    demand(
+        {(type(item), item) for item in shown} <= {(type(item), item) for item in known}, "an unknown item"
+    )
     order = sorted(range(len(times)), key=lambda row: times[row])
     kinds = ("user_feature_", "user-item_affinity_") if affinities else ("user_feature_",)
     context = ["position", *(name for kind in kinds for name in impressions if name.startswith(kind))]
@@ -171,9 +190,14 @@ def events_content(data: bytes) -> Content:
     first = rows[0]
     for row in rows:
         demand(row["pdrop"] == first["pdrop"], "changing pdrop")
-        demand({(type(arm), arm) for arm in row["table"]} == {(type(arm), arm) for arm in first["table"]}, "other arms")
+        demand(
+            {(type(arm), arm) for arm in row["table"]} == {(type(arm), arm) for arm in first["table"]},
+            "other arms",
+        )
     kept = [name for name in first["context"] if all(name in row["context"] for row in rows)]
-    columns: dict[Any, list[Any]] = {name: [row[name] for row in rows] for name in ("action", "reward", "propensity")}
+    columns: dict[Any, list[Any]] = {
+        name: [row[name] for row in rows] for name in ("action", "reward", "propensity")
+    }
     columns |= {("table", arm): [row["table"][arm] for row in rows] for arm in first["table"]}
     columns |= {name: [row["context"][name] for row in rows] for name in kept}
     names = {arm: ("table", arm) for arm in first["table"]}
@@ -189,7 +213,10 @@ def event_row(event: Any) -> dict[str, Any]:
     demand(all(type(place) is int for place in ranking), "a")
     demand(sorted(ranking) == list(range(1, len(actions) + 1)) and len(chances) == len(ranking), "a and p")
     shares = [number(chance) for chance in chances]
-    demand(all(0 <= share <= 1 for share in shares) and abs(sum(shares) - 1) <= 1.000001e-6 and shares[0] > 0, "p")
+    demand(
+        all(0 <= share <= 1 for share in shares) and abs(sum(shares) - 1) <= 1.000001e-6 and shares[0] > 0,
+        "p",
+    )
     arms = labels([feature(action) for action in actions])
     demand(len(set(arms)) == len(arms), "an action twice")
     played, chance = event.get("_label_Action", ranking[0]), event.get("_label_probability", shares[0])

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-LABELS: list[list[Any]] = [["a", "b", "c"], ["Drug X", "Placebo"], [0, 1, 2], [3, 7], [False, True], [0.5, 1.5]]
+LABELS: list[list[Any]] = [
+    ["a", "b", "c"],
+    ["Drug X", "Placebo"],
+    [0, 1, 2],
+    [3, 7],
+    [False, True],
+    [0.5, 1.5],
+]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from oracle import Content, alike, same, seen
+
 from adaptinf.errors import AdaptinfError, AdaptinfWarning
-from oracle import Content, same, seen
 
 OUTCOMES = ("right", "unseen", "error", "unnamed", "unread", "traceback", "silent")
 """Right: the log of the undamaged input. Unseen: a log, of another value that is as valid. Error: refused.
@@ -59,5 +60,36 @@ def judge(case: Case) -> Verdict:
     if same(content, case.intact):
         return Verdict("right")
     if case.damaged is not None and same(content, case.damaged):
-        return Verdict("unseen")
+        return Verdict("unseen", difference(case.intact, content))
     return Verdict("silent", "must be refused" if case.damaged is None else "read as another log")
+
+
+UNSEEN = {
+    "size": "rows lost or twice, where no column of rounds tells",
+    "order": "rows in another order, where no column of rounds tells",
+    "action": "another label of an arm",
+    "reward": "another reward within its range",
+    "propensity": "another probability, where no columns of all arms tell",
+    "context": "another value of a context, or labels where the file says text",
+    "unit": "another name of a participant",
+    "batch": "another batch, where batches still follow each other",
+    "round": "another round, where rounds still increase",
+    "columns": "a feature that an event lacks, which is then no context of any",
+    "several": "several of these",
+}
+"""Damage that makes another log that is as good: nothing in the file tells, and a reader cannot either."""
+
+
+def difference(intact: Content, content: Content) -> str:
+    """What is another in the second log: a key of `UNSEEN`."""
+    if len(intact["action"]) != len(content["action"]):
+        return "size"
+    shared = [key for key in intact if key in content]
+    if sorted(map(repr, zip(*(intact[key] for key in shared), strict=True))) == sorted(
+        map(repr, zip(*(content[key] for key in shared), strict=True))
+    ) and any(intact[key] != content[key] for key in shared):
+        return "order"
+    if set(intact) - {"round"} != set(content) - {"round"}:
+        return "columns"
+    found = {key.split(" ")[0] for key in shared if not all(map(alike, intact[key], content[key]))}
+    return found.pop() if len(found) == 1 else "several"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -19,11 +20,16 @@ Content = dict[str, Any]
 NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 WHOLE = re.compile(r"[ \t]*[-+]?\d+[ \t]*", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ABSENT = set("|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|"))
+ABSENT = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
+"N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}  # fmt: skip
 
 
 class MustRefuse(Exception):
     """No right reader makes a log of this."""
+
+
+class Spoilt(str):
+    """A cell of a column of numbers that some text has made text."""
 
 
 def demand(truth: bool, why: str) -> None:
@@ -63,6 +69,7 @@ def labels(values: Sequence[Any]) -> list[Any]:
     """Labels that can be told apart: text, whole numbers, booleans or finite numbers."""
     found = []
     for value in map(plain, values):
+        value = str(value) if isinstance(value, Spoilt) else value
         demand(not is_missing(value), "missing label")
         demand(type(value) in (str, int, float, bool), f"{type(value).__name__} is no label")
         demand(not isinstance(value, float) or math.isfinite(value), "infinite label")
@@ -113,7 +120,10 @@ def typed(value: Any) -> tuple[type, Any]:
 
 
 def add_propensities(
-    content: Content, chosen: Sequence[Any] | None, columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
+    content: Content,
+    chosen: Sequence[Any] | None,
+    columns: Mapping[str, Sequence[Any]],
+    options: Mapping[str, Any],
 ) -> None:
     """Put the chosen arm's propensity, and those of all arms, into the content."""
     if chosen is not None:
@@ -168,7 +178,7 @@ def round_values(values: Sequence[Any]) -> list[Any]:
     else:
         times = [number(value) if isinstance(value, float) else value for value in values]
         demand(all(type(value) in (int, float) for value in times), "round is no number and no time")
-    demand(all(one < two for one, two in zip(times, times[1:], strict=False)), "rounds do not increase")
+    demand(all(one < two for one, two in itertools.pairwise(times)), "rounds do not increase")
     return times
 
 
@@ -176,13 +186,15 @@ def iso_time(text: str) -> np.datetime64:
     """A date or a time in ISO 8601."""
     text = text.strip()
     demand(DATE.match(text) is not None, "no ISO date")
+    fraction = re.search(r"\.(\d+)", text)
     try:
-        time = datetime.datetime.fromisoformat(text)
+        time = datetime.datetime.fromisoformat(text.replace(fraction[0], "") if fraction else text)
     except ValueError:
         raise MustRefuse("no ISO date") from None
     if time.tzinfo is not None:
         time = time.astimezone(datetime.UTC).replace(tzinfo=None)
-    return np.datetime64(time)
+    digits = fraction[1] if fraction else ""
+    return np.datetime64(time, "ns") + np.timedelta64(int(digits.ljust(9, "0")[:9]), "ns")
 
 
 def read_csv(data: bytes) -> dict[str, list[Any]]:
@@ -206,12 +218,20 @@ def cells(texts: list[str]) -> list[Any]:
     present = [text for text in texts if text not in ABSENT]
     whole = len(present) == len(texts)
     if present and whole and all(WHOLE.fullmatch(text) for text in present):
-        return [int(text) if len(text) < 400 else math.inf for text in texts]
+        if all(len(text) < 30 and -(2**63) <= int(text) < 2**64 for text in texts):
+            return list(map(int, texts))
+        return [Spoilt(text) for text in texts]
     if present and all(NUMBER.fullmatch(text) or text.strip() in ABSENT for text in texts):
         return [math.nan if text.strip() in ABSENT else float(text) for text in texts]
     if present and whole and all(text in ("True", "False") for text in present):
         return [text == "True" for text in texts]
-    return [None if text in ABSENT else text for text in texts]
+    distinct = set(present)
+    numerals = {text for text in distinct if NUMBER.fullmatch(text)}
+    fractions = any(not WHOLE.fullmatch(text) for text in numerals)
+    others = len(distinct) - len(numerals)
+    spoilt = others < len(numerals) and (fractions or len(numerals) > 10 or not others)
+    kind = Spoilt if spoilt else str
+    return [None if text in ABSENT else kind(text) for text in texts]
 
 
 def seen(log: Any) -> Content:

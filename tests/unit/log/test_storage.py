@@ -124,6 +124,8 @@ FORGED: list[tuple[Any, str]] = [
     (said("phases", "learning"), "phases must be a tuple"),
     (said("reward_range", (1.0, 0.0)), "low < high"),
     (said("reward_range", 1.0), "reward_range must be two numbers"),
+    (said("reward_range", ("a", "b")), "reward_range must be two finite numbers"),
+    (said("reward_range", (0.0, np.nan)), "low < high"),
     (said("noise", "loud"), "noise must be 'simulation'"),
     (said("adaptive_rounds", 99), "adaptive_rounds must be a whole number from 0 to 4"),
     (said("recommended", "z"), "recommended must be one of the arms"),
@@ -269,8 +271,12 @@ def test_a_header_of_commas_does_not_fill_the_memory(tmp_path: Path, peak: Calla
 def test_releases_are_inflated_no_further_than_their_limit(tmp_path: Path, peak: Callable[[], float]) -> None:
     path = save(sample(), tmp_path / "log.parquet")
     table = pq.read_table(path)
-    for size, message in [(2**25, "or more bytes of releases; from 0 to 16,777,216"), (2**22, "digest|JSON")]:
-        bomb = base64.b64encode(zlib.compress(b"[" + b" " * size + b"]"))
+    for text, message in [
+        (b"[" + b" " * 2**25 + b"]", "or more bytes of releases; from 0 to 16,777,216"),
+        (b"[" + b"[]," * 2**22 + b"0]", "4,194,305 lists and objects in its releases; from 0 to 2,258"),
+        (b"[" + b" " * 2**22 + b"]", "does not match its digest"),
+    ]:
+        bomb = base64.b64encode(zlib.compress(text))
         metadata = dict(table.schema.metadata) | {b"adaptinf.releases": bomb}
         pq.write_table(table.replace_schema_metadata(metadata), path)
         with pytest.raises(ParameterError, match=message):
@@ -480,7 +486,7 @@ def test_rewards_beyond_whole_numbers_of_float64_are_refused(tmp_path: Path, val
 def test_a_designs_own_large_rewards_are_stored_as_they_are(path: Path) -> None:
     arrays = sample().arrays
     arrays.reward[:] = [1e300, -1e20, 2.0**53, 0.5]
-    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(-np.inf, np.inf))
     assert ai.read_log(save(log, path)).equals(log)
 
 

@@ -150,7 +150,7 @@ ROW_DAMAGE: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], Expected]] = [
     (put("coin", {1: pd.NA}, "boolean"), [("missing-randomised", (1,))]),
     (put("who", {6: None}), [("missing-unit", (6,))]),
     (put("who", {6: {}}, object), [("bad-unit", (6,))]),
-    (put("who", {6: 1, 1: 1.0, 2: "1"}, object), [("ambiguous-unit", (1, 6))]),
+    (put("who", {6: 1, 1: 1.0, 2: "1"}, object), [("ambiguous-unit", (1, 2, 6))]),
     (put("age", {0: np.nan, 1: np.inf}), [("missing-context", (0,)), ("infinite-context", (1,))]),
     (put("age", {2: "41"}, object), [("bad-context", (0, 1, 3, 4, 5, 6, 7))]),
     (whole("age", pd.date_range("2024-01-01", periods=8)), [("bad-context", ())]),

@@ -1,0 +1,146 @@
+"""SAS transport files of version 5 (XPORT), as trials are submitted in.
+
+Everything stands on cards of 80 bytes: headers, one description of 140 bytes a variable, then the records one
+behind the other without a mark, and blanks up to the end of the last card. The file does not say how many
+records there are: their number follows from the bytes that are left, all but the blanks at the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.typing import FloatArray
+
+_CARD = 80
+_HEADER = "HEADER RECORD*******{:<8}HEADER RECORD!!!!!!!"
+_MEMBER = _HEADER.format("MEMBER").encode()
+# Cards before the variables: what stands at the start of each, where anything does.
+_HEADS = ("LIBRARY", "", "", "MEMBER", "DSCRPTR", "", "", "NAMESTR")
+_OTHERS = {
+    b"**COMPRESSED**": "of PROC CPORT; write one with the XPORT engine or PROC COPY",
+    b"HEADER RECORD*******LIBV8": "of version 8; write one of version 5",
+}
+_VARIABLE = struct.Struct(">hhhh8s68xl")
+_SIZES = (136, 140)
+_MISSING = frozenset(b"._ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_FRACTION = np.uint64(2**56 - 1)
+
+
+@dataclass(frozen=True)
+class _Variable:
+    name: str
+    text: bool
+    start: int
+    length: int
+
+
+def read_transport(path: Path) -> pd.DataFrame:
+    """Read the one data set of a transport file; missing numbers are NaN, and blank text is None.
+
+    Raises ValueError where the file is damaged. A record that is blank from its first byte to its last cannot
+    be told from the blanks that fill the last card: where it could be such a filling it is none, and so a
+    subject without a name is left out.
+    """
+    data = path.read_bytes()
+    variables, start = _variables(data)
+    length = sum(variable.length for variable in variables)
+    body = data[start:]
+    if at := body.find(_MEMBER) + 1:
+        raise ValueError(f"a second data set begins at byte {start + at - 1}: write one data set a file")
+    count = _record_count(body, length)
+    records = np.frombuffer(body, dtype=np.uint8, count=count * length).reshape(count, length)
+    columns = {
+        variable.name: (_texts if variable.text else _numbers)(
+            np.ascontiguousarray(records[:, variable.start : variable.start + variable.length]), variable.name
+        )
+        for variable in variables
+    }
+    return pd.DataFrame(columns)
+
+
+def _record_count(body: bytes, length: int) -> int:
+    """Number of records: all bytes but the blanks that fill the last card."""
+    if len(body) % _CARD:
+        raise ValueError(f"it ends in the middle of a card of {_CARD} bytes: it was cut, or changed")
+    content = len(body.rstrip(b" "))
+    # The last record may itself end in blanks; the filling is shorter than a card.
+    count = max(-(-content // length), -(-(len(body) - _CARD + 1) // length), 0)
+    if count * length > len(body):
+        raise ValueError(f"it ends in the middle of record {len(body) // length}: it was cut, or changed")
+    return count
+
+
+def _variables(data: bytes) -> tuple[list[_Variable], int]:
+    """Descriptions of the variables, and where the records begin."""
+    for mark, what in _OTHERS.items():
+        if data.startswith(mark):
+            raise ValueError(f"it is a transport file {what}")
+    for number, head in enumerate(_HEADS):
+        _check_card(data, number * _CARD, head)
+    size, count = data[3 * _CARD + 74 : 3 * _CARD + 78], data[7 * _CARD + 54 : 7 * _CARD + 58]
+    if not (size.isdigit() and int(size) in _SIZES and count.isdigit() and int(count)):
+        raise ValueError("its headers do not say how many variables there are")
+    width, first = int(size), len(_HEADS) * _CARD
+    end = first + -(-int(count) * width // _CARD) * _CARD
+    _check_card(data, end, "OBS")
+    variables: list[_Variable] = []
+    position = 0
+    for number in range(int(count)):
+        variable = _variable(data, first + number * width, position, number)
+        variables.append(variable)
+        position += variable.length
+    names = [variable.name for variable in variables]
+    if len(set(names)) < len(names):
+        raise ValueError(f"several variables have the same name, of {', '.join(names)}")
+    return variables, end + _CARD
+
+
+def _check_card(data: bytes, at: int, head: str) -> None:
+    expected = _HEADER.format(head).encode() if head else b""
+    if len(data) < at + _CARD or not data.startswith(expected, at):
+        what = f"the {head} header" if head else "a card of its headers"
+        raise ValueError(f"it is no SAS transport file of version 5: {what} is missing at byte {at}")
+
+
+def _variable(data: bytes, at: int, position: int, number: int) -> _Variable:
+    kind, _, length, _, name, start = _VARIABLE.unpack_from(data, at)
+    label = name.decode("ascii", "replace").rstrip()
+    fits = length > 0 if kind == 2 else kind == 1 and 2 <= length <= 8
+    if not fits or start != position or not label.isprintable() or not label.isascii() or not label:
+        raise ValueError(f"the description of variable {number + 1} ({label!r}) is damaged")
+    return _Variable(label, kind == 2, position, length)
+
+
+def _numbers(raw: NDArray[np.uint8], name: str) -> FloatArray:
+    """IBM's floating point: a sign, an exponent of 16 and up to 56 bits of fraction."""
+    padded = np.zeros((len(raw), 8), dtype=np.uint8)
+    padded[:, : raw.shape[1]] = raw
+    bits = padded.view(">u8")[:, 0].astype(np.uint64)
+    fraction, head = bits & _FRACTION, padded[:, 0]
+    special = (fraction == 0) & (head != 0)
+    missing = special & np.isin(head, list(_MISSING))
+    if wrong := np.flatnonzero(special & ~missing).tolist():
+        raise ValueError(f"{name} of record {wrong[0]} is no number of the format: it was changed")
+    exponent = 4 * ((head & 127).astype(np.int64) - 64) - 56
+    values = np.ldexp(fraction.astype(np.float64), exponent) * np.where(head & 128, -1.0, 1.0)
+    return np.where(missing, np.nan, values)
+
+
+def _texts(raw: NDArray[np.uint8], name: str) -> NDArray[Any]:
+    """Text without the blanks behind it."""
+    if wrong := np.flatnonzero((raw == 0).any(axis=1)).tolist():
+        raise ValueError(f"{name} of record {wrong[0]} has a NUL character: it was changed")
+    texts = np.empty(len(raw), dtype=object)
+    for record, value in enumerate(raw.view(f"S{raw.shape[1]}")[:, 0].tolist()):
+        try:
+            texts[record] = value.decode("utf-8").rstrip(" ") or None
+        except UnicodeDecodeError:
+            raise ValueError(f"{name} of record {record} is no UTF-8 text: write the file in UTF-8") from None
+    return texts

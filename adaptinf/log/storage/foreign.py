@@ -1,0 +1,105 @@
+"""CSV of other people: every row is checked to have the fields of the header before pandas reads any."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+from pandas.api.types import is_string_dtype
+
+_SHOWN = 5
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+_FEW = 10
+"""Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
+
+
+def read_foreign(data: bytes, names: list[str], text: Collection[str] = ()) -> pd.DataFrame:
+    """Columns of a CSV whose header has these names; pandas decides their types, but for those of `text`.
+
+    Raises ValueError, with the lines, for bytes that are no UTF-8, NUL characters, quotes that do not close
+    and rows of other lengths than the header.
+    """
+    _check_characters(data)
+    _check_rows(data, len(names))
+    with warnings.catch_warnings():
+        # pandas warns where it drops the surplus fields of a row.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame: pd.DataFrame = pd.read_csv(
+            io.BytesIO(data),
+            index_col=False,
+            low_memory=False,
+            encoding="utf-8-sig",
+            dtype={name: "str" for name in text if name in names},
+        )
+    # pandas renames repeated columns; who reads the frame has to see them.
+    frame.columns = pd.Index(names)
+    return frame
+
+
+def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> list[str]:
+    """Contexts of a CSV that pandas took for text, as a few of their numbers are none or too large."""
+    problems: list[str] = []
+    if path.suffix.lower() != ".csv":
+        return problems
+    for name in dict.fromkeys(context):
+        if name not in frame or frame.columns.duplicated().any() or not is_string_dtype(frame[name]):
+            continue
+        texts = list(map(str, frame[name].dropna().unique()))
+        others = [text for text in texts if not _NUMERAL.fullmatch(text)]
+        numerals = [text for text in texts if _NUMERAL.fullmatch(text)]
+        fractions = any(not text.strip().lstrip("+-").isdigit() for text in numerals)
+        many = fractions or len(numerals) > _FEW or not others
+        if numerals and len(others) < len(numerals) and many:
+            odd = others[0] if others else max(numerals, key=len)
+            problems.append(
+                f"{path}: column {name!r} has text among its numbers, or numbers of more than 64 bits, such "
+                f"as {odd!r:.40}, and would be read as labels: correct it, or leave out what is missing"
+            )
+    return problems
+
+
+def _check_characters(data: bytes) -> None:
+    if (at := data.find(b"\0")) >= 0:
+        number = data.count(b"\n", 0, at) + 1
+        raise ValueError(f"line {number} has a NUL character, which no text has")
+    for number, line in enumerate(io.BytesIO(data), 1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"line {number} is no UTF-8 text ({error.reason}): save it as UTF-8") from None
+
+
+def _check_rows(data: bytes, width: int) -> None:
+    """Refuse rows that are shorter or longer than the header."""
+    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as lines:
+        wrong = _quoted(lines, width) if b'"' in data else _plain(lines, width)
+        found = [f"{number} ({fields})" for number, fields in wrong]
+    if found:
+        more = ", ..." if len(found) > _SHOWN else ""
+        raise ValueError(
+            f"{len(found)} rows have other numbers of fields than the {width} of the header; lines (and "
+            f"fields): {', '.join(found[:_SHOWN])}{more}"
+        )
+
+
+def _plain(lines: io.TextIOWrapper, width: int) -> Iterator[tuple[int, int]]:
+    """Lines and lengths of odd rows where nothing is quoted."""
+    for number, line in enumerate(lines, 1):
+        fields = line.count(",") + 1
+        if fields != width and not line.isspace():
+            yield number, fields
+
+
+def _quoted(lines: io.TextIOWrapper, width: int) -> Iterator[tuple[int, int]]:
+    rows = csv.reader(lines, strict=True)
+    try:
+        for row in rows:
+            if row and len(row) != width and not (len(row) == 1 and not row[0].strip()):
+                yield rows.line_num, len(row)
+    except csv.Error as error:
+        raise ValueError(f"line {rows.line_num}: {error}; its quotes do not match") from None

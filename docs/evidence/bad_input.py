@@ -1,0 +1,147 @@
+"""What becomes of damaged files and frames: makes docs/evidence/bad_input.md from the generator of the tests.
+
+The generator is imported from tests/, so that the figures are those of the very code that the tests run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "properties" / "bad_input")]
+
+from judge import OUTCOMES, UNSEEN  # noqa: E402
+from runs import SEED, SHARES, Outcome, run, table  # noqa: E402
+
+TOTAL, QUICK = 6_000, 500
+PAGE = """\
+# Damaged input
+
+Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {today}. Commit: {commit}. Processor time:
+{seconds:.0f} s.
+
+{inputs:,} damaged files and frames of {kinds:,} kinds (a kind is a format and a damage, such as "foreign
+CSV, a cell with a blank behind"), made by `tests/properties/bad_input`: bytes lost, flipped, doubled, swapped
+and overwritten; other encodings, newlines, delimiters, quotes and formats under the same name; cells,
+columns, headers and rows lost, doubled, swapped, scaled and of other types; odd values and types of pandas,
+polars, pyarrow and NumPy in frames; raw JSON at every place of an event; flags, orders, subjects and records
+of a trial. Kinds come in turn, values at random; the tests run {first} others.
+
+What had to become of an input is decided by slow, literal readings that use nothing of the library
+(`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a transport file field by
+field, and the rules of a log as sums, comparisons and sets over plain values.
+
+| format | inputs | clear error | right | cannot be seen | nameless | good, refused | traceback | silent |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+{counts}
+
+- *clear error*: an error of the library, or `FileNotFoundError`, that names the file. *Nameless*: one that
+  does not.
+- *right*: the log that was there before the damage, as the damage was to nothing that a log holds, or
+  the log that a harmless variant means (byte-order marks, newlines, quotes, order of columns, ...). A refusal
+  of such a variant is *good, refused*.
+- *cannot be seen*: another log, which is the one that the damaged input says by the literal reading.
+- *traceback*: any other exception, or a warning of another library.
+- *silent*: another log than the input says, or a log of an input that must be refused.
+
+## What cannot be seen
+
+{unseen_total:,} inputs say another log that is as good as the first: no reader can tell.
+
+| what is another | {formats} |
+| --- | {rules} |
+{unseen}
+
+Files that adaptinf wrote have a digest of their contents: none of their damage is of this kind.
+
+## Faults
+
+{faults}
+"""
+
+
+def counts(outcomes: list[Outcome]) -> str:
+    """Rows of the table by format, and in total."""
+    order = ("error", "right", "unseen", "unnamed", "unread", "traceback", "silent")
+    assert set(order) == set(OUTCOMES)
+    found = table(outcomes)
+    found["all"] = sum(found.values(), Counter())
+    lines = []
+    for fmt, count in found.items():
+        figures = " | ".join(f"{count[name]:,}" for name in order)
+        lines.append(f"| {fmt} | {count.total():,} | {figures} |")
+    return "\n".join(lines)
+
+
+def unseen(outcomes: list[Outcome]) -> tuple[str, list[str], int]:
+    """Rows of the table of what cannot be seen, its columns, and the sum."""
+    found = Counter((o.verdict.told, o.fmt) for o in outcomes if o.verdict.outcome == "unseen")
+    formats = [fmt for fmt in SHARES if any(name == fmt for _, name in found)]
+    lines = [
+        f"| {UNSEEN[reason]} | " + " | ".join(str(found[reason, fmt]) for fmt in formats) + " |"
+        for reason in UNSEEN
+        if any(found[reason, fmt] for fmt in formats)
+    ]
+    return "\n".join(lines), formats, found.total()
+
+
+def faults(outcomes: list[Outcome]) -> str:
+    """Inputs with an outcome that should not be, one by one."""
+    wrong = [o for o in outcomes if o.verdict.outcome in ("unnamed", "unread", "traceback", "silent")]
+    if not wrong:
+        return "None."
+    return "\n".join(
+        f"- {o.fmt}, {o.kind} (input {o.number}): {o.verdict.outcome}, {o.verdict.told:.200}" for o in wrong
+    )
+
+
+def page(outcomes: list[Outcome], seconds: float) -> str:
+    """The page of a run."""
+    rows, formats, total = unseen(outcomes)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return PAGE.format(
+        seed=SEED,
+        today=date.today().isoformat(),
+        commit=commit.stdout.strip() or "unknown",
+        seconds=seconds,
+        inputs=len(outcomes),
+        kinds=len({(o.fmt, o.kind) for o in outcomes}),
+        first=QUICK,
+        counts=counts(outcomes),
+        unseen_total=total,
+        formats=" | ".join(formats),
+        rules=" | ".join(["---:"] * len(formats)),
+        unseen=rows,
+        faults=faults(outcomes),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK} inputs; printed, and no page is changed"
+    )
+    parser.add_argument("--output", type=Path, help="where to write the page; by default the committed one")
+    options = parser.parse_args()
+    begin = time.process_time()
+    outcomes = list(run(QUICK if options.quick else TOTAL))
+    text = page(outcomes, time.process_time() - begin)
+    path = options.output or (None if options.quick else Path(__file__).with_suffix(".md"))
+    if path is None:
+        print(text)
+    else:
+        path.write_text(text, encoding="utf-8")
+    if faults(outcomes) != "None.":
+        raise SystemExit("there are faults")
+
+
+if __name__ == "__main__":
+    main()

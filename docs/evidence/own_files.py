@@ -1,0 +1,119 @@
+"""Files that adaptinf wrote, damaged, and their writers stopped: makes docs/evidence/own_files.md.
+
+python docs/evidence/own_files.py --output build/own_files.md
+
+The functions are those of tests/properties/log/test_own_files.py, so that the counts are of the code that the
+tests run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "properties" / "log"))
+
+import test_own_files as own  # noqa: E402
+
+from adaptinf.files import atomic_write  # noqa: E402
+
+SEED = 20261123
+PAGE = """\
+# Files of one's own, damaged and interrupted
+
+Command: `python docs/evidence/own_files.py`. Seed {seed}. Date: {today}. Commit: {commit}. Python {python},
+Linux. `tests/properties/log/test_own_files.py` runs the same functions with smaller counts.
+
+## Flipped bits
+
+A log of 40 rounds with every kind of column, releases, guarantee and traits, written as Parquet and as CSV
+with its sidecar. One bit of one of the three files, drawn at random, is flipped, and the log is read:
+{flips:,} times.
+
+{flip_table}
+
+"Equal" is a log equal to the one that was written: the bit stands in a part of the Parquet file that says
+nothing about the log, such as statistics that the reader does not use.
+
+## Writers that are killed
+
+Each writer replaces one content by another in a process of its own, which gets SIGKILL: three times in four
+at a call of the system (opening, writing, syncing, renaming, in turn from the first to the last), else
+after a random time. Every fifth kill begins without an old file, and no kill is tidied up before the next
+one: {kills} kills a writer. A name then holds the old content, the new one, or neither; of a log it is what
+`read_log` gives back. "Each" counts two files of one call of which one was old and one new.
+
+{kill_table}
+
+Processes that were not killed had finished before.
+
+## Full disks
+
+The same writers where no file may grow beyond a random size below that of the largest file (RLIMIT_FSIZE):
+{disks} runs a writer. "Refused" is a `FileError` that names the file; the others fitted, or their file
+above the limit was replaced by a smaller one. No temporary file may be left.
+
+{disk_table}
+
+"""
+
+
+def table(rows: Mapping[str, Counter[str]], columns: Sequence[str], head: str) -> str:
+    lines = [f"| {head} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
+    unexpected = {name for counts in rows.values() for name in counts} - set(columns)
+    assert not unexpected, unexpected
+    for name, counts in rows.items():
+        lines.append(f"| {name} | {' | '.join(str(counts[column]) for column in columns)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path("build/own_files.md"))
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    options = parser.parse_args()
+    share = 10 if options.quick else 1
+    flips, kills, disks = 2000 // share, 200 // share, 20 // share
+    with tempfile.TemporaryDirectory() as folder:
+        flipped = own.flips(Path(folder), flips, SEED)
+    killed, full = {}, {}
+    killer = own.Killer()
+    for writer in own.WRITERS:
+        with tempfile.TemporaryDirectory() as folder:
+            killed[writer], full[writer] = own.stopped(killer, writer, Path(folder), kills, disks, SEED)
+    killer.close()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    page = PAGE.format(
+        seed=SEED,
+        today=date.today().isoformat(),
+        commit=commit,
+        python=".".join(map(str, sys.version_info[:2])),
+        flips=flips,
+        kills=kills,
+        disks=disks,
+        flip_table=table(flipped, ("refused", "equal", "another log", "traceback"), "flipped in"),
+        kill_table=table(
+            killed, ("killed", "ended with 0", "old", "new", "each old or new", "neither"), "writer"
+        ),
+        disk_table=table(
+            full,
+            ("refused", "ended with 0", "old", "new", "each old or new", "neither", "leftovers"),
+            "writer",
+        ),
+    )
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(options.output, lambda file: file.write(page.encode()))
+    sys.stdout.write(f"written to {options.output}\n")
+
+
+if __name__ == "__main__":
+    main()

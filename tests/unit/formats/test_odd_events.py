@@ -1,0 +1,205 @@
+"""Odd JSON, CSV and footers: one clear error with the file and the line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.formats import read_dsjson, read_open_bandit
+from adaptinf.log import read_log
+from adaptinf.log.storage.footer import chunk_sizes
+
+EVENT: dict[str, Any] = {
+    "_label_cost": -0.5,
+    "a": [2, 1],
+    "p": [0.75, 0.25],
+    "c": {"age": 30, "os": "x\u2028\u0085y", "_multi": [{"id": "n"}, {"id": "s"}]},
+}
+GOOD = json.dumps(EVENT, ensure_ascii=False)
+
+
+def _write(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_only_newlines_end_a_line_and_a_mark_may_stand_in_front(tmp_path: Path) -> None:
+    path = tmp_path / "log.dsjson"
+    path.write_bytes(b"\xef\xbb\xbf" + f"{GOOD}\r\n\r\n{GOOD}\n".encode())
+    log = read_dsjson(path, action_id="id")
+    assert log.column("action").tolist() == ["s", "s"]
+    assert log.column("os").tolist() == ["x\u2028\u0085y"] * 2
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (GOOD.replace("30", "[" * 3000 + "]" * 3000), "line 3: it is nested more than 100 levels deep"),
+        (GOOD.replace("30", '{"a":' * 200_000 + "1" + "}" * 200_000), "nested more than 100 levels deep"),
+        (GOOD.replace("30", "NaN"), "line 3: NaN is not JSON"),
+        (GOOD.replace("30", "-Infinity"), "line 3: -Infinity is not JSON"),
+        (GOOD[:-1] + ', "p": [0.25, 0.75]}', "line 3: the key 'p' is there twice"),
+        (GOOD.replace('"n"', '"\\ud800"'), "line 3: 'utf-8' codec can't encode"),
+        (GOOD[:40], "line 3: "),
+    ],
+)
+def test_what_is_no_strict_json_is_told_with_its_line(tmp_path: Path, line: str, told: str) -> None:
+    path = _write(tmp_path / "log.dsjson", GOOD, "", line)
+    with pytest.raises(LogValidationError) as caught:
+        read_dsjson(path, action_id="id")
+    assert [(p.code, p.rows) for p in caught.value.problems] == [("no-object", (1,))]
+    assert str(caught.value).startswith(f"{path} has 1 problem")
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"_label_cost": 10**350}, "no-label"),
+        ({"_label_cost": 10**399}, "no-label"),
+        ({"p": [10**350, 0.25]}, "bad-probabilities"),
+        ({"p": [[0.75], 0.25]}, "bad-probabilities"),
+        ({"_label_probability": 10**350}, "other-action"),
+        ({"_label_probability": [0.75]}, "other-action"),
+        ({"pdrop": [0.5]}, "bad-pdrop"),
+        ({"pdrop": 1.0}, "bad-pdrop"),
+        ({"a": [10**350, 1]}, "bad-ranking"),
+        ({"c": {"_multi": [{"x.id": 1, "x": {"id": 2}}, {}]}}, "ambiguous-feature"),
+    ],
+)
+def test_odd_values_are_named(tmp_path: Path, change: dict[str, Any], code: str) -> None:
+    path = _write(tmp_path / "log.dsjson", GOOD, json.dumps(EVENT | change))
+    with pytest.raises(LogValidationError) as caught:
+        read_dsjson(path, action_id="id")
+    assert [(p.code, p.rows) for p in caught.value.problems] == [(code, (1,))]
+
+
+def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.dsjson"
+    path.write_bytes(f"{GOOD}\n{GOOD}".encode() + b"\xff")
+    with pytest.raises(
+        ParameterError, match=r"log\.dsjson cannot be read as UTF-8 text: line 2, invalid start byte"
+    ):
+        read_dsjson(path)
+    with pytest.raises(ParameterError, match="is a directory"):
+        read_dsjson(tmp_path)
+
+
+def test_features_of_some_events_take_no_memory(tmp_path: Path) -> None:
+    lines = [
+        json.dumps(EVENT | {"c": EVENT["c"] | {f"f{row}_{k}": 1 for k in range(60)}}) for row in range(300)
+    ]
+    assert read_dsjson(_write(tmp_path / "x", *lines), action_id="id").context == ("age", "os")
+
+
+def _campaign(folder: Path, men: str, items: str = "item_id\n0\n1\n") -> Path:
+    place = folder / "random" / "men"
+    place.mkdir(parents=True)
+    (place / "men.csv").write_text("timestamp,item_id,position,click,propensity_score,user_feature_0\n" + men)
+    (place / "item_context.csv").write_text(items)
+    return place
+
+
+ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
+
+
+@pytest.mark.parametrize(
+    ("men", "items", "told"),
+    [
+        (
+            ROW + ROW.replace(",1,2", ",7,2"),
+            "item_id\n0\n1\n",
+            "men.csv shows 7, which item_context.csv does not",
+        ),
+        (ROW, "item_id\n1\n1\n", "item_context.csv: item_id must name every item once"),
+        (ROW, "item_id\n1\nabc\n", "men.csv shows 1, which item_context.csv does not list"),
+        (
+            ROW.replace("2,0", "2,0.5"),
+            "item_id\n1\n",
+            "click must be 0 or 1, and is not in 1 rows, first in row 0",
+        ),
+        (ROW.replace("2019-11-24 00:00:17+00:00", "1574553617"), "item_id\n1\n", "1 timestamps are no times"),
+        (
+            ROW + ROW.replace("+00:00", ""),
+            "item_id\n1\n",
+            "1 timestamps are no times in ISO 8601, the first in row 1",
+        ),
+        (
+            ROW + ROW[:-3] + "\n",
+            "item_id\n1\n",
+            r"1 rows have other numbers of fields than the 6 of the header; lines .*: 3 \(5\)",
+        ),
+        (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 rows have other .*: 2 \(2\)"),
+        (ROW, "item_id\n1\0\n", "item_context.csv cannot be read: line 2 has a NUL character"),
+        (ROW, "", r"item_context.csv has no column item_id|No columns to parse"),
+        (ROW.replace("x", '"x'), "item_id\n1\n", "men.csv cannot be read: line 2: unexpected end of data"),
+    ],
+)
+def test_damage_of_a_campaign_is_named(tmp_path: Path, men: str, items: str, told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        read_open_bandit(_campaign(tmp_path, men, items))
+
+
+def test_rows_of_a_campaign_are_counted_as_in_its_file(tmp_path: Path) -> None:
+    later = ROW.replace("00:00:17", "00:00:18").replace("0.5", "1.5")
+    with pytest.raises(LogValidationError, match=r"men\.csv has 1 problem .*\n.*\[row 0\]"):
+        read_open_bandit(_campaign(tmp_path, later + ROW))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "arm,y,age\na,1,1.5\nb,0\n",
+            r"1 rows have other numbers of fields than the 3 of the header; .*: 3 \(2\)",
+        ),
+        ('arm,y,age\n"a"x,1,1.5\nb,0,2.5\n', r"line 2: ',' expected after '\"'; its quotes do not match"),
+        ("arm,y,age\na,1,1.5\nb,0,\0\n", "line 3 has a NUL character"),
+        ("arm,y,age\na,1,1.5\nb,0,.\nc,1,2.5\n", r"column 'age' has text among its numbers, .*such as '\.'"),
+        ("arm,y,age\na,1,1.5\nb,0,2.5\na ,0,2.5\n", "the labels 'a', 'a ' cannot be told apart"),
+        ("arm,y,age\na,1,1.5\n ,0,2.5\n", r"action column 'arm' has a label of blanks alone \[row 1\]"),
+    ],
+)
+def test_rows_of_a_foreign_csv_that_do_not_fit(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    with pytest.raises((ParameterError, LogValidationError), match=told) as caught:
+        read_log(path, action="arm", reward="y", context="age")
+    assert "data.csv" in str(caught.value)
+
+
+def test_sizes_in_a_footer_are_those_of_pyarrow(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    columns = {
+        "x": np.arange(50.0),
+        "l": [[1, 2]] * 50,
+        "s": [{"a": "b"}] * 50,
+        "t": [None, "long text"] * 25,
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=7, write_page_index=True)
+    found = pq.ParquetFile(path).metadata
+    groups = [
+        [found.row_group(g).column(c) for c in range(found.num_columns)] for g in range(found.num_row_groups)
+    ]
+    assert chunk_sizes(path) == [
+        [(c.num_values, c.total_uncompressed_size) for c in group] for group in groups
+    ]
+
+
+def test_a_chunk_that_ends_pyarrow_is_refused(tmp_path: Path) -> None:
+    # Where its schema is damaged, pyarrow ends the process that asks for the description of a chunk.
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"arm": ["a", "b"], "y": [0.5, 1.0]}), path)
+    data = path.read_bytes()
+    optional, required = (bytes([0x25, repetition, 0x18, 3]) + b"arm" for repetition in (2, 0))
+    assert optional in data
+    path.write_bytes(data.replace(optional, required))
+    with pytest.raises(ParameterError, match="histogram size mismatch"):
+        read_log(path, action="arm", reward="y")
