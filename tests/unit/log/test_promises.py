@@ -241,6 +241,9 @@ def test_auxiliary_participants_have_guarantees_of_their_own() -> None:
         assert log.auxiliary_guarantees == (own,)
         assert log.guarantee.epsilon == 4.0  # type: ignore[union-attr]
         assert f"  auxiliary log 1: {own}" in repr(log).splitlines()
+        table = " ".join(ai.AdaptiveOLS(log).fit("none").summary().as_text().split())
+        assert f"Participants of auxiliary logs have guarantees of their own: {own}." in table
+        assert "It covers the actions of others, not one's own, and the named releases." in table
 
 
 def test_rounds_of_one_unit_make_released_sums_vary_more() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -86,6 +87,25 @@ def test_the_levels_of_the_evidence() -> None:
     assert corrected_level(0.05, epsilon=0.05, n=2_000) == pytest.approx(8.7e-5, rel=0.01)
     level = Correction(0.05, 520_000, PrivacyGuarantee(0.05)).level(math.log(0.05))
     assert level / math.log(10.0) == pytest.approx(math.log10(7e-307), abs=0.1)
+
+
+@pytest.mark.parametrize(("epsilon", "persons"), [(0.05, 100), (0.1, 200), (0.3, 30)])
+def test_a_correction_by_person_holds_where_rounds_of_a_person_are_the_same(
+    epsilon: float, persons: int
+) -> None:
+    """Exact: both rounds of a person have one bit, and randomised response at epsilon shows it twice.
+
+    The test counts agreements among persons who answered alike: binomial for fixed answers, and in truth with
+    the probability of an answer at 2 epsilon.
+    """
+    correction = Correction(2.0 * epsilon, persons, PrivacyGuarantee(epsilon).group(2), unit="person")
+    agreements = np.arange(persons + 1)
+    p_values = stats.binom.logsf(agreements - 1, persons, 0.5)
+    truth = stats.binom.pmf(agreements, persons, 1.0 / (1.0 + math.exp(-2.0 * epsilon)))
+    for alpha in (0.01, 0.05, 0.2):
+        rejected = correction.apply(p_values) <= math.log(alpha)
+        assert truth[rejected].sum() <= alpha
+        assert truth[p_values <= math.log(alpha)].sum() > alpha
 
 
 def test_dp_nas_has_a_guarantee_of_its_stopping_time() -> None:
