@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _TREATMENT, _CONTROL = "free care", "cost sharing"
+_RANGE = (0.0, 1.0)
 _ARMS = (_CONTROL, _TREATMENT)
 _GROUPS = ("excellent", "good", "fair-or-poor")
 _WIDTH = 96
@@ -58,7 +59,9 @@ def full_data_effects(frame: pd.DataFrame, by: str | None = None) -> pd.Series[f
 
 def group_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) -> GroupTrial:
     """Effects by health under DP-ConSE at epsilon = 1."""
-    environment = Replay(frame, action="arm", reward="any_visit", context="group", arms=_ARMS)
+    environment = Replay(
+        frame, action="arm", reward="any_visit", context="group", arms=_ARMS, reward_range=_RANGE
+    )
     log = DPConSE(epsilon=1.0, alpha=0.2).run(environment, horizon=horizon, rng=rng)
     arms = {"treatment": _TREATMENT, "control": _CONTROL}
     model = CATE(log, by="group", **arms)
@@ -75,7 +78,7 @@ def group_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) 
 
 def contrast_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequence) -> ContrastTrial:
     """Difference of the arms under private UCB at epsilon = 0.02."""
-    environment = Replay(frame, action="arm", reward="any_visit", arms=_ARMS)
+    environment = Replay(frame, action="arm", reward="any_visit", arms=_ARMS, reward_range=_RANGE)
     log = PrivateUCB(epsilon=0.02).run(environment, horizon=horizon, rng=rng)
     return ContrastTrial(
         log=log,

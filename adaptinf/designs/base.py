@@ -238,6 +238,7 @@ class Design(ABC):
         self._check(env, horizon, replications, rng, start)
         placed = self._placed(env)
         promised = placed.guarantee(horizon, env.n_arms), placed.reward_guarantee(horizon, env.n_arms)
+        refuse(type(self).__name__, env.range_problems(promised[0]))
         for run in iterate_runs(self, env, horizon, start, replications, rng):
             yield placed._log(run, env, horizon, *promised)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.run import EnvironmentTables
 from adaptinf.simulation.vectors import LINEAR
@@ -30,6 +31,8 @@ class Environment:
         Name of the context column.
     reward_range : (float, float)
         Smallest and largest possible reward.
+    range_learnt : bool
+        Whether `reward_range` was taken from the data. Private designs refuse to run on it.
     dimension : int
         Length of the context vector that every arm has; 0 where contexts are not vectors.
     vector_names : tuple of str
@@ -47,6 +50,7 @@ class Environment:
     vector_names: tuple[str, ...] = ()
     context_norm: float = 0.0
     reward_range: tuple[float, float]
+    range_learnt: bool = False
     _tables: EnvironmentTables
 
     @property
@@ -62,6 +66,16 @@ class Environment:
     def horizon_problems(self, horizon: int) -> list[str]:
         """What is wrong with a horizon here: data that are given come to an end."""
         return []
+
+    def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
+        """Why a log with this guarantee cannot be had here: its range of rewards would be taken from them."""
+        private = promised is not None and 0.0 < promised.epsilon < np.inf
+        if not private or not self.range_learnt:
+            return []
+        return [
+            f"the range of rewards was learnt from the data of {type(self).__name__}, which the guarantee "
+            "does not cover: declare it there, such as reward_range=(0, 1)"
+        ]
 
     def tables(self, horizon: int) -> EnvironmentTables:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""

@@ -52,8 +52,9 @@ def run(settings: Settings) -> Outcome:
     frame = rand_hie()
     frame["visits up to 20"] = frame["visits"].clip(upper=CAP) / CAP
     outcomes = {"any visit": "any_visit", "visits up to 20": "visits up to 20"}
-    pooled = {name: Replay(frame, "arm", column, arms=ARMS) for name, column in outcomes.items()}
-    by_health = {name: Replay(frame, "arm", column, "group", arms=ARMS) for name, column in outcomes.items()}
+    told = {"arms": ARMS, "reward_range": (0.0, 1.0)}
+    pooled = {name: Replay(frame, "arm", column, **told) for name, column in outcomes.items()}
+    by_health = {name: Replay(frame, "arm", column, "group", **told) for name, column in outcomes.items()}
     tables = {
         "full_data": full_data(frame, outcomes),
         "contrasts": contrasts(pooled, settings.runs(600, 64), settings.n_jobs),

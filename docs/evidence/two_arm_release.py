@@ -12,9 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from adaptinf.designs import DPConSE, PrivateSuccessiveElimination
+from adaptinf.designs.base import Design
 from adaptinf.inference.released.effects import effect_from_two_means, released_intervals
 from adaptinf.inference.released.pair_effects import pair_effect
-from adaptinf.simulation.environments import BernoulliArms, UniformArms
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.simulation.environments import BernoulliArms, Environment, UniformArms
+from adaptinf.simulation.replicate import Program, Run, iterate_runs
 
 SEED = 2_718
 ALPHA = 0.05
@@ -63,18 +66,41 @@ class Coverage:
     last_epoch: dict[int, float]
 
 
+class _ByEpochs(PrivateSuccessiveElimination):
+    """The design with each epoch's sum of 0/1 rewards drawn at once, as `replicate` does."""
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        return super().program(environment, horizon, recording=recording, by_rounds=False)
+
+
+def _log(design: Design, arms: Environment, horizon: int, run: Run) -> AdaptiveLog:
+    """A log of the run's releases; no method of releases reads its rounds."""
+    nothing = LogArrays(np.zeros(horizon, dtype=np.int64), np.zeros(horizon))
+    releases = design._releases(run.released, arms)
+    return AdaptiveLog.from_arrays(nothing, arms=arms.arms, design=design.record(), releases=releases)
+
+
 def elimination_coverage(trial: Elimination, runs: int, index: int) -> Coverage:
     """Of the first two arms, a pair named beforehand."""
-    design = PrivateSuccessiveElimination(epsilon=trial.epsilon)
     means = np.array(trial.means)
     arms = BernoulliArms(means)
+    design: Design = _ByEpochs(epsilon=trial.epsilon)
     if trial.spread is not None:
         arms = UniformArms(means - trial.spread, means + trial.spread)
+        design = PrivateSuccessiveElimination(epsilon=trial.epsilon)
     rng = np.random.SeedSequence(SEED, spawn_key=(index,))
+    paths: dict[bytes, tuple[float, float, float]] = {}
     rows = []
-    for log in design.logs(arms, trial.horizon, runs, rng=rng):
-        found = pair_effect(log, 0, 1)
-        rows.append((found.estimate, found.details["pulls_an_arm"], found.details["epoch"], found.share))
+    for run in iterate_runs(design, arms, trial.horizon, 0, runs, rng):
+        path = run.released[:, [0, 2]].tobytes()  # rounds and arms settle pulls, epoch and share
+        if path not in paths:
+            found = pair_effect(_log(design, arms, trial.horizon, run), 0, 1)
+            paths[path] = found.details["pulls_an_arm"], found.details["epoch"], found.share
+        last = [run.released[run.released[:, 2] == arm] for arm in (0, 1)]
+        shared = min(part.shape[0] for part in last) - 1
+        rows.append((last[0][shared, 3] - last[1][shared, 3], *paths[path]))
     center, pulls, epoch, share = np.array(rows).T
     effect = effect_from_two_means(center, pulls, scale=1.0 / (trial.epsilon * pulls))
     truth = trial.means[0] - trial.means[1]

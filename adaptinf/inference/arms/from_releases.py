@@ -51,7 +51,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     try:
         found = _found(question, asked)
     except InvalidForLog as error:
-        raise Refused(_NAME, error.reason, first=error.alternatives) from None
+        raise Refused(_NAME, error.reason) from None
     reference = ReleasedReference(found.effect, found.share)
     empty = np.isfinite(found.estimate) and np.isnan(reference.interval(float(np.log(0.05)))).any()
     return Difference(

@@ -37,16 +37,21 @@ class ReleasedEffects:
     notes: tuple[str, ...]
 
 
+def has_group_effects(log: AdaptiveLog) -> bool:
+    """Whether a log releases effects by group: sums and counts, or means and lengths."""
+    names = set(log.releases["name"])
+    return {"contrast_sum", "arrivals"} <= names or "length" in names
+
+
 def released_effects(log: AdaptiveLog) -> ReleasedEffects:
     """Effects by group from the releases of a log."""
     releases = log.releases
-    names = set(releases["name"])
-    if {"contrast_sum", "arrivals"} <= names:
-        return _from_sums(log, releases)
-    if "length" in names:
-        return _from_means(releases)
-    reason = "it has no private releases of group effects (contrast_sum and arrivals, or estimate and length)"
-    raise InvalidForLog(_NAME, reason, ())
+    if not has_group_effects(log):
+        reason = (
+            "it has no private releases of group effects (contrast_sum and arrivals, or estimate and length)"
+        )
+        raise InvalidForLog(_NAME, reason, ())
+    return _from_sums(log, releases) if "arrivals" in set(releases["name"]) else _from_means(releases)
 
 
 def _from_sums(log: AdaptiveLog, releases: pd.DataFrame) -> ReleasedEffects:

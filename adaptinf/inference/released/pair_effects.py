@@ -17,7 +17,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
-from adaptinf.inference.released.group_effects import released_effects
+from adaptinf.inference.released.group_effects import has_group_effects, released_effects
 from adaptinf.log.coverage import stated_outputs
 
 if TYPE_CHECKING:
@@ -119,11 +119,17 @@ def _mean_of(rows: pd.DataFrame, arm: object) -> float:
 
 def _from_one_group(log: AdaptiveLog, treatment: int) -> PairEffect:
     """The effect of a log's only group."""
+    if not has_group_effects(log):
+        reason = (
+            "it has no private releases of a difference of arms, which are means of fresh epochs, or sums "
+            "and counts of a single group"
+        )
+        raise InvalidForLog(_NAME, reason, ())
     found = released_effects(log)
     if len(found.groups) > 1:
         shown = ", ".join(map(repr, found.groups[:10]))
-        ways = (f"CATE(log, by=...).fit(estimator='{_NAME}')",)
-        raise InvalidForLog(_NAME, f"its releases are for {len(found.groups)} groups, {shown}", ways)
+        reason = f"its releases are for {len(found.groups)} groups, {shown}: CATE has an effect for each"
+        raise InvalidForLog(_NAME, reason, ())
     sign = 1.0 if treatment == 1 else -1.0
     return PairEffect(
         estimate=sign * float(found.estimate[0]),

@@ -33,11 +33,15 @@ class Tableau(Environment):
     vectors : array_like, optional
         Context vectors in their place: of shape (rounds, dimension), which all arms share, or (rounds, arms,
         dimension). A log has them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward. By default those of the table, with which private designs refuse
+        to make a log: what it says of rewards is declared, never learnt.
 
     Raises
     ------
     ParameterError
-        If a number is not finite, the lengths differ, or both kinds of contexts are given.
+        If a number is not finite, the lengths differ, both kinds of contexts are given, or rewards leave
+        `reward_range`.
 
     Notes
     -----
@@ -58,6 +62,7 @@ class Tableau(Environment):
         contexts: ArrayLike | None = None,
         *,
         vectors: ArrayLike | None = None,
+        reward_range: tuple[float, float] | None = None,
     ) -> None:
         problems: list[str] = []
         array = np.ascontiguousarray(numbers("rewards", rewards, problems))
@@ -89,7 +94,7 @@ class Tableau(Environment):
         if contexts is not None:
             self.features = tuple(range(n_features))
             self.context_name = "feature"
-        self.reward_range = (float(array.min()), float(array.max()))
+        self.reward_range, self.range_learnt = _range_of("Tableau", array, reward_range)
         self._rewards = array
         if given is not None:
             self._place_vectors(given)
@@ -152,12 +157,15 @@ class Replay(Environment):
         Column or columns whose values make the cells.
     arms : sequence, optional
         Order of the arms; sorted by default.
+    reward_range : (float, float), optional
+        Smallest and largest possible outcome. By default those of the data, with which private designs refuse
+        to make a log: what it says of rewards is declared, never learnt.
 
     Raises
     ------
     ParameterError
         If a column is missing, an outcome is not a finite number, arms cannot be told apart (1 and "1"), or a
-        cell has no row of some arm.
+        cell has no row of some arm, or outcomes leave `reward_range`.
 
     Notes
     -----
@@ -180,6 +188,7 @@ class Replay(Environment):
         context: str | Iterable[str] | None = None,
         *,
         arms: Sequence[Any] | None = None,
+        reward_range: tuple[float, float] | None = None,
     ) -> None:
         names = _columns(frame, action, reward, context)
         missing = [name for name in (action, reward, *names) if name not in frame.columns]
@@ -215,13 +224,33 @@ class Replay(Environment):
         if names:
             self.features = cells
             self.context_name = "_".join(names)
-        self.reward_range = (float(outcome.min()), float(outcome.max()))
+        self.reward_range, self.range_learnt = _range_of("Replay", outcome, reward_range)
         self._tables = environment_tables(
             POOL,
             self.means,
             arrivals=self.probabilities,
             pool=(start.reshape(shape).astype(np.int64), size.reshape(shape).astype(np.int64), pool),
         )
+
+
+def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[float, float], bool]:
+    """The declared range of rewards, or theirs, and whether it was learnt from them.
+
+    A refusal says that rewards leave the range, and neither which nor by how much.
+    """
+    least, most = float(rewards.min()), float(rewards.max())
+    if declared is None:
+        return (least, most), True
+    given = number_array(declared)
+    if given is None or given.shape != (2,) or not np.isfinite(given).all() or not given[0] < given[1]:
+        problem = f"reward_range must be two finite numbers, low < high, got {declared!r:.60}"
+        raise ParameterError(subject, [problem])
+    low, high = float(given[0]), float(given[1])
+    if least < low or high < most:
+        raise ParameterError(
+            subject, [f"rewards must lie in reward_range=({low:g}, {high:g}), and some do not"]
+        )
+    return (low, high), False
 
 
 def _columns(frame: Any, action: Any, reward: Any, context: Any) -> list[Any]:

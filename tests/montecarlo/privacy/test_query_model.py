@@ -176,7 +176,7 @@ def private_tableaux() -> list[tuple[np.ndarray, np.ndarray]]:
     design = PrivateUCB(epsilon=2.0)
     tableaux = [(rng.random((ROUNDS, 2)) < [0.3, 0.8]).astype(float) for _ in range(PRIVATE_RUNS)]
     return [
-        (rows, design.run(Tableau(rows), ROUNDS, rng=seed).arrays.action)
+        (rows, design.run(Tableau(rows, reward_range=(0, 1)), ROUNDS, rng=seed).arrays.action)
         for seed, rows in enumerate(tableaux)
     ]
 
@@ -218,7 +218,7 @@ def trial_tableaux(peek: bool) -> list[Hashable]:
     for seed in range(TRIAL_RUNS):
         feature = rng.integers(0, 2, HORIZON)
         rows = (rng.random((HORIZON, 2)) < TRIAL_MEANS[feature]).astype(float)
-        action = TRIAL.run(Tableau(rows, feature), HORIZON, rng=seed).arrays.action
+        action = TRIAL.run(Tableau(rows, feature, reward_range=(0, 1)), HORIZON, rng=seed).arrays.action
         action = with_peek(rows, action) if peek else action
         summaries.append(trial_summary(feature, action, rows[np.arange(HORIZON), action]))
     return summaries

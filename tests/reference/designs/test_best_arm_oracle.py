@@ -214,7 +214,7 @@ def test_dp_bai(n: int, d: int, horizon: int, max_det: bool, epsilon: float) -> 
     for seed in range(4):
         features, table = instance(n, d, seed, horizon)
         design = DPBAI(epsilon=epsilon, features=features, max_det=max_det)
-        log = design.run(Tableau(table), horizon, rng=seed)
+        log = design.run(Tableau(table, reward_range=(0, 1)), horizon, rng=seed)
         course = dp_bai(table, features, 1 / epsilon, *replay(log, table), max_det)
         np.testing.assert_array_equal(log.arrays.action, course.actions)
         assert log.recommended == course.last_arm
@@ -238,7 +238,9 @@ def test_dp_bai_where_the_dimension_falls(epsilon: float, d: int) -> None:
         inside = np.column_stack([np.cos(angles), np.sin(angles), np.zeros((flat, d - 2))])
         features = np.vstack([inside, np.eye(d)[2:]]) @ linalg.qr(rng.normal(size=(d, d)))[0]
         table = (rng.random((400, 17)) < np.r_[np.full(flat, 0.7), np.full(d - 2, 0.1)]).astype(float)
-        log = DPBAI(epsilon=epsilon, features=features).run(Tableau(table), 400, rng=seed)
+        log = DPBAI(epsilon=epsilon, features=features).run(
+            Tableau(table, reward_range=(0, 1)), 400, rng=seed
+        )
         course = dp_bai(table, features, 1 / epsilon, *replay(log, table), True)
         np.testing.assert_array_equal(log.arrays.action, course.actions)
         assert log.recommended == course.last_arm
@@ -253,7 +255,7 @@ def test_dp_bai_with_normal_noise() -> None:
     ):
         features, table = instance(16, 5, 3, 300)
         design = DPBAIGauss(epsilon=0.5, delta=1e-4, features=features, calibration=calibration)
-        log = design.run(Tableau(table), 300, rng=5)
+        log = design.run(Tableau(table, reward_range=(0, 1)), 300, rng=5)
         scale = design._noise() if factor is None else factor
         course = dp_bai(table, features, scale, *replay(log, table), True)
         np.testing.assert_array_equal(log.arrays.action, course.actions)
@@ -265,7 +267,9 @@ def test_dp_bai_with_normal_noise() -> None:
 def test_dp_od(n: int, d: int, horizon: int) -> None:
     for seed, epsilon in itertools.product(range(3), (0.1, 5.0)):
         features, table = instance(n, d, seed, horizon)
-        log = DPOD(epsilon=epsilon, features=features).run(Tableau(table), horizon, rng=seed)
+        log = DPOD(epsilon=epsilon, features=features).run(
+            Tableau(table, reward_range=(0, 1)), horizon, rng=seed
+        )
         released = log.releases
 
         def moments(end: int, released: Any = released) -> np.ndarray:
@@ -279,7 +283,7 @@ def test_dp_od(n: int, d: int, horizon: int) -> None:
 
 def test_noisy_moments_are_moments_plus_little_noise_at_a_large_epsilon() -> None:
     features, table = instance(12, 4, 1, 400)
-    log = DPOD(epsilon=1e9, features=features).run(Tableau(table), 400, rng=1)
+    log = DPOD(epsilon=1e9, features=features).run(Tableau(table, reward_range=(0, 1)), 400, rng=1)
     first = int(log.releases["round"].min())
     actions, rewards = log.arrays.action[:first], log.arrays.reward[:first]
     released = log.releases.loc[log.releases["round"] == first, "value"]
@@ -292,7 +296,7 @@ def test_od_lin_bai(n: int, d: int, horizon: int) -> None:
     for seed in range(4):
         features, table = instance(n, d, seed, horizon)
         table = table * np.random.default_rng(seed).random(table.shape)
-        log = ODLinBAI(features=features).run(Tableau(table), horizon, rng=seed)
+        log = ODLinBAI(features=features).run(Tableau(table, reward_range=(0, 1)), horizon, rng=seed)
         course = od_lin_bai(table, features, lambda end: None, math.inf)
         np.testing.assert_array_equal(log.arrays.action, course.actions)
         assert log.recommended == course.last_arm
@@ -303,7 +307,7 @@ def test_od_lin_bai(n: int, d: int, horizon: int) -> None:
 def test_sequential_halving(n: int, horizon: int) -> None:
     for seed in range(4):
         table = np.random.default_rng(seed).random((horizon, n))
-        log = SequentialHalving().run(Tableau(table), horizon, rng=seed)
+        log = SequentialHalving().run(Tableau(table, reward_range=(0, 1)), horizon, rng=seed)
         course = Course()
         bandit = Bandit(table, course)
         active, rounds = list(range(n)), math.ceil(math.log2(n))

@@ -204,7 +204,9 @@ def test_a_default_run_follows_the_literal_algorithm(means: list[float], horizon
     """Run by the loop, on the noise that it drew itself: it is what a release has above the mean."""
     rng = np.random.default_rng(7)
     table = rng.binomial(1, means, size=(horizon, len(means))).astype(float)
-    log = PrivateSuccessiveElimination(epsilon=0.8, beta=beta).run(Tableau(table), horizon=horizon, rng=1)
+    log = PrivateSuccessiveElimination(epsilon=0.8, beta=beta).run(
+        Tableau(table, reward_range=(0, 1)), horizon=horizon, rng=1
+    )
     releases, noises = log.releases, []
     arms = np.asarray(log.arrays.action)
     begin = 0

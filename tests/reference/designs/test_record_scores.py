@@ -303,3 +303,15 @@ def test_refusals_that_name_the_reason() -> None:
     with pytest.raises(ParameterError, match="width must be smaller"):
         LDPBandit(epsilon=1.0, width=1e6).neighbours()
     assert len(DPConSE(epsilon=1.0, alpha=1.0, calibration="published").neighbours()) == 3
+
+
+@pytest.mark.parametrize("unit", ["record", "reward"])
+def test_conse_scores_with_exact_counts_reach_epsilon_and_never_exceed_it(unit: str) -> None:
+    design = DPConSE(epsilon=1.5, contrast_share=1.0)
+    pairs = design.neighbours(unit)
+    assert len(pairs) == 3
+    for pair in pairs:
+        assert (pair.unit, pair.hidden) == (unit, ())
+        pieces = [transcripts_of(design, pair, env) for env in (pair.first, pair.second)]
+        scores = np.concatenate([pair.score(piece) for piece in pieces])
+        assert np.abs(scores).max() == pytest.approx(1.5)

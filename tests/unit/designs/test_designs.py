@@ -245,11 +245,13 @@ def test_actions_do_not_depend_on_the_last_reward() -> None:
     other = rewards.copy()
     other[-1] = 1.0 - other[-1]
     for design in (UCB(), PrivateUCB(epsilon=1.0), EpsilonGreedy(), Thompson()):
-        one = design.run(Tableau(rewards), horizon=40, rng=5).arrays.action
-        np.testing.assert_array_equal(one, design.run(Tableau(other), horizon=40, rng=5).arrays.action)
+        one = design.run(Tableau(rewards, reward_range=(0, 1)), horizon=40, rng=5).arrays.action
+        np.testing.assert_array_equal(
+            one, design.run(Tableau(other, reward_range=(0, 1)), horizon=40, rng=5).arrays.action
+        )
         early = rewards.copy()
         early[:20] = 1.0 - early[:20]
-        assert (one != design.run(Tableau(early), horizon=40, rng=5).arrays.action).any()
+        assert (one != design.run(Tableau(early, reward_range=(0, 1)), horizon=40, rng=5).arrays.action).any()
 
 
 def test_releases_of_private_ucb_name_arms_also_where_there_are_contexts() -> None:
@@ -260,7 +262,9 @@ def test_releases_of_private_ucb_name_arms_also_where_there_are_contexts() -> No
 
 def test_releases_of_dp_conse_name_no_arm_where_there_are_no_contexts() -> None:
     table = pd.DataFrame({"a": ["x", "y"] * 5, "r": [0.0, 1.0] * 5})
-    log = DPConSE(epsilon=1.0).run(Replay(table, action="a", reward="r"), horizon=300, rng=0)
+    log = DPConSE(epsilon=1.0).run(
+        Replay(table, action="a", reward="r", reward_range=(0, 1)), horizon=300, rng=0
+    )
     assert set(log.releases["group"]) == {0}
 
 

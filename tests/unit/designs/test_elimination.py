@@ -188,11 +188,11 @@ def test_an_epoch_that_is_cut_short_releases_and_drops_nothing() -> None:
     first = 2 * int(lengths[2, 0])
     whole = first + 2 * int(lengths[2, 1])
     table = np.tile([1.0, 0.9], (whole, 1))  # a gap that the second epoch sees and the first does not
-    cut = design.run(Tableau(table), horizon=whole - 1, rng=0)
+    cut = design.run(Tableau(table, reward_range=(0, 1)), horizon=whole - 1, rng=0)
     assert cut.releases["round"].tolist() == [first] * 2
     assert cut.adaptive_rounds == first
     np.testing.assert_array_equal(cut.arrays.action, np.arange(whole - 1) % 2)
-    done = design.run(Tableau(table), horizon=whole, rng=0)
+    done = design.run(Tableau(table, reward_range=(0, 1)), horizon=whole, rng=0)
     assert done.releases["round"].tolist() == [first] * 2 + [whole] * 2
     assert done.adaptive_rounds == whole - 1
     outcomes = design.replicate(Tableau(table), whole - 1, 1, rng=0).outcomes
@@ -246,13 +246,13 @@ def test_a_reward_moves_one_released_mean_by_at_most_epsilon_scales() -> None:
     horizon, epsilon = 3_000, 0.4
     design = PrivateSuccessiveElimination(epsilon=epsilon, beta=0.9)
     rewards = np.random.default_rng(0).binomial(1, 0.5, size=(horizon, 2)).astype(float)
-    base = design.run(Tableau(rewards), horizon=horizon, rng=6)
+    base = design.run(Tableau(rewards, reward_range=(0, 1)), horizon=horizon, rng=6)
     first = int(base.releases["round"].iloc[0])
     losses = []
     for row in (0, 1, first - 1, first, horizon - 1):
         other = rewards.copy()
         other[row] = 1.0 - other[row]
-        log = design.run(Tableau(other), horizon=horizon, rng=6)
+        log = design.run(Tableau(other, reward_range=(0, 1)), horizon=horizon, rng=6)
         np.testing.assert_array_equal(log.arrays.action, base.arrays.action)
         moved = np.abs(log.releases["value"] - base.releases["value"]) / base.releases["scale"]
         assert (moved > 1e-9).sum() == (1 if row < base.adaptive_rounds else 0)
@@ -265,15 +265,18 @@ def test_no_action_depends_on_rewards_after_the_last_comparison() -> None:
     horizon = 12_000
     rewards = np.random.default_rng(1).binomial(1, [0.2, 0.8, 0.5], size=(horizon, 3)).astype(float)
     for design in EVERY:
-        log = design.run(Tableau(rewards), horizon=horizon, rng=2)
+        log = design.run(Tableau(rewards, reward_range=(0, 1)), horizon=horizon, rng=2)
         assert log.adaptive_rounds < horizon - 1
         other = rewards.copy()
         other[log.adaptive_rounds :] = 1.0 - other[log.adaptive_rounds :]
-        again = design.run(Tableau(other), horizon=horizon, rng=2)
+        again = design.run(Tableau(other, reward_range=(0, 1)), horizon=horizon, rng=2)
         np.testing.assert_array_equal(again.arrays.action, log.arrays.action)
         early = rewards.copy()
         early[: log.adaptive_rounds] = 1.0 - early[: log.adaptive_rounds]
-        assert (design.run(Tableau(early), horizon=horizon, rng=2).arrays.action != log.arrays.action).any()
+        assert (
+            design.run(Tableau(early, reward_range=(0, 1)), horizon=horizon, rng=2).arrays.action
+            != log.arrays.action
+        ).any()
 
 
 # --- the shortcut ---------------------------------------------------------------------------------------

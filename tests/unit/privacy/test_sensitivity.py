@@ -36,7 +36,7 @@ def releases_of_all_databases(half: str, seed: int) -> dict[str, FloatArray]:
     for (i, one), (j, other) in itertools.product(enumerate(RECORDS), repeat=2):
         contexts[[first, second]] = one[0], other[0]
         rewards[first], rewards[second] = one[1:], other[1:]
-        log = DESIGN.run(Tableau(rewards, contexts), horizon=2 * HALF, rng=seed)
+        log = DESIGN.run(Tableau(rewards, contexts, reward_range=(0, 1)), horizon=2 * HALF, rng=seed)
         rows = log.releases[log.releases["round"] == at_round]
         for name, values in released.items():
             of_name = rows[rows["name"] == name].sort_values("group")
@@ -80,7 +80,7 @@ def test_a_reward_moves_one_sum_by_one_and_no_count(half: str, seed: int) -> Non
 
 
 def test_scales_are_sensitivities_over_budgets() -> None:
-    log = DESIGN.run(Tableau(np.zeros((10, 2)), [0, 1, 2, 0, 1] * 2), horizon=10, rng=0)
+    log = DESIGN.run(Tableau(np.zeros((10, 2)), [0, 1, 2, 0, 1] * 2, reward_range=(0, 1)), horizon=10, rng=0)
     scales = log.releases.groupby("name")["scale"].unique()
     assert scales["contrast_sum"] == pytest.approx([1.0 / BUDGETS["contrast_sum"]])
     assert scales["arrivals"] == pytest.approx([2.0 / BUDGETS["arrivals"]])

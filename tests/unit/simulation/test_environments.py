@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs import EpsilonGreedy, LinPriv, LinUCB, Uniform
+from adaptinf.designs import UCB, EpsilonGreedy, LinPriv, LinUCB, Mixture, PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import (
@@ -420,3 +420,35 @@ def test_replayed_contexts_are_named_by_anything_that_lists_names() -> None:
 def test_repr_names_arms_and_contexts() -> None:
     assert repr(BernoulliArms([0.1, 0.2])) == "BernoulliArms(arms=[0, 1])"
     assert repr(FiniteContext(*GOOD)) == "FiniteContext(arms=[0, 1], features=[0, 1])"
+
+
+FOUR = pd.DataFrame({"a": ["x", "y"] * 4, "r": [0.2, 0.9] * 4})
+LEARNT = {
+    "tableau": lambda **more: Tableau(np.full((60, 2), [0.6, 0.7]), **more),
+    "replay": lambda **more: Replay(FOUR, action="a", reward="r", **more),
+}
+
+
+@pytest.mark.parametrize("kind", LEARNT)
+def test_private_designs_make_no_log_with_a_range_learnt_from_the_data(kind: str) -> None:
+    learnt, declared = LEARNT[kind](), LEARNT[kind](reward_range=(0, 1))
+    assert (learnt.range_learnt, declared.range_learnt, declared.reward_range) == (True, False, (0.0, 1.0))
+    private = PrivateUCB(epsilon=1.0)
+    for design in (private, Mixture(private)):
+        with pytest.raises(ParameterError, match="declare it there, such as reward_range=") as caught:
+            design.run(learnt, 40, rng=0)
+        assert "learnt from the data of" in str(caught.value)
+        assert "0.9" not in str(caught.value)
+        assert design.run(declared, 40, rng=0).reward_range == (0.0, 1.0)
+    for public in (UCB(), Uniform()):
+        assert public.run(learnt, 40, rng=0).reward_range == learnt.reward_range
+
+
+@pytest.mark.parametrize("kind", LEARNT)
+def test_a_declared_range_that_rewards_leave_names_no_reward(kind: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        LEARNT[kind](reward_range=(0.0, 0.5))
+    assert str(caught.value).endswith("rewards must lie in reward_range=(0, 0.5), and some do not")
+    for odd in ((1.0, 0.0), (0.0, NAN), (0.0,), 1.0, "01", ["a", "b"], (0.0, np.inf)):
+        with pytest.raises(ParameterError, match="reward_range must be two finite numbers, low < high"):
+            LEARNT[kind](reward_range=odd)

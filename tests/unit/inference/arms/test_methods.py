@@ -52,6 +52,7 @@ def logs() -> Iterator[tuple[str, AdaptiveLog]]:
     yield "without batches", steady(batch=False)
     yield "ucb", designs.UCB().run(two, 200, rng=1)
     yield "private", designs.PrivateUCB(epsilon=0.1).run(two, 200, rng=1)
+    yield "elimination", designs.PrivateSuccessiveElimination(epsilon=1.0, beta=0.5).run(two, 1_000, rng=1)
     yield "thompson", designs.Thompson(floor=(0.5, 0.7), batch_size=20).run(two, 200, rng=1)
     yield "uniform", designs.Uniform().run(NormalArms([0.0, 1.0]), 200, rng=1)
     groups = FiniteContext([0.5, 0.5], [[0.3, 0.6], [0.7, 0.4]])
@@ -75,7 +76,8 @@ def quietly(model: Any, **arguments: Any) -> Any:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_name_is_accepted_by_fit(method: ArmMethod) -> None:
-    contrast = Contrast(LOGS["steady"], treatment="b", control="a")
+    log = LOGS["elimination" if method.name == "released" else "steady"]
+    contrast = Contrast(log, treatment=log.arms[1], control=log.arms[0])
     assert contrast.fit(method.name).estimator == method.name
     if method.contrast_only:
         with pytest.raises(ParameterError, match=f"estimator '{method.name}' is for contrasts"):

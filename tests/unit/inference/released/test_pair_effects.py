@@ -86,12 +86,14 @@ def test_one_context_agrees_with_cate() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidForLog, match="it has no private releases of group effects") as caught:
+    with pytest.raises(InvalidForLog, match="it has no private releases of a difference of arms") as caught:
         Contrast(PLAIN, treatment=1, control=0).fit("released")
     assert any("alee" in way for way in caught.value.alternatives)
     groups = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     several = designs.DPConSE(epsilon=1.0).run(groups, 2_000, rng=0)
-    with pytest.raises(InvalidForLog, match=r"its releases are for 2 groups, 0, 1; possible here: CATE\(log"):
+    with pytest.raises(
+        InvalidForLog, match=r"its releases are for 2 groups, 0, 1: CATE has an effect for each"
+    ):
         Contrast(several, treatment=1, control=0).fit("released")
     moved = THREE.releases.assign(scale=THREE.releases["scale"] / 2)
     other = AdaptiveLog.from_arrays(THREE.arrays, arms=THREE.arms, design=THREE.design, releases=moved)
