@@ -20,8 +20,8 @@ from adaptinf.privacy.noise import generator
 
 RUNS, STOPPING_RUNS = 512, 20_000
 """Runs of each trial."""
-ROUNDS = 1_100
-"""Most items of a counter."""
+ROUNDS, FEWEST, NUMBERS = 1_100, 130, 8_800
+"""Most items of a counter, and how many are left where it has many coordinates: so many numbers in all."""
 
 _KEY = 2
 """Of the randomness: the two data sets have 0 and 1."""
@@ -80,7 +80,7 @@ def counter_checks(counter: Counter, root: np.random.SeedSequence) -> Checked:
     """Test the noise of every node of a counter."""
     if counter.backend == "release":
         return Checked((), ("Noise of later nodes not tested: exact noise is slow to draw.",))
-    rounds = min(counter.horizon or ROUNDS, ROUNDS)
+    rounds = min(counter.horizon or ROUNDS, ROUNDS, max(FEWEST, NUMBERS // counter.dimension))
     noise = node_noise(counter, rounds, RUNS, generator(child(root, _KEY)))
     words = f"{rounds:,} items"
     findings = tuple(Finding("noise", told) for told in noise_findings([(words, noise)]))
