@@ -49,13 +49,14 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         if trial.noise is not None:
             noises += [(trial.words, noise) for noise in trial.noise(seen)]
     findings += [Finding("noise", told) for told in noise_findings(noises)]
-    replayed = [trial.words for trial in trials if trial.replay is not None]
-    told = f"{RUNS} runs each: {'; '.join(replayed)}" if replayed else "a participant's own arm is no output"
+    replayed = "; ".join(trial.words for trial in trials if trial.replay is not None)
     tested = "; ".join(dict.fromkeys(words for words, _ in noises))
     return Checked(
         tuple(findings),
         (
-            f"{'Replayed' if replayed else 'Not replayed'}, {told}.",
+            f"Replayed, {RUNS} runs each: {replayed}."
+            if replayed
+            else "Not replayed: the releases do not settle the decisions.",
             f"Noise tested, {RUNS} runs each: {tested}.",
         ),
     )
