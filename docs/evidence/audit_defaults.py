@@ -84,7 +84,8 @@ def fault_row(name: str, case: planted.Planted, runs: int) -> tuple[list[str], b
     """A row, and whether the fault was found by what must find it."""
     found = epsilon_lower_bound(case.faulty(epsilon=1.0, **case.settings), runs=runs, rng=SEED)
     by = found_by(found)
-    told = [finding.text for finding in found.findings if finding.check == case.by] or [""]
+    named = [finding for finding in found.findings if finding.check == case.by] or found.findings
+    told = [finding.text for finding in named] or [found.event]
     words = told[0].partition(" [")[0].partition(" in run")[0]
     caught = case.by in by and any(case.words in text for text in told)
     return [name, f"{found.epsilon:.4f}", ", ".join(by) or "NOTHING", words], caught
