@@ -386,7 +386,10 @@ def main() -> int:
     elif options.quick:
         print(page)
     else:
-        (HERE / "privacy_audits.md").write_text(page)
+        kept = HERE / "privacy_audits.md"
+        # the last section is made by audit_defaults.py
+        _, mark, defaults = kept.read_text().partition("## What the defaults find\n")
+        kept.write_text(f"{page}\n{mark}{defaults}" if mark else page)
     return 1 if problems else 0
 
 

@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from adaptinf.designs.audit_trials import NodeNoise
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 FALSE_ALARM = 1e-6
 """Probability of any finding, by all tests of an audit together, where there is nothing to be found."""
 
+_PAIRED = 2_400
+"""Most nodes that are held against one another."""
 _PAIR_RATE, _COIN_RATE = 24.0, 8.0
 """Of exp(-rate s^2 / runs), the bound of the chance that a sum of products exceeds s, one-sided."""
 
@@ -57,7 +59,8 @@ def noise_findings(noises: Sequence[tuple[str, NodeNoise]]) -> list[str]:
 def _tests_of(noise: NodeNoise) -> int:
     """Number of single tests."""
     nodes, groups, coins = noise.uniforms.shape[1], len(noise.group_names), noise.fair.shape[1]
-    pairs = nodes * (nodes - 1) if noise.independent else 0
+    paired = _paired(nodes).size
+    pairs = paired * (paired - 1) if noise.independent else 0
     return int(nodes + groups + pairs + 2 * nodes * coins)
 
 
@@ -102,15 +105,24 @@ def _law_bound(sample: FloatArray) -> float:
 
 
 def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> _Test:
-    """Every two nodes of a run."""
-    runs, nodes = entries.shape
-    first, second = np.triu_indices(nodes, 1)
-    products = (entries.T @ entries)[first, second]
+    """Every two nodes of a run, of those that `_paired` keeps."""
+    nodes = _paired(entries.shape[1])
+    kept = entries[:, nodes]
+    products = np.triu(kept.T @ kept, 1).ravel()
 
     def words(at: int) -> str:
-        return f"the {what} of {names[first[at]]} goes with that of {names[second[at]]}"
+        first, second = (names[nodes[place]] for place in divmod(at, nodes.size))
+        return f"the {what} of {first} goes with that of {second}"
 
-    return _Test(math.log(2.0) - _PAIR_RATE * products**2 / runs, words, "pairs of nodes")
+    return _Test(math.log(2.0) - _PAIR_RATE * products**2 / len(entries), words, f"pairs, {what}")
+
+
+def _paired(nodes: int) -> IntArray:
+    """Nodes that are held against one another: all, or of very many the first ones and some of the others."""
+    if nodes <= _PAIRED:
+        return np.arange(nodes)
+    half = _PAIRED // 2
+    return np.r_[:half, np.unique(np.linspace(half, nodes - 1, half).astype(np.int64))]
 
 
 def _coins(entries: FloatArray, fair: FloatArray, noise: NodeNoise, what: str) -> _Test:
@@ -121,4 +133,4 @@ def _coins(entries: FloatArray, fair: FloatArray, noise: NodeNoise, what: str) -
         node, coin = divmod(at, fair.shape[1])
         return f"the {what} of {noise.names[node]} goes with {noise.fair_names[coin]}"
 
-    return _Test(math.log(2.0) - _COIN_RATE * products**2 / len(entries), words, "pairs of node and reward")
+    return _Test(math.log(2.0) - _COIN_RATE * products**2 / len(entries), words, f"coins, {what}")

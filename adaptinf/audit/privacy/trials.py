@@ -20,8 +20,8 @@ from adaptinf.privacy.noise import generator
 
 RUNS, STOPPING_RUNS = 512, 20_000
 """Runs of each trial."""
-ROUNDS = 1_100
-"""Most items of a counter."""
+ROUNDS, FEWEST, NUMBERS = 1_100, 130, 8_800
+"""Most items of a counter, and how many are left where it has many coordinates: so many numbers in all."""
 
 _KEY = 2
 """Of the randomness: the two data sets have 0 and 1."""
@@ -49,13 +49,14 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         if trial.noise is not None:
             noises += [(trial.words, noise) for noise in trial.noise(seen)]
     findings += [Finding("noise", told) for told in noise_findings(noises)]
-    replayed = [trial.words for trial in trials if trial.replay is not None]
-    told = f"{RUNS} runs each: {'; '.join(replayed)}" if replayed else "a participant's own arm is no output"
+    replayed = "; ".join(trial.words for trial in trials if trial.replay is not None)
     tested = "; ".join(dict.fromkeys(words for words, _ in noises))
     return Checked(
         tuple(findings),
         (
-            f"{'Replayed' if replayed else 'Not replayed'}, {told}.",
+            f"Replayed, {RUNS} runs each: {replayed}."
+            if replayed
+            else "Not replayed: the releases do not settle the decisions.",
             f"Noise tested, {RUNS} runs each: {tested}.",
         ),
     )
@@ -80,7 +81,7 @@ def counter_checks(counter: Counter, root: np.random.SeedSequence) -> Checked:
     """Test the noise of every node of a counter."""
     if counter.backend == "release":
         return Checked((), ("Noise of later nodes not tested: exact noise is slow to draw.",))
-    rounds = min(counter.horizon or ROUNDS, ROUNDS)
+    rounds = min(counter.horizon or ROUNDS, ROUNDS, max(FEWEST, NUMBERS // counter.dimension))
     noise = node_noise(counter, rounds, RUNS, generator(child(root, _KEY)))
     words = f"{rounds:,} items"
     findings = tuple(Finding("noise", told) for told in noise_findings([(words, noise)]))

@@ -17,7 +17,8 @@ from adaptinf.simulation.environments import LinearArms, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
-_LONG, _SHORT = 1_100, 256
+_LONG, _SHORT, _FEWEST, _NUMBERS = 1_100, 256, 130, 8_800
+"""Rounds; where there are many coordinates, fewer, so that a run has so many numbers."""
 _FIRST, _REST = 0.6, 0.8
 """A first coordinate that is the same for all, and the others' share: together of length at most 1."""
 _VALUE = 3
@@ -121,9 +122,11 @@ def _products(matrix: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def linear_trials(design: Any, dimension: int) -> tuple[AuditTrial, ...]:
-    """One arm for 1,100 rounds and two for 256, contexts unequal; one arm with 0/1 rewards."""
+    """One arm for 1,100 rounds and two for 256, contexts unequal; one arm for 256 with 0/1 rewards."""
     trials = []
-    for n_arms, horizon, fair in ((1, _LONG, False), (2, _SHORT, False), (1, _SHORT, True)):
+    most = max(_FEWEST, _NUMBERS // dimension)
+    for n_arms, rounds, fair in ((1, _LONG, False), (2, _SHORT, False), (1, _SHORT, True)):
+        horizon = min(rounds, most)
         vectors = unequal_contexts(horizon, n_arms, dimension)
         env: Any = Tableau(outside_rewards(horizon, n_arms), vectors=vectors)
         paid = "rewards in and beyond [0, 1]"

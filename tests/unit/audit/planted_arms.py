@@ -115,7 +115,7 @@ class FaultyElimination(Planted, PrivateSuccessiveElimination):
             if fault == "raw end":
                 passes = self._until_gap(clipped[start:], left, passes)
             end = start + passes * len(left)
-            if end > rounds:
+            if end > rounds or len(releases) + len(left) > tables.released.shape[0]:
                 break
             actions[start:end] = np.tile(left, passes)
             sums = clipped[start:end].reshape(passes, len(left), -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_input
 from adaptinf.audit.privacy.counters import counter_nodes
 from adaptinf.audit.privacy.lower_bound import bound_from_scores, log_ratio_bound
 from adaptinf.audit.privacy.mechanisms import sample
+from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import CHUNK
 from adaptinf.designs import Uniform
 from adaptinf.errors import ParameterError
@@ -275,12 +277,31 @@ class TestResult:
         ):
             assert words in text
         frame = result.to_frame()
-        assert frame.shape == (1, 12)
+        assert frame.shape == (1, 13)
         row = frame.iloc[0]
         assert (row["epsilon"], row["hits_second"], row["promised"]) == (result.epsilon, result.hits[1], 1.0)
         assert row["tightness"] == result.epsilon
+        assert row["findings"] == 0
         assert not row["refuted"]
         assert "<table" in result._repr_html_()
+
+    def test_a_finding_refutes_whatever_the_bound_is(self) -> None:
+        result = epsilon_lower_bound(BINARY, runs=2_000, rng=0)
+        assert not result.refuted
+        told = (Finding("noise", "the noise of a goes with b"), Finding("replay", "the arm is not c"))
+        found = dataclasses.replace(result, findings=told)
+        assert found.epsilon == result.epsilon <= 1.0
+        assert found.refuted
+        text = " ".join(str(found).split())
+        for words in (
+            "REFUTED",
+            "Found (noise): the noise of a goes with b.",
+            "Found (replay): the arm is not c.",
+        ):
+            assert words in text
+        assert "proves nothing" not in text
+        assert found.to_frame()["findings"].tolist() == [2]
+        assert not dataclasses.replace(found, promised=None).refuted
 
     def test_a_refutation_is_in_capitals_and_nothing_promised_is_no_line(self) -> None:
         guarantee = PrivacyGuarantee(epsilon=0.5)
@@ -300,7 +321,7 @@ class TestRefusals:
         [
             ({"target": 3}, "target must be a design, a mechanism, a counter or sample"),
             ({"runs": 10}, "runs must be a whole number of at least 1000"),
-            ({"view": "all"}, "view must be one of releases, actions, digits"),
+            ({"view": "both"}, "view must be one of all, releases, actions, digits"),
             ({"view": "actions"}, "view='actions' is for designs alone"),
             ({"backend": "exact"}, "backend must be one of simulation, release"),
             ({"backend": "release", "rng": 1}, "never seeded"),

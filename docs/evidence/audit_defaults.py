@@ -1,0 +1,167 @@
+"""What an audit's defaults find: makes the last section of docs/evidence/privacy_audits.md.
+
+Chosen before measuring: epsilon = 1 for the faults, those of tests/unit/audit/test_planted_faults.py, at
+4,000 runs a side and view, and 40,000 where the bound must find it; .1, 1 and 4 for what is right, at
+100,000. The 512 runs of a replay and of the tests of noise, and their false alarms of 1e-6, are the library's
+own. With --quick the faults for which little is compiled, and counters; printed. Ends with 1 where a fault is
+not found, by what must find it and in the words that name it, or what is right is refuted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tests" / "unit" / "audit"))
+
+import test_planted_faults as planted  # noqa: E402
+
+from adaptinf import designs  # noqa: E402
+from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound  # noqa: E402
+from adaptinf.privacy import Counter  # noqa: E402
+
+SEED = 20_711
+EPSILONS = (0.1, 1.0, 4.0)
+FAULT_RUNS, RIGHT_RUNS, QUICK_RUNS = 4_000, 100_000, 20_000
+MARK = "## What the defaults find\n"
+
+SECTION = (
+    MARK
+    + """
+Command: `python docs/evidence/audit_defaults.py`. Seed: {seed}. Date: {today}, commit {commit}.
+{minutes:.0f} minutes of processor time.
+
+`epsilon_lower_bound` looks at releases and actions, replays decisions from the releases, and tests the noise
+of every release, all in one call ([how](../auditing.md)). Faults at epsilon = 1, {fault_runs:,} runs on each
+data set in each view, ten times as many where the bound must find it; a bound above 1, or a finding, refutes
+the promise. {caught} of {number} faults are found.
+
+{faults}
+
+What is right, {right_runs:,} runs: the bound, and the number of findings. {refuted} of {audits} audits
+refute anything.
+
+{right}
+"""
+)
+
+RIGHT: dict[str, tuple[Any, dict[str, Any]]] = {
+    "Counter, hybrid": (Counter, {}),
+    "Counter, binary, horizon 2,000": (Counter, planted.LONG),
+    "Counter, three coordinates": (Counter, {"dimension": 3}),
+    "PrivateUCB, hybrid counter": (designs.PrivateUCB, {}),
+    "PrivateUCB, binary counter": (designs.PrivateUCB, {"counter": "binary"}),
+    "LinPriv, Laplace": (designs.LinPriv, {}),
+    "LinPriv, normal": (designs.LinPriv, {"delta": 1e-3, "noise": "gaussian"}),
+    "PrivateSuccessiveElimination": (designs.PrivateSuccessiveElimination, planted.EPOCHS),
+    "DPBAI": (designs.DPBAI, planted.PHASES),
+    "DPOD": (designs.DPOD, {"features": planted.PHASES["features"]}),
+    "DPConSE": (designs.DPConSE, {}),
+    "LDPBandit": (designs.LDPBandit, {}),
+    "LDPLinear": (designs.LDPLinear, {}),
+    "DPNAS": (designs.DPNAS, planted.STOPPING),
+}
+
+
+def _runs(case: planted.Planted) -> int:
+    return 10 * FAULT_RUNS if case.by == planted.BOUND else FAULT_RUNS
+
+
+def found_by(found: EpsilonLowerBound) -> list[str]:
+    """What finds a fault, in the order in which an audit looks."""
+    checks = dict.fromkeys(finding.check for finding in found.findings)
+    return ["bound"] * (found.promised is not None and found.epsilon > 1.0) + list(checks)
+
+
+def fault_row(name: str, case: planted.Planted, runs: int) -> tuple[list[str], bool]:
+    """A row, and whether the fault was found by what must find it."""
+    found = epsilon_lower_bound(case.faulty(epsilon=1.0, **case.settings), runs=runs, rng=SEED)
+    by = found_by(found)
+    named = [finding for finding in found.findings if finding.check == case.by] or found.findings
+    told = [finding.text for finding in named] or [found.event]
+    words = told[0].partition(" [")[0].partition(" in run")[0]
+    caught = case.by in by and any(case.words in text for text in told)
+    return [name, f"{found.epsilon:.4f}", ", ".join(by) or "NOTHING", words], caught
+
+
+def right_row(name: str, runs: int) -> tuple[list[str], int]:
+    """A row, and how many of its audits refute the promise."""
+    kind, settings = RIGHT[name]
+    cells, refuted = [], 0
+    for number, epsilon in enumerate(EPSILONS):
+        found = epsilon_lower_bound(kind(epsilon=epsilon, **settings), runs=runs, rng=SEED + number)
+        cells.append(f"{found.epsilon:.4f}, {len(found.findings)} found")
+        refuted += found.refuted
+    return [name, *cells], refuted
+
+
+def table(head: str, rows: list[list[str]]) -> str:
+    """A Markdown table; cells of `head` are separated by bars."""
+    columns = head.split("|")
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(cell.strip() for cell in line) + " |" for line in lines)
+
+
+def chosen(quick: bool) -> Iterator[tuple[str, planted.Planted]]:
+    """Faults of a run."""
+    return ((name, case) for name, case in planted.FAULTS.items() if case.quick or not quick)
+
+
+def commit() -> str:
+    """The commit that is checked out."""
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
+    )
+    return asked.stdout.strip() or "unknown"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="faults that need little compilation; printed")
+    options = parser.parse_args()
+    start = time.process_time()
+    faults, missed = [], 0
+    for name, case in chosen(options.quick):
+        row, caught = fault_row(name, case, case.runs if options.quick else _runs(case))
+        faults.append(row)
+        missed += not caught
+        print(" | ".join(row), flush=True)
+    right, refuted = [], 0
+    for name in [one for one in RIGHT if not options.quick or RIGHT[one][0] is Counter]:
+        row, wrong = right_row(name, QUICK_RUNS if options.quick else RIGHT_RUNS)
+        right.append(row)
+        refuted += wrong
+        print(" | ".join(row), flush=True)
+    section = SECTION.format(
+        seed=SEED,
+        today=date.today().isoformat(),
+        commit=commit(),
+        minutes=(time.process_time() - start) / 60.0,
+        fault_runs=FAULT_RUNS,
+        right_runs=RIGHT_RUNS,
+        caught=len(faults) - missed,
+        number=len(faults),
+        refuted=refuted,
+        audits=len(EPSILONS) * len(right),
+        faults=table("fault | bound | found by | in words", faults),
+        right=table("what is right | epsilon = 0.1 | epsilon = 1 | epsilon = 4", right),
+    )
+    if options.quick:
+        print(section)
+    else:
+        page = HERE / "privacy_audits.md"
+        page.write_text(page.read_text().partition(MARK)[0].rstrip() + "\n\n" + section)
+    return 1 if missed or refuted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
