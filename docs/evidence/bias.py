@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
 
+import evidence
 import numpy as np
 
 from adaptinf.audit.bias.arms import conditional_bias, simulate_bias
@@ -40,7 +38,7 @@ class Size:
 
 
 FULL = Size(20_000, 100_000, 150, 400, 2_000, 300)
-QUICK = Size(2_000, 8_000, 10, 100, 100, 20)
+QUICK = Size(1_000, 4_000, 2, 50, 20, 4)
 
 
 @dataclass(frozen=True)
@@ -351,10 +349,7 @@ check, after Holm.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few runs, to see that it works")
-    parser.add_argument("--output", type=Path, default=Path("build/bias.md"))
-    options = parser.parse_args()
+    options = evidence.parser(__doc__).parse_args()
     size = QUICK if options.quick else FULL
     warnings.simplefilter("ignore", AdaptinfWarning)
     began = time.perf_counter()
@@ -374,7 +369,7 @@ def main() -> None:
     page = PAGE.format(
         command=COMMAND + (" --quick" if options.quick else ""),
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         runs=size.runs,
         truth_runs=size.truth_runs,
         log_runs=size.log_runs,
@@ -386,9 +381,10 @@ def main() -> None:
         limit=float(norm.isf(share / 2.0)),
         **{name: "\n".join(rows) for name, rows in tables.items()},
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(page)
-    print(page)
+    evidence.publish(page, __file__, options)
+    if options.quick:
+        for row in ("epsilon-greedy, exploration .1 | 50 | 1", "UCB, width .2 | 300 | 1"):
+            evidence.hold_cell(page, __file__, row, "simulated bias")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Calibration of plans: a design with its analyses, under a null and an alternative.
 
-Makes docs/evidence/calibration.md. ``--quick`` looks at fewer trials, in about two minutes on two cores; both
+Makes docs/evidence/calibration.md. ``--quick`` looks at fewer trials and writes nothing; both
 versions end with an error, and a sentence for each, where a check fails.
 
 Choices, made once, before anything was measured:
@@ -21,16 +21,14 @@ Choices, made once, before anything was measured:
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
 from typing import Any
 
+import evidence
 import pandas as pd
 from scipy.stats import norm
 
@@ -310,7 +308,7 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
     spent = time.perf_counter() - began
     lines = [
         "# Calibration of plans",
-        f"Command: `{command}`. Seed: {SEED}. Date: {date.today().isoformat()}. {runs:,} trials for each "
+        f"Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}. {runs:,} trials for each "
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
         "A plan is a design with an analysis. Each is simulated under a null and an alternative; in brackets "
@@ -344,21 +342,16 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Calibration of plans.")
-    parser.add_argument("--quick", action="store_true", help="fewer trials, about two minutes on two cores")
-    parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument(
-        "--output", type=Path, help="by default build/calibration.md; the committed page in full"
+    parser = evidence.parser(
+        "Calibration of plans; --quick takes some twenty seconds on two cores, compiled."
     )
+    parser.add_argument("--n-jobs", type=int, default=2)
     options = parser.parse_args()
     runs, trials = (320, 640) if options.quick else (2_048, 10_000)
-    here = Path("build/calibration.md") if options.quick else Path(__file__).with_suffix(".md")
-    output = options.output or here
     command = "python docs/evidence/calibration.py" + (" --quick" if options.quick else "")
     text, failed = page(runs, trials, options.n_jobs, command)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
-    sys.stdout.write("\n".join(failed or [f"No check fails; {output}"]) + "\n")
+    evidence.publish(text, __file__, options)
+    print(*failed or ["No check fails"], sep="\n")
     return 1 if failed else 0
 
 

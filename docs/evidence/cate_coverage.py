@@ -5,15 +5,14 @@ Every cell of the grid is kept in a folder as soon as it is done, so that a run 
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import itertools
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 import pandas as pd
 
@@ -35,7 +34,7 @@ SEED = 20260
 ARRIVALS = [0.5, 0.3, 0.2]
 MEANS = [[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]]
 EXTREME_MEANS = [[0.05, 0.02], [0.02, 0.05], [0.95, 0.98]]
-COMMAND = "python docs/evidence/cate_coverage.py --full"
+COMMAND = "python docs/evidence/cate_coverage.py"
 
 
 @dataclass(frozen=True)
@@ -265,7 +264,7 @@ def report(main: pd.DataFrame, reported: pd.DataFrame, command: str) -> str:
     return PAGE.format(
         command=command,
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         verdict=judge(main),
         bias=(main["bias"].abs() / main["bias_se"]).max(),
         cells=len(main),
@@ -276,19 +275,23 @@ def report(main: pd.DataFrame, reported: pd.DataFrame, command: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the committed table; otherwise a quick look")
+    parser = evidence.parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--shards", type=Path, default=Path("build/cate_coverage"))
-    parser.add_argument("--output", type=Path, default=Path("build/cate_coverage.md"))
+    parser.add_argument("--shards", type=Path, help="for parts, build/cate_coverage by default")
     options = parser.parse_args()
-    tally_runs, log_runs = (50_000, 20_000) if options.full else (2_000, 320)
-    cells = list(main_grid()) if options.full else [cell for cell in main_grid() if cell.horizon == 20_000]
-    main_frame = collect(cells, options.shards, tally_runs, log_runs, options.jobs)
-    reported = collect(list(reported_grid()), options.shards, tally_runs, log_runs, options.jobs)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(report(main_frame, reported, COMMAND if options.full else COMMAND[:-7]))
-    print(judge(main_frame))
+    quick = options.quick
+    tally_runs, log_runs = (2_000, 32) if quick else (50_000, 20_000)
+    main_cells, further = list(main_grid()), list(reported_grid())
+    if quick:  # ConSE and DP-ConSE with 0/1 rewards
+        main_cells, further = main_cells[1:6:3], [further[0], further[6]]
+    with evidence.folder(options.shards, __file__, quick) as folder:
+        main_frame = collect(main_cells, folder, tally_runs, log_runs, options.jobs)
+        reported = collect(further, folder, tally_runs, log_runs, options.jobs)
+    page = report(main_frame, reported, COMMAND + " --quick" * quick)
+    evidence.publish(page, __file__, options)
+    if quick:
+        row = "ConSE | 0.2 | 20,000 | bernoulli | difference-in-means"
+        evidence.hold_cell(page, __file__, row, "group 0", (tally_runs, 50_000))
 
 
 if __name__ == "__main__":

@@ -6,13 +6,10 @@ regret along alpha and the number of rounds. The arms were written down once, be
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 
+import evidence
 import numpy as np
 from scipy import stats
 
@@ -257,9 +254,7 @@ def beyond_table(runs: int, n_jobs: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("build/dp_conse.md"))
-    parser.add_argument("--quick", action="store_true", help="1,280 runs in place of 20,000")
+    parser = evidence.parser(__doc__)
     parser.add_argument("--n-jobs", type=int, default=1)
     options = parser.parse_args()
     runs = 1_280 if options.quick else 20_000
@@ -270,7 +265,7 @@ def main() -> None:
     table, highest = frontier_table(runs, options.n_jobs)
     page = PAGE.format(
         command="python docs/evidence/dp_conse.py" + (" --quick" if options.quick else ""),
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         runs=runs,
         epsilon=EPSILON,
         alpha=ALPHA,
@@ -285,9 +280,9 @@ def main() -> None:
         highest=highest,
         beyond=beyond_table(runs, options.n_jobs),
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(page)
-    print(f"written to {options.output}", file=sys.stderr)
+    evidence.publish(page, __file__, options)
+    if options.quick:
+        evidence.hold_cell(page, __file__, "DP-ConSE", "regret")
 
 
 def _extreme() -> float:

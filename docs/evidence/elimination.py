@@ -6,13 +6,12 @@ on, and several may share the folder.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 from joblib import Parallel, delayed
 
@@ -51,7 +50,7 @@ class Size:
 
 
 FULL = Size(HORIZON, 30, 20_000)
-QUICK = Size(200_000, 4, 2_000)
+QUICK = Size(50_000, 2, 500)
 
 
 @dataclass(frozen=True)
@@ -261,21 +260,18 @@ Mean regrets:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="T = 200,000 and few runs")
+    parser = evidence.parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--shards", type=Path, default=Path("build/elimination"))
-    parser.add_argument("--output", type=Path, default=None)
+    parser.add_argument("--shards", type=Path, help="for parts, build/elimination by default")
     options = parser.parse_args()
     size = QUICK if options.quick else FULL
-    here = Path(__file__).resolve().parent / "elimination.md"
-    output = options.output or (Path("build/elimination.md") if options.quick else here)
-    measured = collect(size, options.shards, options.jobs)
+    with evidence.folder(options.shards, __file__, options.quick) as folder:
+        measured = collect(size, folder, options.jobs)
     regrets = elimination_regrets(size)
     page = PAGE.format(
         command=COMMAND + (" --quick" if options.quick else ""),
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         horizon=size.horizon,
         settings=settings_table(size),
         rounds=rounds_table(size),
@@ -285,9 +281,11 @@ def main() -> None:
         ratios=ratios_table(measured, regrets),
         regrets=regrets_table(measured, regrets, size),
     )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page)
-    print(ratios_table(measured, regrets))
+    evidence.publish(page, __file__, options)
+    if options.quick:  # private elimination alone takes little time at the full horizon
+        _, regret = elimination_runs(PrivateSuccessiveElimination(epsilon=1.0), FULL, 1_000, 5_000)
+        then = evidence.measured(evidence.committed(__file__, "1 | 20,000", "regret"))
+        evidence.hold("regret of private elimination, epsilon = 1", mean_and_error(regret), then)
 
 
 if __name__ == "__main__":

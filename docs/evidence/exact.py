@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
-from datetime import date
 from fractions import Fraction
 from math import comb, factorial
-from pathlib import Path
 from typing import Any
 
+import evidence
 import numpy as np
 
 from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
-COMMAND = "python docs/evidence/exact.py --full"
+COMMAND = "python docs/evidence/exact.py"
 THETAS = (0.1, 0.25, 0.5, 0.7, 0.9)
 PUBLISHED = {
     "wald": (0.1811, 0.1667, 0.1404, 0.1113, 0.0564),
@@ -126,11 +124,12 @@ def off_one(law: ExactLaw) -> float:
     return float(np.abs(law.by_total(np.ones(law.weights.size, dtype=bool)) - 1.0).max())
 
 
-def scaling(horizons: list[int]) -> str:
-    worst, smallest = relative_error(20)
+def scaling(horizons: list[int], small: int) -> str:
+    worst, smallest = relative_error(small)
     text = (
-        f"Thompson, T = 20, against whole numbers: the largest relative error of a weight is {worst:.1e}; "
-        f"the smallest weight is {smallest:.1e}. At any T the weights given S successes sum to 1:\n\n"
+        f"Thompson, T = {small}, against whole numbers: the largest relative error of a weight is "
+        f"{worst:.1e}; the smallest weight is {smallest:.1e}. At any T the weights given S successes sum to "
+        "1:\n\n"
     )
     rows = [[f"{horizon:,}", f"{off_one(exact(Thompson(), horizon)):.1e}"] for horizon in horizons]
     return text + table(["T", "largest deviation from 1"], rows)
@@ -142,13 +141,13 @@ def timed(rule: Any, horizon: int) -> tuple[ExactLaw, float, float]:
     return law, time.perf_counter() - wall, time.process_time() - spent
 
 
-def times() -> str:
+def times(horizon: int) -> str:
     rows = []
     for name, rule in RULES.items():
         exact(rule, 12)
-        best = min((timed(rule, 200)[1:] for _ in range(2)), key=lambda pair: pair[1])
+        best = min((timed(rule, horizon)[1:] for _ in range(2)), key=lambda pair: pair[1])
         rows.append([name, *numbers(best, 2)])
-    return table(["rule, T = 200", "seconds", "processor seconds"], rows)
+    return table([f"rule, T = {horizon}", "seconds", "processor seconds"], rows)
 
 
 def thousand() -> str:
@@ -167,10 +166,11 @@ def thousand() -> str:
     return text + table(["size at", *map(str, THETAS)], rows)
 
 
-def page(full: bool, today: date) -> Iterator[str]:
-    horizon = 200 if full else 60
+def page(full: bool) -> Iterator[str]:
+    horizon = 200 if full else 20
     yield "# Exact tests of two-arm binary trials\n"
-    yield f"`{COMMAND}`, {today.isoformat()}; nothing here is drawn at random.\n"
+    command = COMMAND + " --quick" * (not full)
+    yield f"Command: `{command}`. Date: {evidence.stamp()}. No random numbers.\n"
     yield "Derivations: [exact tests](../theory/exact.md).\n"
     yield "## Published numbers\n\nThompson, Beta(1, 1), T = 200, two-sided 5%, equal arms.\n"
     yield anchors(exact(Thompson(), 200))
@@ -190,25 +190,21 @@ def page(full: bool, today: date) -> Iterator[str]:
     yield f"## Bias of sample means, T = {horizon}\n"
     yield biases(laws)
     yield "## Rounding\n"
-    yield scaling([60, 200, 400] if full else [60, 200])
+    yield scaling([60, 200, 400] if full else [20], 20 if full else 8)
     yield "## Time\n\nTwo cores shared with other work, without compilation.\n"
-    yield times()
+    yield times(horizon)
     if full:
         yield "## Thompson at T = 1,000\n"
         yield thousand()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="T = 200 throughout, and T = 1,000 once")
-    parser.add_argument("--date", type=date.fromisoformat, default=date.today())
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
-    options = parser.parse_args()
-    parts = []
-    for part in page(options.full, options.date):
-        parts.append(part)
-        print(part, flush=True)
-    options.out.write_text("\n".join(parts))
+    options = evidence.parser(__doc__).parse_args()
+    text = "\n".join(page(not options.quick))
+    evidence.publish(text, __file__, options)
+    if options.quick:  # numbers of an exact law, at the page's own T
+        for theta in map(str, THETAS):
+            evidence.hold_cell(text, __file__, "wald, here", theta)
 
 
 if __name__ == "__main__":

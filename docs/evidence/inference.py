@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+import evidence
 import numpy as np
 import pandas as pd
 from inference_page import page
@@ -67,7 +67,8 @@ NAMES = {
     "asymptotic sequence, aipw": "asymptotic sequence on aipw scores",
 }
 """What `recommend` calls the methods."""
-COMMAND = "python docs/evidence/inference.py --full"
+COMMAND = "python docs/evidence/inference.py"
+QUICK = ("DPConSE", "UCB", "PrivateUCB")
 WHY = """\
 Thompson's floor is .004 at T = 1,000 and .0008 at 10,000. With high signal the worse arm is left with a
 handful of rewards at such propensities, which carry the AIPW estimate and its standard error both: unweighted
@@ -280,11 +281,13 @@ def grid(horizons: tuple[int, ...] = HORIZONS) -> Iterator[tuple[str, str, int]]
                 yield name, signal, horizon
 
 
-def collect(runs: int, folder: Path, *, compute: bool) -> pd.DataFrame:
+def collect(runs: int, folder: Path, *, compute: bool, quick: bool) -> pd.DataFrame:
     """Figures of every cell; of those that are there, where nothing is to be computed."""
     frames = []
     folder.mkdir(parents=True, exist_ok=True)
     for name, signal, horizon in grid():
+        if quick and not (name in QUICK and horizon == HORIZONS[0]):
+            continue
         began = time.process_time()
         if not compute and not _done(name, signal, horizon, runs, folder):
             continue
@@ -356,40 +359,44 @@ def check_labels() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the committed page; otherwise a quick look")
+    parser = evidence.parser(__doc__)
     parser.add_argument("--check", action="store_true", help="only compare the passes with the classes")
     parser.add_argument("--page", action="store_true", help="only write the page, of what is there")
-    parser.add_argument("--folder", type=Path, default=Path("build/inference"))
-    parser.add_argument("--output", type=Path, default=Path("build/inference.md"))
+    parser.add_argument("--folder", type=Path, help="for parts, build/inference by default")
     options = parser.parse_args()
     if options.check:
         check_labels()
         check_passes()
         return
-    runs = 20_032 if options.full else 256
-    frame = collect(runs, options.folder, compute=not options.page)
+    with evidence.folder(options.folder, __file__, options.quick) as folder:
+        write(options, folder)
+
+
+def write(options: argparse.Namespace, folder: Path) -> None:
+    """Measure, unless it is there, and make the page."""
+    runs = 128 if options.quick else 20_032
+    frame = collect(runs, folder, compute=not options.page, quick=options.quick)
     smooth = [environment("smooth", signal).arm_means() for signal in MEANS]
     absent = [
         f"{name}, {signal}, T = {horizon:,}"
         for name, signal, horizon in grid()
-        if not _done(name, signal, horizon, runs, options.folder)
+        if not _done(name, signal, horizon, runs, folder)
     ]
     text = page(
         frame,
-        why=WHY if options.full else "",
+        why=WHY,
         left=[*(["Cells: " + "; ".join(absent) + "."] if absent else []), *NOT_RUN],
-        command=COMMAND if options.full else COMMAND.removesuffix(" --full"),
+        command=COMMAND + " --quick" * options.quick,
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         runs=runs,
-        minutes=minutes(runs, options.folder),
+        minutes=minutes(runs, folder),
         epsilon=EPSILON,
         contrasts=", ".join(f"{round(second - first, 3) + 0.0:.3f}" for first, second in smooth),
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(text)
-    print(text[text.index("## Rules") : text.index("## Coverage of")])
+    evidence.publish(text, __file__, options)
+    if options.quick:
+        evidence.hold_cell(text, __file__, "1,000 | UCB | no signal", "sample mean", (runs, 20_032))
 
 
 if __name__ == "__main__":

@@ -5,16 +5,15 @@ Each cell has a seed of its own, made from its name. Runs are gathered in batche
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import math
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+import evidence
 import numpy as np
 from joblib import Parallel, delayed
 
@@ -287,8 +286,7 @@ def other_cells(pairs: int, more: int, horizon: int, auxiliary: int) -> list[Cel
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small version, printed and not written")
+    parser = evidence.parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     given = parser.parse_args()
     begin = time.time()
@@ -306,7 +304,7 @@ def main() -> None:
     page = PAGE.format(
         flags=" --quick" if given.quick else "",
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         minutes=(time.time() - begin) / 60.0,
         jobs=given.jobs,
         pairs=pairs,
@@ -323,10 +321,12 @@ def main() -> None:
         others=ruled(["trial", *figures], [coverage_line(*part) for part in other_part]),
         other_kinds=ruled(["trial", *kinds[1:]], [kind_line(cell, t, "budget") for cell, t in other_part]),
     )
+    evidence.publish(page, __file__, given)
     if given.quick:
-        print(page)
-    else:
-        (HERE / "ldp_intervals.md").write_text(page, encoding="utf-8")
+        design = LDPBandit(epsilon=8.0, refinement=0.1)
+        found = study(Cell("headline", design, ARMS, 20_000, 1_000))
+        then = evidence.measured(evidence.committed(__file__, "8, 20,000, 0.1", "budget"))
+        evidence.hold("coverage by the budget, epsilon = 8, n = 20,000", share(found, "budget"), then)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,12 @@ Cells are independent of each other: each has a seed of its own, made from its n
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 import zlib
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 
 from adaptinf.designs.local.bins import LDPBandit
@@ -169,9 +168,8 @@ def sources(target: float, horizon: int, doublings: int, runs: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, few runs; printed, not kept")
-    quick = parser.parse_args().quick
+    options = evidence.parser(__doc__).parse_args()
+    quick = options.quick
     begin = time.perf_counter()
     runs = 4 if quick else 30
     horizon = 4_000 if quick else 80_000
@@ -183,7 +181,7 @@ def main() -> None:
     page = PAGE.format(
         flags=" --quick" if quick else "",
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         runs=runs,
         private_power=float(ldp_regret_exponent(DIMENSION, MARGIN)),
         plain_power=float(ldp_regret_exponent(DIMENSION, MARGIN, private=False)),
@@ -195,10 +193,12 @@ def main() -> None:
         verdict=VERDICT,
         minutes=(time.perf_counter() - begin) / 60.0,
     )
+    evidence.publish(page, __file__, options)
     if quick:
-        print(page)
-    else:
-        (HERE / "ldp_slopes.md").write_text(page, encoding="utf-8")
+        found = regrets("8, 0.1, 20000", LDPBandit(epsilon=8.0, refinement=0.1), 20_000, 30)
+        now = float(found.mean()), float(found.std(ddof=1) / found.size**0.5)
+        then = evidence.measured(evidence.committed(__file__, "8 | 0.1", "n = 20,000"))
+        evidence.hold("regret, epsilon = 8, n = 20,000", now, then)
 
 
 def _grid() -> np.ndarray:

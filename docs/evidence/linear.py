@@ -5,15 +5,14 @@ Cells are independent of each other: each has a seed of its own, made from its n
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
 import zlib
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 from scipy import stats
 
@@ -27,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "tests" / "benchmarks"))
 
 import bench_linpriv as bench  # noqa: E402
+from bench_private_ucb import REPEATS  # noqa: E402
 
 SEED = 2018
 SIZE = 5
@@ -237,9 +237,8 @@ def speed_table() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few runs, short horizons; printed, not kept")
-    quick = parser.parse_args().quick
+    options = evidence.parser(__doc__).parse_args()
+    quick = options.quick
     begin = time.perf_counter()
     failure, horizon, runs = 0.1, 200 if quick else 1000, 40 if quick else 1000
     horizons = (1_000, 10_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
@@ -248,7 +247,7 @@ def main() -> None:
     page = PAGE.format(
         flags=" --quick" if quick else "",
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         failure=failure,
         keep=1.0 - failure,
         theta=", ".join(f"{value:.3f}" for value in environment().theta[0]),
@@ -260,14 +259,13 @@ def main() -> None:
         verdict=verdict(figures, horizons),
         bias=bias_table(),
         speed_horizon=bench.HORIZON,
-        repeats=bench.REPEATS,
-        speed=speed_table(),
+        repeats=REPEATS,
+        speed="Left out of a quick run." if quick else speed_table(),
         minutes=(time.perf_counter() - begin) / 60.0,
     )
+    evidence.publish(page, __file__, options)
     if quick:
-        print(page)
-    else:
-        (HERE / "linear.md").write_text(page, encoding="utf-8")
+        evidence.hold_cell(page, __file__, "LinUCB", "T = 10,000")
 
 
 if __name__ == "__main__":

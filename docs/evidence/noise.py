@@ -5,17 +5,16 @@ The simulation backend has a seed; the release backend has none, so that its col
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+import evidence
 import numpy as np
 from scipy import stats
 
@@ -336,19 +335,14 @@ def speed_table() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few draws, to see that everything runs")
-    parser.add_argument("--output", type=Path, default=None)
-    options = parser.parse_args()
+    options = evidence.parser(__doc__).parse_args()
     size = QUICK if options.quick else FULL
-    here = Path(__file__).resolve().parent / "noise.md"
-    output = options.output or (Path("build/noise.md") if options.quick else here)
     svt, svt_runs = sparse_vector_table(size)
     norms, norm_runs = norms_table(size)
     page = PAGE.format(
         command=COMMAND + (" --quick" if options.quick else ""),
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         simulated=size.simulated,
         released=size.released,
         counters=size.counters,
@@ -361,9 +355,10 @@ def main() -> None:
         losses=losses_table(),
         speed=speed_table(),
     )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page)
-    print(f"written to {output}")
+    evidence.publish(page, __file__, options)
+    if options.quick:
+        row = "Laplace, epsilon .5, sensitivity 3"
+        evidence.hold_cell(page, __file__, row, "measured / stated variance")
 
 
 if __name__ == "__main__":

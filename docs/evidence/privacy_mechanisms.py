@@ -5,12 +5,12 @@ Each audit has a seed of its own, made from its name.
 
 from __future__ import annotations
 
-import argparse
 import time
 import zlib
-from datetime import date
 from pathlib import Path
 from typing import Any
+
+import evidence
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.privacy import Counter, DiscreteLaplace, Gaussian, Laplace, SparseVector, TruncatedLaplace
@@ -70,9 +70,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, and nothing is written")
-    quick = parser.parse_args().quick
+    options = evidence.parser(__doc__).parse_args()
+    quick = options.quick
     runs, start = (100_000 if quick else 1_000_000), time.perf_counter()
     names, refuted = list(targets(1.0)), 0
     rows = []
@@ -92,7 +91,7 @@ def main() -> None:
     page = PAGE.format(
         flags=" --quick" if quick else "",
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         minutes=(time.perf_counter() - start) / 60.0,
         runs=runs,
         delta=DELTA,
@@ -102,10 +101,9 @@ def main() -> None:
         else f"{refuted} AUDITS REFUTE THEIR MECHANISM.",
         leaks=table(["", "digits", "unrounded scores"], leaks),
     )
-    if quick:
-        print(page)
-    else:
-        (HERE / "privacy_mechanisms.md").write_text(page)
+    evidence.publish(page, __file__, options)
+    if refuted:
+        raise SystemExit(f"OFF: {refuted} audits refute their mechanism")
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@ P-values are kept in a folder, 640 logs a file, as soon as they are there: a run
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
@@ -103,10 +102,10 @@ def rejections(cell: Cell, env: Environment, number: int, runs: int, n_jobs: int
     return int((np.concatenate(parts) <= LEVEL + 1e-12).sum())
 
 
-def rows(null_runs: int, power_runs: int, n_jobs: int, folder: Path) -> Iterator[str]:
+def rows(numbers: Iterable[int], null_runs: int, power_runs: int, n_jobs: int, folder: Path) -> Iterator[str]:
     """One line of the table a cell."""
-    for number, cell in enumerate(CELLS):
-        begin = time.perf_counter()
+    for number in numbers:
+        cell, begin = CELLS[number], time.perf_counter()
         hits = rejections(cell, cell.null, 2 * number, null_runs, n_jobs, folder)
         power = rejections(cell, cell.alternative, 2 * number + 1, power_runs, n_jobs, folder)
         share, error = hits / null_runs, np.sqrt(LEVEL * (1 - LEVEL) / null_runs)
@@ -124,11 +123,13 @@ def rows(null_runs: int, power_runs: int, n_jobs: int, folder: Path) -> Iterator
 
 PAGE = """# Randomisation tests: level and power
 
-`{command}`, seed {seed}, {date}. {null_runs:,} logs with equal arms and {power_runs:,} under one
-alternative a row; {re_runs} re-runs a test, ties broken by coins, rejection where $p\\le{level:g}$. The level
-is exactly $10/200={level:g}$ where the argument holds, so the rate is a binomial share; its standard error
-is given, and the p-value of a two-sided binomial test against {level:g}. With 10,000 logs the rate has to
-lie in [{low}, {high}], 3.2 standard errors.
+Command: `{command}`. Seed: {seed}. Date: {date}.
+
+{null_runs:,} logs with equal arms and {power_runs:,} under one alternative a row; {re_runs} re-runs a
+test, ties broken by coins, rejection where $p\\le{level:g}$. The level is exactly $10/200={level:g}$
+where the argument holds, so the rate is a binomial share; its standard error is given, and the p-value
+of a two-sided binomial test against {level:g}. With 10,000 logs the rate has to lie in [{low}, {high}],
+3.2 standard errors.
 
 | design | re-run by | statistic | rounds | rejected, equal | within | binomial p | rejected, unequal |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -142,20 +143,19 @@ other.
 
 def main() -> None:
     """Run all cells and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="10,000 logs a cell, as on the page")
-    parser.add_argument("--quick", action="store_true", help="200 logs a cell (the default)")
+    parser = evidence.parser(__doc__)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--page", type=Path, default=None, help="where to write the page")
-    parser.add_argument("--folder", type=Path, default=Path("randomization-cells"), help="for the p-values")
+    parser.add_argument("--folder", type=Path, help="for the p-values, build/randomization by default")
     given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    null_runs, power_runs = (10_000, 1_000) if given.full else (200, 100)
-    table = "\n".join(rows(null_runs, power_runs, given.jobs, given.folder))
+    null_runs, power_runs = (200, 10) if given.quick else (10_000, 1_000)
+    numbers = (1, 7) if given.quick else range(len(CELLS))
+    with evidence.folder(given.folder, __file__, given.quick) as folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        table = "\n".join(rows(numbers, null_runs, power_runs, given.jobs, folder))
     page = PAGE.format(
-        command=COMMAND + (" --full" if given.full else " --quick"),
+        command=COMMAND + " --quick" * given.quick,
         seed=SEED,
-        date=date(2026, 11, 21).isoformat(),
+        date=evidence.stamp(),
         null_runs=null_runs,
         power_runs=power_runs,
         re_runs=RE_RUNS,
@@ -164,10 +164,11 @@ def main() -> None:
         high=BAND[1],
         table=table,
     )
-    if given.page is None and not given.full:
-        print(page)
-        return
-    (given.page or Path(__file__).with_suffix(".md")).write_text(page)
+    evidence.publish(page, __file__, given)
+    if given.quick:
+        evidence.hold_cell(
+            page, __file__, f"`{CELLS[1].label}` | assignment | studentised | 60", "rejected, equal"
+        )
 
 
 if __name__ == "__main__":

@@ -7,16 +7,15 @@ time waiting, as the matrices are small: set OPENBLAS_NUM_THREADS=1.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
@@ -40,7 +39,7 @@ from adaptinf.simulation.environments import BernoulliArms, Environment, LinearA
 
 SEED, ALPHA, EPSILON, PIECE = 2026, 0.05, 0.1, 1_024
 LOG_ALPHA = math.log(ALPHA)
-FULL, QUICK = 20_480, 512
+FULL, QUICK = 20_480, 256
 NULL, EFFECT = "no effect", "effect"
 HALF = np.array([0.5, 0.5])
 CLAIMS = {
@@ -421,16 +420,16 @@ def table(lines: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the committed page; otherwise a quick look")
-    parser.add_argument("--cells", nargs="*", default=list(cells()), help="only these designs")
-    parser.add_argument("--folder", type=Path, default=Path("build/regression"))
-    parser.add_argument("--output", type=Path, default=Path("build/regression.md"))
+    parser = evidence.parser(__doc__)
+    parser.add_argument("--cells", nargs="*", help="only these designs; one in quick runs")
+    parser.add_argument("--folder", type=Path, help="for parts, build/regression by default")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    runs = FULL if options.full else QUICK
-    found, minutes = collect(runs, options.folder, options.cells, options.jobs)
-    lines = list(rows(found, options.cells))
+    runs = QUICK if options.quick else FULL
+    names = options.cells or list(cells())[: 1 if options.quick else None]
+    with evidence.folder(options.folder, __file__, options.quick) as folder:
+        found, minutes = collect(runs, folder, names, options.jobs)
+    lines = list(rows(found, names))
     marked = [f"{line['test']} under {line['design']}" for line in lines if "(!)" in line["p"]]
     verdict = (
         "\nMarked: " + "; ".join(marked) + "."
@@ -438,19 +437,19 @@ def main() -> None:
         else "\nNo test that promises .05 exceeds it at 1e-4."
     )
     text = PAGE.format(
-        flags=" --full" if options.full else "",
+        flags=" --quick" * options.quick,
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         runs=runs,
         minutes=minutes,
         table=table(lines),
-        settings="\n".join(f"- {name}: {cells()[name].note}." for name in options.cells),
+        settings="\n".join(f"- {name}: {cells()[name].note}." for name in names),
         epsilon=EPSILON,
         verdict=verdict,
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(text)
-    print(table(lines))
+    evidence.publish(text, __file__, options)
+    if options.quick:
+        evidence.hold_cell(text, __file__, "Uniform | naive t, fixed design", "type I, effect", (QUICK, FULL))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
+import evidence
 import numpy as np
 
 import adaptinf as ai
@@ -198,17 +198,25 @@ one process; those of an undisturbed run with two processes: {two}.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = evidence.parser(__doc__)
     parser.add_argument("--child", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--replications", type=int, default=640)
-    parser.add_argument("--folder", type=Path, default=Path("build/study"))
-    parser.add_argument("--output", type=Path, default=Path("build/study.md"))
+    parser.add_argument("--kills", type=int, help="by default 50, in quick runs 2")
+    parser.add_argument("--replications", type=int, help="by default 640, in quick runs 64")
+    parser.add_argument("--folder", type=Path, help="build/study by default; what is there is removed")
     options = parser.parse_args()
+    options.kills = options.kills or (2 if options.quick else 50)
+    options.replications = options.replications or (64 if options.quick else 640)
     if options.child is not None:
         run(options.child, options.jobs, options.replications)
         return
+    with evidence.folder(options.folder, __file__, options.quick) as folder:
+        options.folder = folder
+        measure(options)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Kill studies, and make the page."""
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
     run(options.folder / "warm-up", 1, 64)
@@ -226,9 +234,9 @@ def main() -> None:
     modes = Counter(f"{kill.mode} ({kill.n_jobs} process{'es' * (kill.n_jobs > 1)})" for kill in kills)
     moments = Counter(kill.moment for kill in kills)
     page = PAGE.format(
-        command=COMMAND,
+        command=COMMAND + " --quick" * options.quick,
         seed=SEED,
-        today=date.today().isoformat(),
+        today=evidence.stamp(),
         cells=n_cells,
         replications=f"{options.replications:,}",
         seconds=longest,
@@ -241,9 +249,7 @@ def main() -> None:
         moments="\n".join(f"| {name} | {count} |" for name, count in moments.most_common()),
         torn=sum(kill.half_written for kill in kills),
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(page)
-    print(page)
+    evidence.publish(page, __file__, options)
     if same != total or not names_agree or two != expected:
         raise SystemExit("the tables differ")
 
