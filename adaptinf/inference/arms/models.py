@@ -162,7 +162,7 @@ class ArmMeans:
         warn_of_tiny_propensities(asked.subject, fit)
         kind, correction, notes = _tested(question, method, fit, asked)
         reference = mean_reference(fit, kind)
-        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error**2)
+        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -389,7 +389,7 @@ def _difference(
     if rows is not None:
         rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
     reference = difference_reference(fit, kind, difference, std_error, df)
-    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error**2]))
+    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error]))
     details = {
         "pulls_treatment": fit.pulls[:1],
         "pulls_control": fit.pulls[1:],
