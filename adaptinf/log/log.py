@@ -358,7 +358,6 @@ class AdaptiveLog(LogColumns):
         return log
 
     def __repr__(self) -> str:
-        """Arms, rounds, design, guarantee and propensities at a glance."""
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
         known = "chosen arm only" if self.arrays.propensities is None else "every arm"
         status = self.propensity_status

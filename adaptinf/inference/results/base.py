@@ -13,7 +13,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
-from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment
+from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray, Validity
@@ -187,32 +187,28 @@ class Results(JointInference):
         return self._by_term(self.std_error, "std_error")
 
     @property
-    @np.errstate(under="ignore")
     def tvalues(self) -> pd.Series[float]:
         """Distances of the estimates from the null in standard errors, by term.
 
         Where p-values rest on an adjusted estimate (Agresti-Caffo), its distance.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
             if isinstance(self.reference, AdjustedReference):
                 values = self.reference.statistics(self.null)
         return self._by_term(values, "statistic")
 
     @property
-    @np.errstate(under="ignore")
     def log_pvalues(self) -> pd.Series[float]:
         """Natural logs of the two-sided p-values by term, right where the p-values underflow."""
         return self._by_term(self.reference.log_pvalues(self.null), "log_p_value")
 
     @property
-    @np.errstate(under="ignore")
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values by term."""
-        return self._by_term(np.exp(self.log_pvalues.to_numpy()), "p_value")
+        return self._by_term(probabilities(self.log_pvalues), "p_value")
 
     @property
-    @np.errstate(under="ignore")
     def log_pvalues_corrected(self) -> pd.Series[float]:
         """Natural logs of the p-values corrected for adaptive collection.
 
@@ -225,7 +221,6 @@ class Results(JointInference):
         return self._by_term(np.asarray(corrected, dtype=float), "log_p_value_corrected")
 
     @property
-    @np.errstate(under="ignore")
     def pvalues_corrected(self) -> pd.Series[float]:
         """P-values corrected for adaptive collection.
 
@@ -234,9 +229,8 @@ class Results(JointInference):
         InvalidForLog
             If no correction is due or none is possible; `correction` is None then.
         """
-        return self._by_term(np.exp(self.log_pvalues_corrected.to_numpy()), "p_value_corrected")
+        return self._by_term(probabilities(self.log_pvalues_corrected), "p_value_corrected")
 
-    @np.errstate(under="ignore")
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Confidence intervals.
 
@@ -258,7 +252,6 @@ class Results(JointInference):
         check_alpha("conf_int", alpha)
         return self._intervals(math.log(alpha))
 
-    @np.errstate(under="ignore")
     def conf_int_corrected(self, alpha: float = 0.05) -> pd.DataFrame:
         """Confidence intervals corrected for adaptive collection.
 
@@ -283,7 +276,6 @@ class Results(JointInference):
         check_alpha("conf_int_corrected", alpha)
         return self._intervals(self._due_correction().level(math.log(alpha)))
 
-    @np.errstate(under="ignore")
     def cov_params(self) -> pd.DataFrame:
         """Estimated covariance matrix of the estimates."""
         matrix = np.diag(self.std_error**2) if self.covariance is None else self.covariance
@@ -340,7 +332,6 @@ class Results(JointInference):
             columns["conf_high_corrected"] = corrected["high"].to_numpy()
         return pd.DataFrame(columns)
 
-    @np.errstate(under="ignore")
     def adjust(self, method: str = "holm", corrected: bool = True) -> pd.Series[float]:
         """P-values adjusted for the number of terms.
 
@@ -360,10 +351,9 @@ class Results(JointInference):
         due = corrected and self.correction is not None
         logs = self.log_pvalues_corrected if due else self.log_pvalues
         return self._by_term(
-            np.exp(adjusted_logs(np.asarray(logs, dtype=np.float64), method)), f"p_value_{method}"
+            probabilities(adjusted_logs(np.asarray(logs, dtype=np.float64), method)), f"p_value_{method}"
         )
 
-    @np.errstate(under="ignore")
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.
 
