@@ -350,7 +350,6 @@ class AdaptiveLog(LogColumns, Publishable):
         return log
 
     def __repr__(self) -> str:
-        """Arms, rounds, design, guarantee and propensities at a glance."""
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
         known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
         told = noise_told(self.noise) + source_note(self.guarantee_source)

@@ -95,7 +95,8 @@ def choose(
 def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
     """Means of some arms by a method that was chosen; codes (k,)."""
     asked = Asked("fit_arms", choice.estimator, choice.weights, choice.decay)
-    fit: ArmFit = _NAMED[choice.estimator].fit(Question(profile_of(log), codes), choice, asked)
+    with np.errstate(under="ignore"):
+        fit: ArmFit = _NAMED[choice.estimator].fit(Question(profile_of(log), codes), choice, asked)
     return fit
 
 
@@ -104,7 +105,8 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
     choice = _settled(question, asked)
     method = _NAMED[choice.estimator]
     try:
-        return method, method.fit(question, choice, asked)
+        with np.errstate(under="ignore"):
+            return method, method.fit(question, choice, asked)
     except Refused as refused:
         raise refusal(question, refused) from None
 

@@ -262,18 +262,19 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
     return ratio
 
 
+@np.errstate(under="ignore")
 def fit_efficiency(
-    question: Question, bound: str, variance: FloatArray
+    question: Question, bound: str, std_error: FloatArray
 ) -> tuple[Mapping[str, FloatArray], str]:
     """The ratio for a table of diagnostics and its note; none where errors ignore adaptivity.
 
-    Shapes: variance (k,) or (1,).
+    Shapes: std_error (k,) or (1,).
     """
     if not bound:
         return {}, ""
     bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
-    whole = bounds if len(variance) == len(bounds) else bounds.sum(keepdims=True)
-    ratios = over_bound(variance, whole)
+    whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
+    ratios = over_bound(std_error**2, whole)
     return {"efficiency": ratios}, _efficiency_note(ratios, bound)
 
 
@@ -326,7 +327,7 @@ def difference(
     if rows is not None:
         rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
     reference = difference_reference(fit, kind, difference, std_error, df)
-    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error**2]))
+    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error]))
     details = {
         "pulls_treatment": fit.pulls[:1],
         "pulls_control": fit.pulls[1:],

@@ -173,7 +173,7 @@ class ArmMeans:
         warn_of_tiny_propensities(asked.subject, fit)
         kind, correction, notes = tested(question, method, fit, asked)
         reference = mean_reference(fit, kind)
-        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error**2)
+        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),

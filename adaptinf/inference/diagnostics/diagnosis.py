@@ -122,13 +122,14 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     shares = _shares(log, expected)
     every = _every_propensity(log)
     tables: dict[str, pd.DataFrame] = {}
-    checks = [
-        *_calibration(log, every, tables),
-        *_sample_ratio(log, every, shares),
-        *score_checks(log, tables),
-        *_decay(log, every, tables),
-        *arm_checks(log, every, tables),
-    ]
+    with np.errstate(under="ignore"):
+        checks = [
+            *_calibration(log, every, tables),
+            *_sample_ratio(log, every, shares),
+            *score_checks(log, tables),
+            *_decay(log, every, tables),
+            *arm_checks(log, every, tables),
+        ]
     tested = sum(not math.isnan(check.log_pvalue) for check in checks)
     notes = []
     if log.propensity_status == "estimated":

@@ -90,11 +90,13 @@ class NormalReference:
     def __post_init__(self) -> None:
         _store(self, estimate=self.estimate, std_error=_usable(self.std_error))
 
+    @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         z = (self.estimate - null) / self.std_error
         return np.asarray(np.minimum(0.0, _LOG_2 + log_normal_tail(z)), dtype=float)
 
+    @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
         return _symmetric(self.estimate, self.std_error, normal_quantile(log_alpha - _LOG_2))
@@ -117,11 +119,13 @@ class StudentReference:
     def __post_init__(self) -> None:
         _store(self, estimate=self.estimate, std_error=_usable(self.std_error), df=self.df)
 
+    @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         t = (self.estimate - null) / self.std_error
         return np.asarray(np.minimum(0.0, _LOG_2 + log_student_tail(t, self.df)), dtype=float)
 
+    @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
         return _symmetric(self.estimate, self.std_error, student_quantile(log_alpha - _LOG_2, self.df))
@@ -146,11 +150,13 @@ class BinomialReference:
         _store(self, successes=self.successes, trials=self.trials)
         _check_counts("BinomialReference", self.successes, self.trials)
 
+    @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         at_most, at_least = log_binomial_tails(self.successes, self.trials, null)
         return np.asarray(np.minimum(0.0, _LOG_2 + np.minimum(at_most, at_least)), dtype=float)
 
+    @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
         return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - _LOG_2))

@@ -180,6 +180,7 @@ def _masked(a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: Flo
     return result
 
 
+@np.errstate(under="ignore")
 def binomial_limits(
     successes: ArrayLike, trials: ArrayLike, log_tail: float
 ) -> tuple[FloatArray, FloatArray]:

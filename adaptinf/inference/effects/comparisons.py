@@ -94,6 +94,7 @@ class GroupResults(Results):
     covariance is diagonal. For AIPW that is the sum of products of the rounds' influences itself.
     """
 
+    @np.errstate(under="ignore")
     def interactions(self, reference: Any = None, *, null: float = 0.0) -> Results:
         """Differences between the effects of groups.
 
@@ -175,6 +176,7 @@ class GroupResults(Results):
             private=self.private,
         )
 
+    @np.errstate(under="ignore")
     def heterogeneity(self, test: str = "auto") -> HeterogeneityTest:
         """Test that all groups have the same effect.
 

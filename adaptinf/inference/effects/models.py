@@ -185,7 +185,8 @@ class CATE:
         else:
             record = POOLED if pooled else ESTIMATORS[estimator]
         try:
-            result: GroupResults = record.fit(self.question, float(null), **options)
+            with np.errstate(under="ignore"):
+                result: GroupResults = record.fit(self.question, float(null), **options)
         except InvalidForLog as error:
             ways = error.alternatives or valid_alternatives(self.question, record)
             raise InvalidForLog(error.method, error.reason, ways) from None

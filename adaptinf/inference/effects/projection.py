@@ -154,7 +154,8 @@ class CATEProjection:
         }
         options |= {"ridge": ridge, "keep_scores": keep_scores}
         try:
-            result: ProjectionResults = PROJECTION.fit(self.question, float(null), **options)
+            with np.errstate(under="ignore"):
+                result: ProjectionResults = PROJECTION.fit(self.question, float(null), **options)
         except InvalidForLog as error:
             ways = error.alternatives or self.question.alternatives
             raise InvalidForLog(error.method, error.reason, ways) from None

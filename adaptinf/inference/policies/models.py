@@ -268,7 +268,8 @@ class PolicyContrast:
 
 def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
     options = policy_options(f"{model}.fit", question, chosen)
-    fit: PolicyFit = METHODS[options.estimator].fit(question, options)
+    with np.errstate(under="ignore"):
+        fit: PolicyFit = METHODS[options.estimator].fit(question, options)
     few = few_rewards(question.profile, fit)
     warn_of_few_rewards(few)
     terms, estimands = _named(question)

@@ -134,6 +134,7 @@ def batched_coefficients(
     return estimate, std_error, BatchedCoefficients(tuple(parts))
 
 
+@np.errstate(under="ignore")
 def batched_wald(
     found: BatchRegressions, rows: FloatArray, values: FloatArray, test: str = "t"
 ) -> tuple[float, int, float]:

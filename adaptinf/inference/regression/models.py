@@ -18,6 +18,8 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.regression.adjustments import (
@@ -207,9 +209,11 @@ class AdaptiveOLS:
         check_selection(data, entry)
         given = {name: value for name, value in settings.items() if value is not None}
         try:
-            fit = entry.fit(data, profile, FitOptions(kind, float(null), given))
+            with np.errstate(under="ignore"):
+                fit = entry.fit(data, profile, FitOptions(kind, float(null), given))
         except InvalidForLog as error:
-            ways = error.alternatives or valid_alternatives(data, profile, entry.name)
+            with np.errstate(under="ignore"):
+                ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
         log = self.log
         return RegressionResults(

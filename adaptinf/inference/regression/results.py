@@ -105,6 +105,7 @@ class CoefficientTest(LinearTest):
     correction: Correction | None = None
 
     @property
+    @np.errstate(under="ignore")
     def pvalue_corrected(self) -> FloatArray:
         """P-values corrected for adaptive collection, shape (q,).
 
@@ -115,6 +116,7 @@ class CoefficientTest(LinearTest):
         """
         return np.exp(_due(self.correction).apply(self.reference.log_pvalues(0.0)))
 
+    @np.errstate(under="ignore")
     def conf_int_corrected(self, alpha: float = 0.05) -> FloatArray:
         """Intervals corrected for adaptive collection, shape (q, 2).
 

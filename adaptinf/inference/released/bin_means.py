@@ -125,7 +125,8 @@ class BinMeans:
         check("BinMeans.fit", method=(method, OneOf(*_METHODS)), rng=(rng, Count(0)), null=(null, FINITE))
         known = self._reports
         spent = known.spent.sum(axis=1)
-        reference = _METHODS[method].fit(known, rng)
+        with np.errstate(under="ignore"):
+            reference = _METHODS[method].fit(known, rng)
         estimate, std_error = _ratio(known)
         terms = tuple(f"arm {arm}, bin {number}" for arm, number in zip(known.arms, known.bins, strict=True))
         return Results(

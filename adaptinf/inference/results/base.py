@@ -14,7 +14,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment
+from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray, Validity
@@ -183,7 +183,7 @@ class Results(JointInference):
 
         Where p-values rest on an adjusted estimate (Agresti-Caffo), its distance.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
             if isinstance(self.reference, AdjustedReference):
                 values = self.reference.statistics(self.null)
@@ -197,7 +197,7 @@ class Results(JointInference):
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values by term."""
-        return self._by_term(np.exp(self.log_pvalues.to_numpy()), "p_value")
+        return self._by_term(probabilities(self.log_pvalues), "p_value")
 
     @property
     def log_pvalues_corrected(self) -> pd.Series[float]:
@@ -220,7 +220,7 @@ class Results(JointInference):
         InvalidForLog
             If no correction is due or none is possible; `correction` is None then.
         """
-        return self._by_term(np.exp(self.log_pvalues_corrected.to_numpy()), "p_value_corrected")
+        return self._by_term(probabilities(self.log_pvalues_corrected), "p_value_corrected")
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Confidence intervals.
@@ -342,7 +342,7 @@ class Results(JointInference):
         due = corrected and self.correction is not None
         logs = self.log_pvalues_corrected if due else self.log_pvalues
         return self._by_term(
-            np.exp(adjusted_logs(np.asarray(logs, dtype=np.float64), method)), f"p_value_{method}"
+            probabilities(adjusted_logs(np.asarray(logs, dtype=np.float64), method)), f"p_value_{method}"
         )
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:

@@ -106,10 +106,12 @@ class LinearTest:
             return np.where(self.std_error > 0, (self.effect - self.value) / self.std_error, np.nan)
 
     @property
+    @np.errstate(under="ignore")
     def pvalue(self) -> FloatArray:
         """Two-sided p-values, shape (q,)."""
         return np.asarray(np.exp(self.reference.log_pvalues(0.0)), dtype=np.float64)
 
+    @np.errstate(under="ignore")
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Intervals of the combinations, shape (q, 2).
 
@@ -160,6 +162,7 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
     return LinearHypothesis(matrix, values, labels)
 
 
+@np.errstate(under="ignore")
 def wald_statistic(
     estimate: FloatArray, covariance: FloatArray, hypothesis: LinearHypothesis
 ) -> tuple[float, int, float]:
@@ -196,6 +199,7 @@ def _refuse_contradiction(hypothesis: LinearHypothesis) -> None:
         raise ParameterError("wald_test", [f"the restrictions contradict each other: {shown}"])
 
 
+@np.errstate(under="ignore")
 def linear_test(
     estimate: FloatArray,
     covariance: FloatArray,

@@ -8,6 +8,8 @@ Holm (1979), "A simple sequentially rejective multiple test procedure". Benjamin
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from adaptinf.errors import ParameterError
@@ -22,6 +24,12 @@ def check_adjustment(subject: str, method: object) -> None:
     if not isinstance(method, str) or method not in ADJUSTMENTS:
         problem = f"the adjustment must be 'holm' or 'bh' (Benjamini and Hochberg), got {method!r:.60}"
         raise ParameterError(subject, [problem])
+
+
+@np.errstate(under="ignore")
+def probabilities(logs: Any) -> FloatArray:
+    """Probabilities of some logs, 0 where they underflow; (k,) to (k,)."""
+    return np.asarray(np.exp(np.asarray(logs, dtype=np.float64)), dtype=np.float64)
 
 
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:

@@ -112,6 +112,7 @@ class JointInference:
     validity: Validity
     correction: Correction | None
 
+    @np.errstate(under="ignore")
     def conf_int_simultaneous(
         self,
         alpha: float = 0.05,
@@ -169,6 +170,7 @@ class JointInference:
         limits = self.reference.interval(log_level)
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
+    @np.errstate(under="ignore")
     def pvalues_simultaneous(
         self,
         method: str = "max-t",

@@ -65,6 +65,7 @@ class ScoreMeans:
     min_propensity: FloatArray
 
 
+@np.errstate(under="ignore")
 def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
     """Means of the arms' rewards, and their standard errors; action (T,), reward (T,)."""
     count = np.bincount(action, minlength=n_arms).astype(np.float64)
@@ -75,6 +76,7 @@ def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMea
         return SampleMeans(count, mean, np.sqrt(variance / count))
 
 
+@np.errstate(under="ignore")
 def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, float]:
     """Difference of two sample means."""
     variance = sample.std_error**2 * sample.count

@@ -191,7 +191,8 @@ class ConfidenceSequence:
         profile = profile_of(self.log)
         asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
         settings = settle(profile, self.quantities, asked)
-        built = [build_track(self.log, quantity, settings) for quantity in self.quantities]
+        with np.errstate(under="ignore"):
+            built = [build_track(self.log, quantity, settings) for quantity in self.quantities]
         tracks = tuple(track for track, _, _ in built)
         last = np.array([self.log.n_rounds], dtype=np.int64)
         details = {"ess": np.array([size for _, _, size in built])}

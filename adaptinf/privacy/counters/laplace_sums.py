@@ -78,6 +78,7 @@ def _saddle(x: FloatArray, scales: FloatArray, terms: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (low + high), dtype=np.float64)
 
 
+@np.errstate(under="ignore")
 def log_tail_and_slope(x: FloatArray, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     """`laplace_sum_log_tail` and its derivative in x; the log tail is concave, so tangents bound it."""
     scales = np.where(terms > 0, scales, 0.0)
