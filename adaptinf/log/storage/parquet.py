@@ -53,7 +53,7 @@ def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
 
     Where the columns are `named`, a log of a version without a digest counts as such.
     """
-    table = _read_table(path)
+    table = read_columns(path)
     metadata = table.schema.metadata or {}
     stored: Any = json.loads(metadata[_KEY]) if _KEY in metadata else None
     if _KEY not in metadata or (named and version_of(stored) == 1):
@@ -81,7 +81,7 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
     return {name: np.array(table.column(name).to_numpy(), dtype=dtype) for name, dtype in dtypes.items()}
 
 
-def _read_table(path: Path) -> pa.Table:
+def read_columns(path: Path) -> pa.Table:
     """All columns, once their sizes are known to be within the limits."""
     size = path.stat().st_size
     most, total = most_decoded(size), 0

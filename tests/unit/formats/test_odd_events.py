@@ -14,7 +14,7 @@ import pytest
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.formats import read_dsjson, read_open_bandit
 from adaptinf.log import read_log
-from adaptinf.log.storage.footer import chunk_sizes
+from adaptinf.log.storage.footer import stated_sizes
 
 EVENT: dict[str, Any] = {
     "_label_cost": -0.5,
@@ -185,12 +185,11 @@ def test_sizes_in_a_footer_are_those_of_pyarrow(tmp_path: Path) -> None:
     }
     pq.write_table(pa.table(columns), path, row_group_size=7, write_page_index=True)
     found = pq.ParquetFile(path).metadata
-    groups = [
-        [found.row_group(g).column(c) for c in range(found.num_columns)] for g in range(found.num_row_groups)
+    chunks = [
+        found.row_group(g).column(c) for g in range(found.num_row_groups) for c in range(found.num_columns)
     ]
-    assert chunk_sizes(path) == [
-        [(c.num_values, c.total_uncompressed_size) for c in group] for group in groups
-    ]
+    expected = [size for c in chunks for size in (8 * c.num_values, c.total_uncompressed_size)]
+    assert [size for _, size in stated_sizes(path)] == expected
 
 
 def test_a_chunk_that_ends_pyarrow_is_refused(tmp_path: Path) -> None:
