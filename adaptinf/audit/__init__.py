@@ -11,7 +11,7 @@ from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_fro
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
 from adaptinf.audit.planning.detection import Power, power
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
-from adaptinf.audit.privacy.results import EpsilonLowerBound
+from adaptinf.audit.privacy.results import EpsilonLowerBound, Finding
 from adaptinf.audit.randomization.interval import randomization_interval
 from adaptinf.audit.randomization.results import (
     RandomizationInterval,
@@ -34,6 +34,7 @@ __all__ = [
     "ExactBias",
     "ExactLaw",
     "ExactTest",
+    "Finding",
     "OperatingCharacteristics",
     "Power",
     "RandomizationInterval",

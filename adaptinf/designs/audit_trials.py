@@ -111,7 +111,15 @@ class Audited(Protocol):
     """A design that says on which trials, and how, an audit recomputes its decisions."""
 
     def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """The trials."""
+        """Trials on which decisions are recomputed and noise is tested.
+
+        Returns
+        -------
+        tuple of AuditTrial
+            Among them longer ones than `neighbours` has, with rewards beyond the declared range, and with
+            rewards by coins. Promised laws of noise are worked out from the parameters, not read off what the
+            design draws.
+        """
 
 
 def trials_of(design: Design) -> tuple[AuditTrial, ...]:

@@ -55,7 +55,7 @@ def _of_counter(kind: type[Counter], settings: dict[str, Any], audit: Any, epsil
 
 
 def _of_design(design: Any) -> Audit:
-    return lambda runs, seed: epsilon_lower_bound(design, runs=runs, rng=seed)
+    return lambda runs, seed: epsilon_lower_bound(design, view="releases", runs=runs, rng=seed)
 
 
 def _of_stopping(rule: DPNAS, promised: PrivacyGuarantee) -> Audit:

@@ -1,4 +1,4 @@
-"""Speed of an audit of one counter, everything measured within one run on one core.
+"""Speed of an audit of one counter, and of the checks of designs, measured within one run on one core.
 
 ``python tests/benchmarks/bench_audit.py`` prints the figures, ``pytest tests/benchmarks/bench_audit.py``
 asserts them. Times are processor time, without compilation. The loop that an audit stands against makes a
@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.trials import design_checks
+from adaptinf.designs import LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.privacy import Counter
 
 pytestmark = pytest.mark.benchmark
@@ -24,6 +26,11 @@ COUNTERS = {
     "binary": Counter(epsilon=1.0, mechanism="binary", horizon=31),
     "hybrid": Counter(epsilon=1.0, mechanism="hybrid"),
     "logarithmic": Counter(epsilon=1.0, mechanism="logarithmic"),
+}
+DESIGNS = {
+    "PrivateUCB": PrivateUCB(epsilon=1.0),
+    "LinPriv": LinPriv(epsilon=1.0),
+    "PrivateSuccessiveElimination": PrivateSuccessiveElimination(epsilon=1.0),
 }
 
 
@@ -62,6 +69,20 @@ def test_a_million_runs_under_twenty_seconds(mechanism: str) -> None:
     assert seconds(mechanism)["audit"] < 20.0
 
 
+@functools.cache
+def seconds_of_checks(name: str) -> float:
+    """Seconds for the replays of a design and the tests of its noise."""
+    design_checks(DESIGNS[name], np.random.SeedSequence(0))
+    start = time.process_time()
+    design_checks(DESIGNS[name], np.random.SeedSequence(1))
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_replays_and_tests_of_noise_under_ten_seconds(name: str) -> None:
+    assert seconds_of_checks(name) < 10.0
+
+
 @pytest.mark.parametrize("mechanism", COUNTERS)
 def test_far_ahead_of_counters_one_by_one(mechanism: str) -> None:
     assert seconds(mechanism)["loop"] / seconds(mechanism)["scores"] > 50.0
@@ -77,6 +98,8 @@ def main() -> None:
             f"which scores {figures['scores']:.2f} s; counters one by one {figures['loop']:.0f} s, "
             f"{figures['loop'] / figures['scores']:.0f} times as long as the scores\n"
         )
+    for name in DESIGNS:
+        out.write(f"{name}: replays and tests of noise {seconds_of_checks(name):.1f} s\n")
 
 
 if __name__ == "__main__":

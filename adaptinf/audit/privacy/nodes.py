@@ -122,8 +122,8 @@ def _paired(nodes: int) -> IntArray:
     if nodes <= _PAIRED:
         return np.arange(nodes)
     half = _PAIRED // 2
-    spread = np.unique(np.linspace(half, nodes - 1, half).astype(np.int64))
-    return np.concatenate([np.arange(half), spread])
+    others = np.unique(np.linspace(half, nodes - 1, half).astype(np.int64))
+    return np.concatenate([np.arange(half), others])
 
 
 def _coins(entries: FloatArray, fair: FloatArray, noise: NodeNoise, what: str) -> _Test:

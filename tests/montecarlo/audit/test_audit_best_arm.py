@@ -26,7 +26,7 @@ MANY = np.random.default_rng(0).normal(size=(30, 3))
 @pytest.mark.parametrize("max_det", [True, False])
 def test_noisy_means(epsilon: float, least: float, max_det: bool) -> None:
     design = DPBAI(epsilon=epsilon, features=MANY if max_det else AXES, max_det=max_det)
-    found = epsilon_lower_bound(design, runs=30_000, rng=1)
+    found = epsilon_lower_bound(design, view="releases", runs=30_000, rng=1)
     assert found.promised == design.guarantee(100, len(design.features))
     assert least <= found.epsilon <= epsilon
 
@@ -37,7 +37,7 @@ def test_noisy_means(epsilon: float, least: float, max_det: bool) -> None:
     [(AXES, 1.0, 0.85), (PLANE, 0.1, 0.0), (PLANE, 1.0, 0.6), (PLANE, 4.0, 2.7)],
 )
 def test_noisy_moments(features: Any, epsilon: float, least: float) -> None:
-    found = epsilon_lower_bound(DPOD(epsilon=epsilon, features=features), runs=30_000, rng=2)
+    found = epsilon_lower_bound(DPOD(epsilon=epsilon, features=features), view="releases", runs=30_000, rng=2)
     assert least <= found.epsilon <= epsilon
 
 
@@ -47,7 +47,7 @@ def test_noisy_moments(features: Any, epsilon: float, least: float) -> None:
 def test_normal_noise(epsilon: float, delta: float, least: float) -> None:
     """The event of the privacy theorem is rare: its probability is delta and little more."""
     design = DPBAIGauss(epsilon=epsilon, delta=delta, features=AXES)
-    found = epsilon_lower_bound(design, runs=30_000, rng=3)
+    found = epsilon_lower_bound(design, view="releases", runs=30_000, rng=3)
     assert found.delta == delta
     assert least <= found.epsilon <= epsilon
 
@@ -55,7 +55,7 @@ def test_normal_noise(epsilon: float, delta: float, least: float) -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(6.0, 0.5), (0.9, 0.05)])
 def test_published_normal_noise_keeps_what_its_guarantee_says(epsilon: float, delta: float) -> None:
     design = DPBAIGauss(epsilon=epsilon, delta=delta, features=AXES, calibration="published")
-    found = epsilon_lower_bound(design, runs=30_000, rng=4)
+    found = epsilon_lower_bound(design, view="releases", runs=30_000, rng=4)
     assert found.promised is not None
     assert found.delta == found.promised.delta == max(delta, gaussian_delta(epsilon, design._noise()))
     assert found.epsilon <= epsilon

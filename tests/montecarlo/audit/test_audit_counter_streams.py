@@ -15,9 +15,9 @@ from adaptinf.privacy import Counter
 def test_half_the_noise_is_caught_and_the_right_noise_is_not(horizon: int) -> None:
     promised = PrivacyGuarantee(epsilon=1.0)
     right, quiet = (Counter(epsilon=e, mechanism="binary", horizon=horizon) for e in (1.0, 2.0))
-    assert not epsilon_lower_bound(right, runs=200_000, rng=0).refuted
+    assert not epsilon_lower_bound(right, view="releases", runs=200_000, rng=0).refuted
     runs = 200_000 if horizon < 10**6 else 1_000_000
-    assert epsilon_lower_bound(quiet, promised=promised, runs=runs, rng=0).refuted
+    assert epsilon_lower_bound(quiet, view="releases", promised=promised, runs=runs, rng=0).refuted
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 16, 45, 64])
@@ -76,7 +76,9 @@ def test_noise_is_that_of_a_counter_that_releases_every_sum(item: int) -> None:
 
 def test_streams_that_cannot_show_all_of_epsilon_say_so() -> None:
     counter = Counter(epsilon=1.0, mechanism="binary", horizon=1_000)
-    short = epsilon_lower_bound(counter, neighbouring_inputs(counter, rounds=31), runs=2_000, rng=0)
+    short = epsilon_lower_bound(
+        counter, neighbouring_inputs(counter, rounds=31), view="releases", runs=2_000, rng=0
+    )
     assert "5 nodes and shows at most 0.5 of epsilon: neighbouring_inputs(target, rounds=)" in short.target
     assert "shows at most 0.5 of epsilon" in " ".join(str(short).split())
-    assert "at most" not in epsilon_lower_bound(counter, runs=2_000, rng=0).target
+    assert "at most" not in epsilon_lower_bound(counter, view="releases", runs=2_000, rng=0).target

@@ -28,7 +28,7 @@ def test_releases_reveal_no_more_than_promised_and_hardly_less(epsilon: float, u
     design = DPConSE(epsilon=epsilon)
     share = 0.5**4 if unit == "record" else 0.5
     for pair in design.neighbours(unit)[:LATER_ACTIONS]:
-        result = epsilon_lower_bound(design, pair, runs=RUNS, rng=1)
+        result = epsilon_lower_bound(design, pair, view="releases", runs=RUNS, rng=1)
         assert result.promised is not None
         assert result.promised.unit == unit
         assert result.promised.epsilon == pytest.approx(epsilon if unit == "record" else 0.6 * epsilon)
@@ -47,6 +47,6 @@ def test_actions_reveal_something_and_less_than_promised(unit: str) -> None:
 
 
 def test_the_worst_case_is_the_default() -> None:
-    result = epsilon_lower_bound(DPConSE(epsilon=1.0), runs=2_000, rng=3)
+    result = epsilon_lower_bound(DPConSE(epsilon=1.0), view="releases", runs=2_000, rng=3)
     assert "context 0 and rewards 0 and 1 of the two arms, or context 1 and rewards 1 and 0" in result.target
     assert str(result.promised) == "epsilon = 1, pure, per record, central, anticipating"

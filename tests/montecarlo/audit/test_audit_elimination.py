@@ -17,7 +17,7 @@ from adaptinf.errors import ParameterError
 )
 def test_releases(epsilon: float, least: float) -> None:
     design = PrivateSuccessiveElimination(epsilon=epsilon, beta=1.0)
-    found = epsilon_lower_bound(design, runs=30_000, rng=1)
+    found = epsilon_lower_bound(design, view="releases", runs=30_000, rng=1)
     assert found.promised == design.guarantee(1_000, 2)
     assert least <= found.epsilon <= epsilon
     assert not found.refuted

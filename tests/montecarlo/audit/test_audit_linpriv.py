@@ -20,7 +20,7 @@ DELTA = 0.05
 def audited(design: Any, epsilon: float, near: float, delta: float = 0.0) -> None:
     for place, pair in enumerate(design.neighbours("reward")):
         runs = RUNS if place == 0 and near > 0.0 else FEWER
-        seen = epsilon_lower_bound(design, pair, runs=runs, rng=SEED)
+        seen = epsilon_lower_bound(design, pair, view="releases", runs=runs, rng=SEED)
         assert seen.promised is not None
         assert (seen.promised.epsilon, seen.delta) == (pytest.approx(epsilon), delta)
         assert not seen.refuted
@@ -49,7 +49,7 @@ def test_mixture(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_published_noise_exceeds_the_papers_epsilon(epsilon: float) -> None:
     design = LinPriv(epsilon=epsilon, calibration="published", dimension=2)
-    seen = epsilon_lower_bound(design, runs=RUNS, rng=SEED)
+    seen = epsilon_lower_bound(design, view="releases", runs=RUNS, rng=SEED)
     assert 1.1 * epsilon < seen.epsilon <= math.sqrt(2.0) * epsilon
     assert seen.promised is not None
     assert seen.promised.epsilon == pytest.approx(math.sqrt(2.0) * epsilon)

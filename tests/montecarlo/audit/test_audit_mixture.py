@@ -44,13 +44,13 @@ def test_faults_are_caught_and_the_right_design_is_not(
     if delta:
         parameters = {**parameters, "delta": delta}
     right = Mixture(kind(epsilon=4.0, **parameters), exploration=exploration)
-    found = epsilon_lower_bound(right, runs=6_000, rng=1)
+    found = epsilon_lower_bound(right, view="releases", runs=6_000, rng=1)
     assert 2.0 < found.epsilon <= 4.0
     assert not found.refuted
     promised = PrivacyGuarantee(epsilon=1.0, delta=delta)
     for epsilon in (2.0, 20.0):
         faulty = Mixture(kind(epsilon=epsilon, **parameters), exploration=exploration)
-        assert epsilon_lower_bound(faulty, promised=promised, runs=6_000, rng=2).refuted
+        assert epsilon_lower_bound(faulty, view="releases", promised=promised, runs=6_000, rng=2).refuted
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

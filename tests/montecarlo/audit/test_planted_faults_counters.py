@@ -51,7 +51,7 @@ class FreshAtEveryRelease(Counter):
 
 
 def audited(counter: Counter, runs: int) -> EpsilonLowerBound:
-    return epsilon_lower_bound(counter, runs=runs, rng=0)
+    return epsilon_lower_bound(counter, view="releases", runs=runs, rng=0)
 
 
 def audited_sums(counter: Counter, runs: int) -> EpsilonLowerBound:

@@ -61,8 +61,8 @@ class QuietElimination(PrivateSuccessiveElimination):
     ],
 )
 def test_half_the_noise(right: Any, faulty: Any, parameters: dict[str, Any], epsilon: float) -> None:
-    kept = epsilon_lower_bound(right(epsilon=epsilon, **parameters), runs=10_000, rng=1)
-    broken = epsilon_lower_bound(faulty(epsilon=epsilon, **parameters), runs=10_000, rng=1)
+    kept = epsilon_lower_bound(right(epsilon=epsilon, **parameters), view="releases", runs=10_000, rng=1)
+    broken = epsilon_lower_bound(faulty(epsilon=epsilon, **parameters), view="releases", runs=10_000, rng=1)
     assert kept.promised == broken.promised
     assert kept.epsilon <= epsilon < broken.epsilon
     assert broken.refuted
@@ -152,7 +152,7 @@ def audit(design: ShortEpochs, epochs: int) -> EpsilonLowerBound:
     first, second = one_reward_apart(np.zeros((2 * EPOCHS, 2)), row=0)
     score = FirstArmScore(epochs)
     pair = Neighbours(Tableau(first), Tableau(second), 2 * EPOCHS, "reward", "round 1", score)
-    return epsilon_lower_bound(design, pair, runs=20_000, rng=3)
+    return epsilon_lower_bound(design, pair, view="releases", runs=20_000, rng=3)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
@@ -177,9 +177,11 @@ def test_the_classical_standard_deviation_beyond_its_range() -> None:
     published = DPBAIGauss(epsilon=epsilon, delta=delta, features=AXES, calibration="published")
     assert gaussian_delta(epsilon, published._noise()) == pytest.approx(0.7337, abs=1e-4)
     assert gaussian_delta(8.837, published._noise()) == pytest.approx(delta, abs=1e-4)
-    broken = epsilon_lower_bound(published, promised=promised, delta=delta, runs=80_000, rng=4)
+    broken = epsilon_lower_bound(
+        published, view="releases", promised=promised, delta=delta, runs=80_000, rng=4
+    )
     assert broken.epsilon > epsilon
     assert broken.refuted
     corrected = DPBAIGauss(epsilon=epsilon, delta=delta, features=AXES)
-    kept = epsilon_lower_bound(corrected, promised=promised, delta=delta, runs=80_000, rng=4)
+    kept = epsilon_lower_bound(corrected, view="releases", promised=promised, delta=delta, runs=80_000, rng=4)
     assert 4.0 < kept.epsilon <= epsilon

@@ -23,7 +23,7 @@ def published(epsilon: float, which: int, runs: int) -> EpsilonLowerBound:
     design = DPConSE(epsilon=epsilon, calibration="published")
     pair = design.neighbours()[which]
     claim = PrivacyGuarantee(epsilon, delta=1.0 / pair.horizon, unit="record", notion="anticipating")
-    return epsilon_lower_bound(design, pair, promised=claim, runs=runs, rng=5)
+    return epsilon_lower_bound(design, pair, view="releases", promised=claim, runs=runs, rng=5)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -55,7 +55,7 @@ def test_half_the_noise_in_dp_conse(unit: str) -> None:
     careful, careless = DPConSE(epsilon=1.0), DPConSE(epsilon=2.0)
     pair = careful.neighbours(unit)[0]
     promised = careful.guarantee(3, 2) if unit == "record" else careful.reward_guarantee(3, 2)
-    assert epsilon_lower_bound(careless, pair, promised=promised, runs=20_000, rng=6).refuted
+    assert epsilon_lower_bound(careless, pair, view="releases", promised=promised, runs=20_000, rng=6).refuted
 
 
 @pytest.mark.parametrize("unit", ["record", "reward"])
@@ -65,7 +65,9 @@ def test_half_the_noise_in_a_report(kind: type[LDPBandit | LDPLinear], unit: str
     promised = careful.guarantee(1, 2) if unit == "record" else careful.reward_guarantee(1, 2)
     for pair in careless.neighbours(unit):
         assert pair.design is not None
-        assert epsilon_lower_bound(pair.design, pair, promised=promised, runs=20_000, rng=7).refuted
+        assert epsilon_lower_bound(
+            pair.design, pair, view="releases", promised=promised, runs=20_000, rng=7
+        ).refuted
 
 
 class Reports:

@@ -90,11 +90,13 @@ FAULTS = [
     [(*case[:3], epsilon) for case in FAULTS for epsilon in case[3]],
 )
 def test_faults_in_the_scales(faulty: Any, right: Any, options: dict[str, Any], epsilon: float) -> None:
-    caught = epsilon_lower_bound(faulty(epsilon=epsilon, **options), runs=RUNS, rng=SEED)
+    caught = epsilon_lower_bound(faulty(epsilon=epsilon, **options), view="releases", runs=RUNS, rng=SEED)
     assert caught.promised is not None
     assert caught.promised.epsilon == epsilon
     assert caught.refuted
-    assert not epsilon_lower_bound(right(epsilon=epsilon, **options), runs=RUNS, rng=SEED).refuted
+    assert not epsilon_lower_bound(
+        right(epsilon=epsilon, **options), view="releases", runs=RUNS, rng=SEED
+    ).refuted
 
 
 # --- fresh noise at each release: another game, with the same index ----------------------------------------

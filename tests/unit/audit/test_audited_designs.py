@@ -82,3 +82,36 @@ def test_digits_of_a_designs_releases() -> None:
     result = epsilon_lower_bound(PrivateUCB(epsilon=1.0), pair, view="digits", runs=10_000, rng=0)
     assert result.refuted
     assert result.event.startswith("the log-ratio of the sizes and lowest set bits of the released values")
+
+
+def test_an_action_that_does_not_follow_from_the_releases_is_a_finding() -> None:
+    design = PrivateUCB(epsilon=1.0)
+    trial = design.audit_trials()[2]
+    seen = trial.sample(design, 64, np.random.SeedSequence(0))
+    assert seen.rewards.shape == seen.actions.shape
+    assert trial.replay is not None
+    (same,) = trial.replay(seen)
+    assert np.array_equal(same.seen, same.recomputed)
+    actions = seen.actions.copy()
+    actions[5, -1] = (actions[5, -1] + 1) % 3
+    (other,) = trial.replay(dataclasses.replace(seen, actions=actions))
+    assert np.argwhere(other.seen != other.recomputed).tolist() == [[5, actions.shape[1] - 1]]
+    # a release that is another one changes what must be done later
+    releases = seen.releases.copy()
+    releases[5, 3, 3] += 50.0
+    (later,) = trial.replay(dataclasses.replace(seen, releases=releases))
+    assert set(np.nonzero(later.seen != later.recomputed)[0].tolist()) == {5}
+
+
+def test_defaults_look_at_releases_and_actions() -> None:
+    design, pair = ucb()
+    both = epsilon_lower_bound(design, pair, runs=4_000, rng=0)
+    alone = [
+        epsilon_lower_bound(design, pair, view=view, runs=4_000, rng=0) for view in ("releases", "actions")
+    ]
+    # half of the error each: never above the better of the two
+    assert both.epsilon <= max(one.epsilon for one in alone)
+    assert both.looked[0].startswith("Replayed, 512 runs each: two arms for 1,100 rounds")
+    assert all(one.looked == () for one in alone)
+    blind = epsilon_lower_bound(design, dataclasses.replace(pair, score=None), runs=4_000, rng=0)
+    assert blind.event.startswith("the arms pulled in all rounds are")
