@@ -150,10 +150,7 @@ def read_adam(
     problems += _column_problems(adsl_name, subjects, needed)
     problems += _column_problems(analysis_name, outcomes, [SUBJECT, "PARAMCD", value, *(records or {})])
     strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
-    taken = [name for name in (*covariates, *strata) if name in _OWN]
-    problems += [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
-    problems += ["order must name at least one column of ADSL"] * (not keys)
-    refuse("read_adam", problems)
+    refuse("read_adam", problems + _list_problems(keys, [*covariates, *strata]))
     problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
     if path is not None:
         problems += mixed_problems(path, subjects, covariates)
@@ -190,6 +187,12 @@ def _in_order(subjects: pd.DataFrame, name: str, keys: list[str]) -> tuple[pd.Da
     refuse("read_adam", problems)
     places = places.sort_values(keys, kind="stable")
     return subjects.loc[places.index].reset_index(drop=True), places
+
+
+def _list_problems(keys: list[str], kept: list[str]) -> list[str]:
+    problems = [] if keys else ["order must name at least one column of ADSL"]
+    taken = [name for name in kept if name in _OWN]
+    return problems + [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
 
 
 def _treatment_problems(treatment: str, propensity: Any) -> list[str]:
