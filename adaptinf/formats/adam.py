@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -55,13 +54,14 @@ def read_adam(
     Parameters
     ----------
     adsl : path or DataFrame
-        One row a subject. A path ends in ``.xpt`` (SAS transport), ``.csv`` or ``.parquet``.
+        One row a subject. A path ends in ``.xpt`` (SAS transport, version 5), ``.csv`` or ``.parquet``.
     analysis : path or DataFrame
         Of the basic data structure (``PARAMCD``, ``AVAL``): one row a subject once filtered.
     parameter : str
         The outcome's ``PARAMCD``.
     order : str or sequence of str
-        Columns of ADSL that put subjects in the order of their assignment, such as ``["RANDDT", "RANDNUM"]``.
+        Columns of ADSL that put subjects in the order of their assignment, such as ``["RANDDT", "RANDNUM"]``:
+        numbers, times or ISO dates; other text is refused, as its order is that of letters.
     propensity : str, mapping of arm to float, or DataFrame, optional
         ADaM has no variable for assignment probabilities. Either the name of a column of ADSL with the
         probability of the planned arm; or one probability an arm, the same for all; or a table with one
@@ -74,7 +74,8 @@ def read_adam(
     records : mapping of str to value, optional
         Which records of the analysis data set are meant, such as ``{"AVISITN": 8, "ANL01FL": "Y"}``.
     population : str, optional
-        Flag of ADSL that is ``"Y"`` for the subjects to take; None takes all.
+        Flag of ADSL that is ``"Y"`` for the subjects to take, and ``"N"`` or missing for others; None takes
+        all.
     value : str
         Column of the outcome.
     covariates : sequence of str
@@ -93,11 +94,12 @@ def read_adam(
     Raises
     ------
     ParameterError
-        If files, columns or arguments make no sense.
+        If files, columns or arguments make no sense, a flag is neither Y nor N nor missing, a subject of
+        the analysis data set is absent from ADSL, or names of subjects are blank or differ by blanks alone.
     LogValidationError
         With all that is found wrong with the subjects, rows being counted in the order of assignment: no
-        outcome, several outcomes, no place in the order of its own, no row in the table of propensities; then
-        what `AdaptiveLog` finds.
+        treatment, no outcome, several outcomes, no place in the order of its own, no row in the table of
+        propensities; then what `AdaptiveLog` finds.
 
     Warns
     -----
@@ -107,7 +109,8 @@ def read_adam(
     Notes
     -----
     Nobody is dropped: a subject of the population without an outcome is an error, as leaving such subjects
-    out would no longer compare like with like.
+    out would no longer compare like with like. In a CSV, ``USUBJID`` and ``PARAMCD`` are text as it stands
+    there: 001 is not 1.
 
     References
     ----------
@@ -136,48 +139,36 @@ def read_adam(
     """
     problems = names_problems("order", order) + names_problems("covariates", covariates)
     refuse("read_adam", problems + _kind_problems(treatment, records, propensity))
-    subjects, adsl_name = _frame(adsl, "adsl", "ADSL")
-    outcomes, analysis_name = _frame(analysis, "analysis", "the analysis data set")
+    subjects, path, adsl_name = _frame(adsl, "adsl", "ADSL")
+    outcomes, other, analysis_name = _frame(analysis, "analysis", "the analysis data set")
     covariates = [covariates] if isinstance(covariates, str) else list(covariates)
     keys = [order] if isinstance(order, str) else list(order)
     chosen = planned if treatment == "planned" else actual
-    problems = [f"treatment must be planned or actual, got {treatment!r}"] * (
-        treatment not in ("planned", "actual")
-    )
-    if treatment == "actual" and propensity is not None:
-        problems.append("propensities are those of the planned treatment: leave them out, or take it")
+    problems = _treatment_problems(treatment, propensity)
     needed = [SUBJECT, planned, actual, *keys, *covariates, *[x for x in (population, batch) if x]]
     needed += [propensity] if isinstance(propensity, str) else []
     problems += _column_problems(adsl_name, subjects, needed)
     problems += _column_problems(analysis_name, outcomes, [SUBJECT, "PARAMCD", value, *(records or {})])
-    taken = [name for name in (*covariates, *_strata(subjects, propensity)) if name in _OWN]
-    problems += [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
-    refuse("read_adam", problems + ([] if keys else ["order must name at least one column of ADSL"]))
+    strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
+    refuse("read_adam", problems + _list_problems(keys, [*covariates, *strata]))
     problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
-    if not isinstance(adsl, pd.DataFrame):
-        problems += mixed_problems(Path(os.fsdecode(adsl)), subjects, covariates)
+    if path is not None:
+        problems += mixed_problems(path, subjects, covariates)
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
-        subjects = subjects[[flag == "Y" for flag in subjects[population].astype(object).fillna("")]]
-    refuse("read_adam", problems)
+        subjects = chosen_records(subjects, {population: "Y"})
+        problems += [f"{adsl_name} has no subject with {population} = Y"] * subjects.empty
     outcomes = chosen_records(outcomes, {"PARAMCD": parameter, **(records or {})})
-    problems = [f"{adsl_name} has no subject with {population} = Y"] if subjects.empty else []
-    if outcomes.empty:
-        problems.append(f"{analysis_name} has no such records")
-    places, more = order_values(adsl_name, subjects, keys)
-    refuse("read_adam", problems + more)
-    places = places.sort_values(keys, kind="stable")
-    subjects = subjects.loc[places.index].reset_index(drop=True)
-    source = "the log" if isinstance(adsl, pd.DataFrame) else f"the log of {adsl_name} and {analysis_name}"
+    refuse("read_adam", problems + [f"{analysis_name} has no such records"] * outcomes.empty)
+    subjects, places = _in_order(subjects, adsl_name, keys)
+    source = f"the log of {adsl_name} and {analysis_name}" if path or other else "the log"
     check_subjects(source, subjects, outcomes, places, chosen)
     tell_deviations(subjects, planned, actual)
-    rewards = outcomes.set_index(SUBJECT)[value].loc[subjects[SUBJECT]].to_numpy()
-    kept = list(dict.fromkeys([SUBJECT, *covariates, *([batch] if batch else [])]))
-    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards)
-    probabilities, columns = _propensities(subjects, chosen, propensity)
-    strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
-    rounds = rounds.assign(**{name: subjects[name] for name in strata})
+    kept = list(dict.fromkeys([SUBJECT, *covariates, *([batch] if batch else []), *strata]))
+    rewards = outcomes.set_index(SUBJECT)[value].loc[subjects[SUBJECT]]
+    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards.to_numpy())
     with log_of(source):
+        probabilities, columns = _propensities(subjects, chosen, propensity)
         return AdaptiveLog(
             pd.concat([rounds, probabilities], axis=1),
             action="treatment",
@@ -188,6 +179,29 @@ def read_adam(
             **columns,
             **options,
         )
+
+
+def _in_order(subjects: pd.DataFrame, name: str, keys: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Subjects in the order of their assignment, and the columns that say so."""
+    places, problems = order_values(name, subjects, keys)
+    refuse("read_adam", problems)
+    places = places.sort_values(keys, kind="stable")
+    return subjects.loc[places.index].reset_index(drop=True), places
+
+
+def _list_problems(keys: list[str], kept: list[str]) -> list[str]:
+    problems = [] if keys else ["order must name at least one column of ADSL"]
+    taken = [name for name in kept if name in _OWN]
+    return problems + [f"a column of ADSL may not be called {name}, as one of the log is" for name in taken]
+
+
+def _treatment_problems(treatment: str, propensity: Any) -> list[str]:
+    problems = []
+    if treatment not in ("planned", "actual"):
+        problems.append(f"treatment must be planned or actual, got {treatment!r}")
+    if treatment == "actual" and propensity is not None:
+        problems.append("propensities are those of the planned treatment: leave them out, or take it")
+    return problems
 
 
 def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
@@ -201,12 +215,14 @@ def _kind_problems(treatment: Any, records: Any, propensity: Any) -> list[str]:
     return problems
 
 
-def _frame(source: str | PathLike[str] | pd.DataFrame, name: str, what: str) -> tuple[pd.DataFrame, str]:
-    """A data set with rows counted from 0, and what errors call it."""
+def _frame(
+    source: str | PathLike[str] | pd.DataFrame, name: str, what: str
+) -> tuple[pd.DataFrame, Path | None, str]:
+    """A data set with rows counted from 0, its file where it has one, and what errors call it."""
     if isinstance(source, pd.DataFrame):
-        return source.reset_index(drop=True), what
+        return source.reset_index(drop=True), None, what
     path = as_path("read_adam", name, source, " or a DataFrame")
-    return read_table("read_adam", path, text=_TEXT), f"{what} {path}"
+    return read_table("read_adam", path, text=_TEXT), path, f"{what} {path}"
 
 
 def _column_problems(what: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:

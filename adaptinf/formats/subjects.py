@@ -61,12 +61,12 @@ def _is_flag(flag: Any) -> bool:
     return missing or (isinstance(flag, str) and flag in _FLAGS)
 
 
-def chosen_records(outcomes: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
+def chosen_records(records: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
     """Records whose columns have the very values that are wanted."""
-    keep = np.ones(len(outcomes), dtype=np.bool_)
+    keep = np.ones(len(records), dtype=np.bool_)
     for column, value in wanted.items():
-        keep &= np.array([_is(entry, value) for entry in outcomes[column].tolist()], dtype=np.bool_)
-    return outcomes[keep]
+        keep &= np.array([_is(entry, value) for entry in records[column].tolist()], dtype=np.bool_)
+    return records[keep]
 
 
 def _is(entry: Any, value: Any) -> bool:
