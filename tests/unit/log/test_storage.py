@@ -149,10 +149,14 @@ FORGED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), FORGED)
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [("log.parquet", *case) for case in FORGED] + [("log.csv", *case) for case in FORGED[::6]],
+)
 def test_restored_logs_pass_the_checks_of_a_users_frame(
-    path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: Any, message: str
 ) -> None:
+    path = tmp_path / name
     forge(path, monkeypatch, change)
     with pytest.raises(ParameterError, match=message) as caught:
         ai.read_log(path)
