@@ -26,7 +26,7 @@ from adaptinf.texts import spreadsheet_cell, visible
 
 RUNS = "__import__('os').mkdir('CANARY')"
 NAMES = {
-    "backticks": f"`x`+{{{RUNS}.bit_length()}}+`x`",
+    "backticks": f"x`+{{str({RUNS}).__len__()}}+`x",
     "call": RUNS,
     "braces": f"{{{RUNS}}}",
     "transform": f"C(x, levels={RUNS})",

@@ -466,3 +466,31 @@ def test_a_reader_that_stops_early_is_no_error(path: str) -> None:
         process.stdout.close()
         errors = process.stderr.read()
         assert (process.wait(timeout=120), errors) == (0, "")
+
+
+# Encodings and odd paths
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "html"])
+def test_what_an_encoding_does_not_hold_is_an_escape(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = sample(60)[["arm", "y"]].replace({"b & 50%_#1": "größer €"})
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict") for _ in range(2))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    given = [str(tmp_path / "log.csv"), *COLUMNS]
+    assert main(["analyze", *given, "--estimator", "sample-mean", "--format", form]) == 0
+    assert main(["validate", *given]) == 0
+    assert main(["analyze", *given, "--treatment", "größer €", "--control", "œ"]) == 2
+    said = [stream.buffer.getvalue().decode("ascii") for stream in (out, err) if stream.flush() is None]
+    assert all(r"gr\xf6\xdfer \u20ac" in text for text in said)
+
+
+@pytest.mark.parametrize("option", ["file", "--output"])
+def test_names_of_files_cannot_hold_nul(option: str, path: str, run: Run) -> None:
+    given = ["a\0.csv", *COLUMNS] if option == "file" else [path, *COLUMNS, "--output", "a\0.txt"]
+    code, out, err = run("analyze", *given)
+    assert (code, out) == (2, "")
+    assert "the name of a file cannot hold NUL" in err

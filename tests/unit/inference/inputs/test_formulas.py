@@ -278,6 +278,21 @@ def test_default_columns_are_those_of_the_formula(arm: str | None) -> None:
     assert plain.covariates == tuple(context)
 
 
+def test_a_header_is_no_code(no_eval: Any) -> None:
+    name = "x`+{str(__import__('os').mkdir('CANARY')).__len__()}+`x"
+    data = frame()
+    context = {"x": data["x"].to_numpy(), name: data["g"].to_numpy(dtype=object)}
+    arrays = LogArrays(
+        np.tile([0, 1], 30), data["z"].to_numpy(), propensity=np.full(60, 0.5), context=context
+    )
+    log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    assert ai.AdaptiveOLS(log).data.names == ("Intercept", "x", f"{name}[T.b]", f"{name}[T.c]")
+    with pytest.raises(ParameterError, match="formulas may not call"):
+        ai.CATE.from_formula(f"`{name}`", log)
+    terms = ai.CATE.from_formula(name_in_formula(name), log).fit().terms
+    assert terms == ("Intercept", *(f"Q({name!r})[T.{label}]" for label in "bc"))
+
+
 def test_labels_that_formulaic_would_leave_out() -> None:
     labels = np.tile(np.array(["__a", "b", "c"], dtype=object), 20)
     log = log_of({"g": labels})
