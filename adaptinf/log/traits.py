@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.parameters import POSITIVE, SHARE, OrNone, problems_of
 from adaptinf.typing import FloatArray
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
@@ -237,14 +238,21 @@ def traits_problems(traits: Any) -> list[str]:
     problems = _kind_problems("traits", traits, _KINDS)
     if isinstance(traits.outputs, Outputs):
         problems += _kind_problems("traits.outputs", traits.outputs, _OUTPUT_KINDS)
-        epochs: Any = traits.outputs.epochs
-        if epochs is not None and not isinstance(epochs, FreshEpochs):
-            problems.append(f"traits.outputs.epochs must be FreshEpochs or None, got {epochs!r:.60}")
+        problems += _epoch_problems(traits.outputs.epochs)
     for name, kind in (("floor", Floor), ("stability", Stability), ("outputs", Outputs)):
         value = getattr(traits, name)
         if value is not None and not isinstance(value, kind):
             problems.append(f"traits.{name} must be a {kind.__name__} or None, got {value!r:.60}")
     return problems
+
+
+def _epoch_problems(epochs: Any) -> list[str]:
+    if epochs is None:
+        return []
+    if not isinstance(epochs, FreshEpochs):
+        return [f"traits.outputs.epochs must be FreshEpochs or None, got {epochs!r:.60}"]
+    problems = problems_of(epsilon=(epochs.epsilon, POSITIVE), beta=(epochs.beta, OrNone(SHARE)))
+    return [f"traits.outputs.epochs.{problem}" for problem in problems]
 
 
 def _kind_problems(subject: str, stated: Any, known: Mapping[str, tuple[Any, ...]]) -> list[str]:
