@@ -116,7 +116,7 @@ def _round_part(log: AdaptiveLog) -> Part:
 
 def _propensity_part(name: str, guarantee: PrivacyGuarantee, outputs: Outputs) -> Part:
     if outputs.propensities == "by-context":
-        return Part(name, False, "a round's propensities can name the participant's context")
+        return Part(name, False, "a round's can name its context; those of each context follow from releases")
     if outputs.propensities == "not covered":
         return Part(name, False, "the design does not state that they follow from actions and releases")
     if guarantee.notion != "standard":

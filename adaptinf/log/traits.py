@@ -241,10 +241,7 @@ _TEXT = Is(str, "a text")
 _CONSTRAINTS: Mapping[type, Mapping[str, Constraint]] = {
     Floor: {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN},
     Stability: {"stable": BOOLEAN, "condition": _TEXT, "source": _TEXT},
-    FreshEpochs: {
-        "epsilon": Is(lambda value: isinstance(value, float) and value > 0, "a number above 0"),
-        "beta": OrNone(SHARE),
-    },
+    FreshEpochs: {"epsilon": POSITIVE, "beta": OrNone(SHARE)},
     Outputs: {
         "length": OneOf(*get_args(Length)),
         "propensities": OneOf(*get_args(Propensities)),

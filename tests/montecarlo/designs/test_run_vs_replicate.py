@@ -41,7 +41,7 @@ EVERY: list[tuple[Any, Environment]] = [
     (PrivateUCB(epsilon=3.0, calibration="published", relaxation=False), ARMS),
     (ConSE(alpha=0.3), CONTEXTS),
     (DPConSE(epsilon=1.0, alpha=0.3), CONTEXTS),
-    (DPConSE(epsilon=2.0, alpha=0.3), Replay(TABLE, action="a", reward="r", context="g")),
+    (DPConSE(epsilon=2.0, alpha=0.3), Replay(TABLE, "a", "r", "g", reward_range=(0, 1))),
     (DPConSE(epsilon=1.0, calibration="published"), CONTEXTS),
 ]
 NAMES = [f"{type(design).__name__}-{i}" for i, (design, _) in enumerate(EVERY)]

@@ -17,7 +17,7 @@ import pytest
 from adaptinf import AdaptiveLog, designs, environments, read_log
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import DesignRecord, DesignTraits, LogArrays, Outputs
+from adaptinf.log import DesignRecord, DesignTraits, FreshEpochs, LogArrays, Outputs
 from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = environments.BernoulliArms([0.9, 0.5, 0.2])
@@ -287,6 +287,24 @@ def test_a_log_prints_its_noise() -> None:
     )
     assert "standard; exact noise (release); stated, not derived\n" in repr(exact)
     assert "guarantee: none\n" in repr(designs.UCB().run(ARMS, 40, rng=0))
+
+
+@pytest.mark.parametrize(
+    ("epochs", "told"),
+    [
+        (3, ["traits.outputs.epochs must be FreshEpochs or None, got 3"]),
+        (
+            FreshEpochs(-1.0, 2.0),
+            ["traits.outputs.epochs.epsilon must be", "traits.outputs.epochs.beta must be"],
+        ),
+    ],
+)
+def test_wrong_epochs_are_listed(epochs: Any, told: list[str]) -> None:
+    record = DesignRecord("Own", {}, DesignTraits(outputs=Outputs(epochs=epochs)))
+    frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0]})
+    with pytest.raises(LogValidationError) as caught:
+        AdaptiveLog(frame, action="arm", reward="y", design=record)
+    assert all(text in str(caught.value) for text in told)
 
 
 def test_wrong_outputs_are_listed() -> None:
