@@ -283,7 +283,8 @@ def main() -> None:
     )
     evidence.publish(page, __file__, options)
     if options.quick:  # private elimination alone takes little time at the full horizon
-        _, regret = elimination_runs(PrivateSuccessiveElimination(epsilon=1.0), FULL, 1_000, 5_000)
+        design = PrivateSuccessiveElimination(epsilon=1.0)
+        _, regret = elimination_runs(design, FULL, FULL.elimination_runs, 1)  # the stream of that row
         then = evidence.measured(evidence.committed(__file__, "1 | 20,000", "regret"))
         evidence.hold("regret of private elimination, epsilon = 1", mean_and_error(regret), then)
 

@@ -185,7 +185,7 @@ def main() -> None:
     )
     evidence.publish(page, __file__, options)
     if quick:
-        regret = cell("headline", LDPBandit(epsilon=8.0), 80_000, 30).regret
+        regret = cell("corrected, 8", LDPBandit(epsilon=8.0), 80_000, 30).regret
         then = evidence.measured(evidence.committed(__file__, "corrected", "epsilon = 8"))
         now = float(regret.mean()), float(regret.std(ddof=1) / math.sqrt(regret.size))
         evidence.hold("regret of the corrected LDPBandit, epsilon = 8", now, then)

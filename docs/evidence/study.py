@@ -201,12 +201,12 @@ def main() -> None:
     parser = evidence.parser(__doc__)
     parser.add_argument("--child", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--kills", type=int, help="by default 50, in quick runs 2")
-    parser.add_argument("--replications", type=int, help="by default 640, in quick runs 64")
+    parser.add_argument("--kills", type=int, help="by default 50, in quick runs 1")
+    parser.add_argument("--replications", type=int, help="by default 640, in quick runs 24")
     parser.add_argument("--folder", type=Path, help="build/study by default; what is there is removed")
     options = parser.parse_args()
-    options.kills = options.kills or (2 if options.quick else 50)
-    options.replications = options.replications or (64 if options.quick else 640)
+    options.kills = options.kills or (1 if options.quick else 50)
+    options.replications = options.replications or (24 if options.quick else 640)
     if options.child is not None:
         run(options.child, options.jobs, options.replications)
         return
@@ -219,7 +219,7 @@ def measure(options: argparse.Namespace) -> None:
     """Kill studies, and make the page."""
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
-    run(options.folder / "warm-up", 1, 64)
+    run(options.folder / "warm-up", 1, min(64, options.replications))
     began = time.perf_counter()
     attempt(options.folder / "one", 1, options.replications).wait()
     longest = time.perf_counter() - began
