@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.designs.audit_trials import AuditTrial, trials_of
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
 from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.designs.replications import Status
@@ -268,8 +268,8 @@ def _stretched_neighbours(
     shown = pair.horizon - len(pair.hidden)
     return dataclasses.replace(
         pair,
-        first=Tableau(first),
-        second=Tableau(second),
+        first=Tableau(first, reward_range=UNIT_RANGE),
+        second=Tableau(second, reward_range=UNIT_RANGE),
         horizon=horizon,
         differs=f"the rewards of round {row + 1} are 0 and 1",
         score=score,

@@ -16,6 +16,9 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.designs.base import Design
 
+UNIT_RANGE = (0.0, 1.0)
+"""Rewards of the library's neighbouring trials: declared, as any private trial's are."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:

@@ -12,7 +12,7 @@ from adaptinf.designs.arms.audit_trials import elimination_trials
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, elimination_program, shortest_horizon
 from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours, one_reward_apart, refuse_unit
+from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart, refuse_unit
 from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
@@ -233,8 +233,8 @@ class PrivateSuccessiveElimination(Design):
         first, second = one_reward_apart(rewards, row=0)
         return (
             Neighbours(
-                Tableau(first),
-                Tableau(second),
+                Tableau(first, reward_range=UNIT_RANGE),
+                Tableau(second, reward_range=UNIT_RANGE),
                 horizon,
                 "reward",
                 "the rewards of round 1 are 0 and 1",

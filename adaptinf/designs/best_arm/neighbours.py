@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from adaptinf.designs.best_arm.base import FeatureDesign
-from adaptinf.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
 from adaptinf.designs.ratios.epochs import first_epoch
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
@@ -49,8 +49,8 @@ def best_arm_neighbours(
     rewards[opening.size :, moved] = 1.0
     first, second = one_reward_apart(rewards, row)
     return Neighbours(
-        Tableau(first),
-        Tableau(second),
+        Tableau(first, reward_range=UNIT_RANGE),
+        Tableau(second, reward_range=UNIT_RANGE),
         horizon,
         "reward",
         f"the rewards of round {row + 1} are 0 and 1",

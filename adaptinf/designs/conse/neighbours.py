@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adaptinf.designs.conse.private_kernel import window_ends
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
@@ -31,7 +31,7 @@ class Side:
 
     def tableau(self) -> Tableau:
         """Where the trial is run."""
-        return Tableau(self.rewards, self.contexts)
+        return Tableau(self.rewards, self.contexts, reward_range=UNIT_RANGE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

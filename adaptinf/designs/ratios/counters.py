@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adaptinf.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
 from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.simulation.environments import Tableau
 from adaptinf.typing import FloatArray
@@ -24,8 +24,8 @@ def counter_pair(
     """The pair whose round `row` differs; vectors (horizon, arms, dimension)."""
     first, second = one_reward_apart(np.full((horizon, ARMS), 0.5), row)
     return Neighbours(
-        first=Tableau(first, vectors=vectors),
-        second=Tableau(second, vectors=vectors),
+        first=Tableau(first, vectors=vectors, reward_range=UNIT_RANGE),
+        second=Tableau(second, vectors=vectors, reward_range=UNIT_RANGE),
         horizon=horizon,
         unit="reward",
         differs=f"the rewards of round {row + 1} are 0 and 1",

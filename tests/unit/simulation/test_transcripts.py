@@ -22,7 +22,7 @@ from adaptinf.simulation.replicate import BLOCK, iterate_runs
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 
 ORTHANT = LinearArms([[0.9, 0.1], [0.1, 0.9]], contexts="orthant", rewards="bernoulli")
-TABLEAU = Tableau(np.random.default_rng(0).random((40, 2)))
+TABLEAU = Tableau(np.random.default_rng(0).random((40, 2)), reward_range=(0, 1))
 CASES = [
     (PrivateUCB(epsilon=1.0), TABLEAU, 40),
     (PrivateUCB(epsilon=1.0, calibration="published", counter="binary"), BernoulliArms([0.5] * 3), 40),
