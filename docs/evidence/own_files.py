@@ -40,7 +40,7 @@ with its sidecar. One bit of one of the three files, drawn at random, is flipped
 {flip_table}
 
 "Equal" is a log equal to the one that was written: the bit stands in a part of the Parquet file that says
-nothing about the log, such as statistics that the reader does not use.
+nothing about the log, such as statistics that the reader does not use, or is white space in the sidecar.
 
 ## Writers that are killed
 
@@ -62,7 +62,6 @@ The same writers where no file may grow beyond a random size below that of the l
 above the limit was replaced by a smaller one. No temporary file may be left.
 
 {disk_table}
-
 """
 
 

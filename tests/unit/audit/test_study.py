@@ -288,7 +288,7 @@ def test_a_full_disk_surfaces_and_nothing_half_written_stays(tmp_path, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         usual(handle)
 
-    monkeypatch.setattr("adaptinf.audit.studies.shards.os.fsync", full)
+    monkeypatch.setattr("adaptinf.files.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         study(**SMALL, path=tmp_path / "s", keep="estimates")
     monkeypatch.undo()
