@@ -47,12 +47,13 @@ nothing about the log, such as statistics that the reader does not use.
 Each writer replaces one content by another in a process of its own, which gets SIGKILL: three times in four
 at a call of the system (opening, writing, syncing, renaming, in turn from the first to the last), else
 after a random time. Every fifth kill begins without an old file, and no kill is tidied up before the next
-one: {kills} kills a writer. A name then holds the old content, the new one, or neither; of a log it is what
-`read_log` gives back. "Each" counts two files of one call of which one was old and one new.
+one, until {kills} processes of each writer were killed before they ended. A name then holds the old
+content, the new one, or neither; of a log it is what `read_log` gives back. "Each" counts two files of one
+call of which one was old and one new.
 
 {kill_table}
 
-Processes that were not killed had finished before.
+Processes that "ended with 0" had finished before the random time, or before the step was reached.
 
 ## Full disks
 

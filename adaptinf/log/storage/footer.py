@@ -1,134 +1,116 @@
-"""Sizes of column chunks as the footer of a Parquet file says them.
+"""The sizes that a Parquet file states in its footer, read before Arrow reads anything.
 
-pyarrow ends the whole process where it is asked for the description of a chunk that is damaged: its `column`
-lets an exception of C++ through, which its readers turn into an error. So the few numbers are read here, from
-Thrift's compact protocol.
+Arrow's own objects for them end the process where some of their numbers are damaged. The footer is a
+structure of Thrift's compact protocol; its fields have the numbers that Parquet's definition gives them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple
 
-_T = TypeVar("_T")
+from adaptinf.log.storage.limits import CHUNKS, COLUMNS, FOOTER_VALUES, check_size
+
 _MAGIC = b"PAR1"
-_TRUE, _FALSE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 8, 9, 10, 12
-_WHOLE = (4, 5, 6)
-_FIXED = {3: 1, 7: 8}
-"""Bytes of a byte and of a float."""
-# Numbers of the fields in the structures FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
-_ROW_GROUPS, _COLUMNS, _CHUNK, _VALUES, _UNCOMPRESSED = 4, 1, 3, 5, 6
+_SCHEMA, _ROW_GROUPS = 2, 4
+_TYPE, _TYPE_LENGTH, _NAME, _N_CHILDREN = 1, 2, 4, 5
+_CHUNKS, _METADATA, _N_VALUES, _UNCOMPRESSED = 1, 3, 5, 6
+_WIDTHS = (1, 4, 8, 12, 4, 8, 8)
+"""Bytes of a value in memory: truth values, integers of 32, 64 and 96 bits, floats, doubles, texts."""
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_INTEGERS = (4, 5, 6)
+_DEEPEST = 12
 
 
-def chunk_sizes(path: Path) -> list[list[tuple[int, int]]]:
-    """Number of values, and bytes before compression, of every column in every row group."""
+class Size(NamedTuple):
+    """A column, and the bytes that it says that it has in memory or before it was compressed."""
+
+    name: str
+    size: int
+
+
+def stated_sizes(path: Path) -> Iterator[Size]:
+    """Sizes of the columns of each row group; ValueError where the footer is no footer."""
+    fields = _Thrift(_footer(path)).structure(0)
+    leaves = [element for element in fields[_SCHEMA] if not element.get(_N_CHILDREN)]
+    check_size("columns", len(leaves), COLUMNS)
+    check_size("column chunks", len(leaves) * len(fields[_ROW_GROUPS]), CHUNKS)
+    for group in fields[_ROW_GROUPS]:
+        for leaf, chunk in zip(leaves, group[_CHUNKS], strict=True):
+            known, name = chunk[_METADATA], bytes(leaf[_NAME]).decode(errors="replace")
+            width = _WIDTHS[leaf[_TYPE]] if leaf[_TYPE] < len(_WIDTHS) else leaf[_TYPE_LENGTH]
+            yield Size(name, known[_N_VALUES] * width)
+            yield Size(name, known[_UNCOMPRESSED])
+
+
+def _footer(path: Path) -> bytes:
+    size = path.stat().st_size
     with path.open("rb") as file:
-        file.seek(-8, 2)
-        tail = file.read()
-        length = int.from_bytes(tail[:4], "little")
-        if tail[4:] != _MAGIC or length > file.tell() - 8:
-            raise ValueError("it does not end in a footer of Parquet")
-        file.seek(-8 - length, 2)
-        return _Thrift(file.read(length)).row_groups()
+        file.seek(max(size - 8, 0))
+        end = file.read(8)
+        length = int.from_bytes(end[:4], "little")
+        if end[4:] != _MAGIC or length > size - 12:
+            raise ValueError("it does not end as a Parquet file does")
+        file.seek(size - 8 - length)
+        return file.read(length)
 
 
 class _Thrift:
-    """Thrift's compact protocol, read from the front; what is not asked for is skipped."""
+    """A reader of the compact protocol: structures as dicts by field number."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
+        self.values = 0
 
-    def row_groups(self) -> list[list[tuple[int, int]]]:
-        for field, kind in self.fields():
-            if field == _ROW_GROUPS and kind == _LIST:
-                return self.listed(self.row_group)
-            self.skip(kind)
-        raise ValueError("its footer has no row groups")
+    def structure(self, depth: int) -> dict[int, Any]:
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            kind = head & 15
+            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return fields
 
-    def row_group(self) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
-        for field, kind in self.fields():
-            if field == _COLUMNS and kind == _LIST:
-                found = self.listed(self.column)
-            else:
-                self.skip(kind)
-        return found
+    def _value(self, kind: int, depth: int) -> Any:
+        self.values += 1
+        check_size("or more values in its footer", self.values, FOOTER_VALUES)
+        if kind in _INTEGERS:
+            return self._integer()
+        if kind in (_TRUE, _FALSE, _BYTE):
+            return self._byte()
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind == _DOUBLE:
+            return self._bytes(8)
+        if depth > _DEEPEST or kind not in (_LIST, _SET, _STRUCT):
+            raise ValueError(f"its footer has a value of kind {kind} at depth {depth}")
+        if kind == _STRUCT:
+            return self.structure(depth + 1)
+        head = self._byte()
+        length = self._varint() if head >> 4 == 15 else head >> 4
+        return [self._value(head & 15, depth + 1) for _ in range(length)]
 
-    def column(self) -> tuple[int, int]:
-        found = (-1, -1)
-        for field, kind in self.fields():
-            if field == _CHUNK and kind == _STRUCT:
-                sizes = {name: self.number(kind) for name, kind in self.fields()}
-                found = sizes.get(_VALUES, -1), sizes.get(_UNCOMPRESSED, -1)
-            else:
-                self.skip(kind)
-        return found
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Number and type of the fields of a structure; the caller reads, or skips, what each holds."""
-        last = 0
-        while head := self.byte():
-            step = head >> 4
-            last = last + step if step else self.zigzag()
-            yield last, head & 15
-
-    def listed(self, read: Callable[[], _T]) -> list[_T]:
-        kind, size = self.list_head()
-        if kind != _STRUCT:
-            raise ValueError("its footer is damaged")
-        return [read() for _ in range(size)]
-
-    def list_head(self) -> tuple[int, int]:
-        head = self.byte()
-        return head & 15, (head >> 4 if head >> 4 < 15 else self.varint())
-
-    def number(self, kind: int) -> int:
-        """A whole number; -1 for anything else, which is skipped."""
-        if kind in _WHOLE:
-            return self.zigzag()
-        self.skip(kind)
-        return -1
-
-    def skip(self, kind: int) -> None:
-        if kind in (_TRUE, _FALSE):
-            return
-        if kind in _WHOLE:
-            self.varint()
-        elif kind in _FIXED:
-            self.at += _FIXED[kind]
-        elif kind == _BINARY:
-            length = self.varint()  # which moves on by itself
-            self.at += length
-        elif kind in (_LIST, _SET):
-            self.skip_entries(*self.list_head())
-        elif kind == _STRUCT:
-            for _, inner in self.fields():
-                self.skip(inner)
-        else:
-            raise ValueError("its footer is damaged")
-
-    def skip_entries(self, kind: int, size: int) -> None:
-        for _ in range(size):
-            if kind in (_TRUE, _FALSE):
-                self.at += 1
-            else:
-                self.skip(kind)
-
-    def byte(self) -> int:
+    def _byte(self) -> int:
         self.at += 1
         return self.data[self.at - 1]
 
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            head = self.byte()
-            value |= (head & 127) << shift
-            shift += 7
-            if head < 128:
-                return value
+    def _bytes(self, length: int) -> memoryview:
+        if length > len(self.data) - self.at:
+            raise ValueError("its footer is cut")
+        self.at += length
+        return memoryview(self.data)[self.at - length : self.at]
 
-    def zigzag(self) -> int:
-        value = self.varint()
-        return (value >> 1) ^ -(value & 1)
+    def _varint(self) -> int:
+        result = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            result |= (byte & 127) << shift
+            if byte < 128:
+                return result
+        raise ValueError("its footer has a number of more than 64 bits")
+
+    def _integer(self) -> int:
+        folded = self._varint()
+        return (folded >> 1) ^ -(folded & 1)

@@ -7,8 +7,9 @@ from adaptinf.parameters import refuse
 COLUMNS = 100_000
 HEADER_CHARACTERS = 2**22
 """Of a CSV's first row."""
-CHUNKS = 1_000_000
+CHUNKS = 200_000
 """Columns times row groups of a Parquet file."""
+FOOTER_VALUES = 8_000_000
 _MEBIBYTE = 2**20
 _DECODED = (1024 * _MEBIBYTE, 100)
 _INFLATED = (16 * _MEBIBYTE, 10)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import atomic_write
-from adaptinf.log.storage.footer import chunk_sizes
+from adaptinf.log.storage.footer import stated_sizes
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
@@ -26,14 +26,13 @@ from adaptinf.log.storage.header import (
     log_from,
     version_of,
 )
-from adaptinf.log.storage.limits import CHUNKS, COLUMNS, check_size, most_decoded, most_inflated, most_nested
+from adaptinf.log.storage.limits import CHUNKS, check_size, most_decoded, most_inflated, most_nested
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse
 
 _KEY = b"adaptinf"
 _RELEASES_KEY = b"adaptinf.releases"
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 8}
 
 
 def write_parquet(path: Path, log: StoredLog) -> None:
@@ -69,15 +68,21 @@ def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
 def read_columns(path: Path) -> pa.Table:
     """All columns, once their sizes are known to be within the limits."""
     size = path.stat().st_size
+    most, total = most_decoded(size), 0
+    for stated in stated_sizes(path):
+        check_size(f"bytes in column {stated.name!r:.80}", stated.size, most)
+        total += stated.size
+    check_size("bytes in all columns", total, 2 * most)
     # No text of the footer is longer than the file, and no list has more entries than a file may have chunks.
-    options = {"thrift_string_size_limit": size + 1, "thrift_container_size_limit": CHUNKS}
+    options = {"thrift_string_size_limit": size + 1, "thrift_container_size_limit": 2 * CHUNKS}
     with pq.ParquetFile(path, **options) as file:
-        texts = _check_sizes(file.metadata, chunk_sizes(path), most_decoded(size))
         schema, metadata = file.schema_arrow, file.metadata
+        columns = [file.schema.column(index) for index in range(len(file.schema))]
+    texts = [each.path for each in columns if each.path == each.name and each.physical_type == "BYTE_ARRAY"]
     # Texts are read as codes first: a text of a megabyte that a million rows share is stored but once.
     with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
         table = file.read()
-    check_size("bytes of text", _text_bytes(table), most_decoded(size))
+    check_size("bytes of text", _text_bytes(table), most)
     for position, field in enumerate(schema):
         if table.schema.field(position).type != field.type:
             table = table.set_column(position, field, _decoded(table.column(position), field.type))
@@ -98,23 +103,6 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
             problems.append(f"has no value in column {name!r}, first in row {row}")
     refuse("file", problems)
     return {name: np.array(table.column(name).to_numpy(), dtype=dtype) for name, dtype in dtypes.items()}
-
-
-def _check_sizes(metadata: Any, groups: list[list[tuple[int, int]]], most: int) -> list[str]:
-    """Names of the columns of text, after the size that every column will have in memory was checked."""
-    check_size("columns", metadata.num_columns, COLUMNS)
-    check_size("column chunks", metadata.num_columns * metadata.num_row_groups, CHUNKS)
-    columns = [metadata.schema.column(index) for index in range(metadata.num_columns)]
-    widths = [_WIDTHS.get(column.physical_type, column.length) for column in columns]
-    total = 0
-    for chunks in groups:
-        for column, width, (values, uncompressed) in zip(columns, widths, chunks, strict=True):
-            for size in (values * width, uncompressed):
-                check_size(f"bytes in column {column.path!r:.80}", size, most)
-                total += size
-    check_size("bytes in all columns", total, 2 * most)
-    flat = [column for column in columns if column.max_repetition_level == 0 and "." not in column.path]
-    return [column.path for column in flat if column.physical_type == "BYTE_ARRAY"]
 
 
 def _text_bytes(table: pa.Table) -> int:

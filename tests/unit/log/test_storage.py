@@ -25,6 +25,7 @@ from adaptinf.errors import AdaptinfError, FileError, LogValidationError, Parame
 from adaptinf.log import AdaptiveLog, DesignRecord
 from adaptinf.log.storage import header, limits
 from adaptinf.log.storage.files import write_file
+from adaptinf.log.storage.footer import stated_sizes
 from adaptinf.log.storage.stored import StoredLog
 
 FRAME = pd.DataFrame(
@@ -148,10 +149,14 @@ FORGED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), FORGED)
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [("log.parquet", *case) for case in FORGED] + [("log.csv", *case) for case in FORGED[::6]],
+)
 def test_restored_logs_pass_the_checks_of_a_users_frame(
-    path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: Any, message: str
 ) -> None:
+    path = tmp_path / name
     forge(path, monkeypatch, change)
     with pytest.raises(ParameterError, match=message) as caught:
         ai.read_log(path)
@@ -321,9 +326,45 @@ def test_columns_are_decoded_no_further_than_their_limit(
     monkeypatch.setattr(limits, "_DECODED", (1_000_000, 100))
     with pytest.raises(ParameterError, match="holds 1,600,000 bytes in column 'arm'; from 0 to 1,0"):
         ai.read_log(path, action="arm", reward="y")
-    monkeypatch.setattr("adaptinf.log.storage.parquet.COLUMNS", 1)
+    monkeypatch.setattr("adaptinf.log.storage.footer.COLUMNS", 1)
     with pytest.raises(ParameterError, match="holds 2 columns; from 0 to 1 are read"):
         ai.read_log(path, action="arm", reward="y")
+
+
+def test_the_sizes_of_a_footer_are_those_that_arrow_reads(tmp_path: Path) -> None:
+    path = tmp_path / "frame.parquet"
+    frame = FRAME.assign(when=pd.Timestamp("2024-01-01"), flag=True, items=[["x", "y"], [], ["x"], None])
+    frame.to_parquet(path, row_group_size=3)
+    found = list(stated_sizes(path))
+    metadata = pq.read_metadata(path)
+    chunks = [metadata.row_group(g).column(c) for g in range(2) for c in range(metadata.num_columns)]
+    assert [size.size for size in found[1::2]] == [chunk.total_uncompressed_size for chunk in chunks]
+    widths = {"BOOLEAN": 1}
+    stated = [chunk.num_values * widths.get(chunk.physical_type, 8) for chunk in chunks]
+    assert [size.size for size in found[::2]] == stated
+    assert [size.name for size in found[:4]] == ["arm", "arm", "y", "y"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"\xff" * 40 + b"\x20\0\0\0PAR1", b"\x19" * 99])
+def test_what_is_no_footer_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "log.parquet"
+    for end in (content, content + len(content).to_bytes(4, "little") + b"PAR1"):
+        path.write_bytes(end)
+        with pytest.raises(ParameterError, match=r"log\.parquet is not a readable Parquet file"):
+            ai.read_log(path)
+
+
+def test_lists_of_nothing_in_a_footer_do_not_fill_the_memory(
+    tmp_path: Path, peak: Callable[[], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptinf.log.storage.footer.FOOTER_VALUES", 100_000)
+    path = tmp_path / "log.parquet"
+    count = b"\x80\x89\x7a"  # 2,000,000 as a varint
+    footer = b"\x29\xfc" + count + b"\0" * 2_000_000 + b"\0"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(ParameterError, match="100,001 or more values in its footer; from 0 to 100,000 are"):
+        ai.read_log(path)
+    assert peak() < 40
 
 
 def test_texts_and_categories_of_other_files_come_back_as_they_are(tmp_path: Path) -> None:
