@@ -224,9 +224,8 @@ def cells(texts: list[str]) -> list[Any]:
     present = [text for text in texts if text not in ABSENT]
     whole = len(present) == len(texts)
     if present and whole and all(WHOLE.fullmatch(text) for text in present):
-        if all(len(text) < 30 and -(2**63) <= int(text) < 2**64 for text in texts):
-            return list(map(int, texts))
-        return [Spoilt(text) for text in texts]
+        long = any(len(text) > 4300 for text in texts)  # more digits than Python reads
+        return [Spoilt(text) if long else int(text) for text in texts]
     if present and all(NUMBER.fullmatch(text) or text.strip() in ABSENT for text in texts):
         return [math.nan if text.strip() in ABSENT else float(text) for text in texts]
     if present and whole and all(text in ("True", "False") for text in present):
