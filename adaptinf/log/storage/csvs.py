@@ -52,8 +52,9 @@ def write_csv(path: Path, log: StoredLog) -> None:
     text = pd.DataFrame({name: _as_text(values) for name, values in log.columns.items()})
     with told(path, "written"):
         place = path.resolve()
-        sidecar, waiting = _names(path) if _names(path)[0].exists() else _names(place)
-        sidecar = sidecar.resolve()
+        given = _sidecar(path)
+        sidecar = (given if given.exists() else _sidecar(place)).resolve()
+        waiting = _waiting(sidecar)
         _finish(place, sidecar, waiting)
         table = stage(
             place,
@@ -95,13 +96,18 @@ def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
 
 
 def sidecars(path: Path) -> list[Path]:
-    """Names under which the metadata of a CSV may stand: beside its name, and beside what that links to."""
-    return list(dict.fromkeys([*_names(path), *_names(path.resolve())]))
+    """Names under which the metadata of a CSV may stand: beside its name, and where links lead."""
+    beside = [_sidecar(path), _sidecar(path.resolve())]
+    places = [place for sidecar in beside for place in (sidecar, sidecar.resolve())]
+    return list(dict.fromkeys([*places, *map(_waiting, places)]))
 
 
-def _names(path: Path) -> tuple[Path, Path]:
-    """The sidecar of a table, and the one that waits."""
-    return path.with_name(f"{path.name}.json"), path.with_name(f"{path.name}.json.new")
+def _sidecar(table: Path) -> Path:
+    return table.with_name(f"{table.name}.json")
+
+
+def _waiting(sidecar: Path) -> Path:
+    return sidecar.with_name(f"{sidecar.name}.new")
 
 
 def _finish(place: Path, sidecar: Path, waiting: Path) -> None:
@@ -115,7 +121,7 @@ def _metadata(path: Path, digest: str, named: bool) -> Any:
     found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
     own = [stored for stored in found.values() if _is_of(stored, digest)]
     # A writer that was stopped may have left the waiting sidecar of a table that never came.
-    others = [(sidecar, stored) for sidecar, stored in found.items() if sidecar.suffix == ".json"]
+    others = [(sidecar, stored) for sidecar, stored in found.items() if sidecar.suffix != ".new"]
     if own or not others:
         stored = own[0] if own else None
         return None if named and version_of(stored) == 1 else stored

@@ -490,6 +490,30 @@ def test_links_are_written_and_read_through(tmp_path: Path) -> None:
     ]
 
 
+def test_a_sidecar_that_is_a_link_is_written_through_as_well(tmp_path: Path) -> None:
+    for folder in ("tables", "objects"):
+        (tmp_path / folder).mkdir()
+    table, sidecar = tmp_path / "log.csv", tmp_path / "log.csv.json"
+    table.symlink_to("tables/1")
+    sidecar.symlink_to("objects/2")
+    other = AdaptiveLog(FRAME, action="arm", reward="y")
+    for log in (sample(), other):
+        (tmp_path / "objects" / "2").touch()
+        save(log, table)
+        assert ai.read_log(table).equals(log)
+    assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if each.is_file()) == [
+        "log.csv",
+        "log.csv.json",
+        "objects/2",
+        "tables/1",
+    ]
+    # Stopped before the waiting sidecar got its name.
+    save(sample(), tmp_path / "new.csv")
+    shutil.copy(tmp_path / "new.csv", tmp_path / "tables" / "1")
+    shutil.copy(tmp_path / "new.csv.json", tmp_path / "objects" / "2.new")
+    assert ai.read_log(table).equals(sample())
+
+
 def test_a_json_file_of_other_people_is_no_sidecar_where_columns_are_named(tmp_path: Path) -> None:
     path = tmp_path / "trial.csv"
     FRAME.to_csv(path, index=False)
