@@ -20,8 +20,10 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.coverage import Part, column_coverage, field_coverage, stated_outputs
+from adaptinf.log.promises import source_note
 from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.stored import storable
+from adaptinf.texts import spreadsheet_cell, with_texts
 
 if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog
@@ -89,10 +91,10 @@ class PublicLog:
         """What is in it and why, and what is left out, in words."""
         lines = [
             "The part of an adaptive experiment's log that its privacy guarantee covers, and nothing else.",
-            f"Guarantee: {self.guarantee}. {_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
+            f"Guarantee: {self.guarantee}{source_note(self.facts['guarantee_source'])}. {_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
             *(f"  {reason}" for reason in self.guarantee.reasons),
             f"Noise: {_BACKENDS[self.facts['noise']]}.",
-            "The guarantee is for one round; someone with m rounds pays m times.",
+            "Someone with m times as many rounds as it is for pays m times.",
             "It takes the number of rounds, the arms and the design's parameters to have been fixed before "
             "the first round.",
             "In it:",
@@ -139,7 +141,11 @@ class PublicLog:
         """
         path = as_path("PublicLog.to_csv", "path", path)
         for place, table in self._tables(path, (".csv",)).items():
-            text = table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").encode()
+            text = (
+                with_texts(table, spreadsheet_cell)
+                .to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+                .encode()
+            )
             atomic_write(place, lambda file, text=text: file.write(text))  # type: ignore[misc]
         told = json.dumps(self._told(), indent=1).encode()
         atomic_write(path.with_name(f"{path.name}.json"), lambda file: file.write(told))
@@ -242,6 +248,7 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
         "design": None if log.design is None else log.design.name,
         "parameters": None if log.design is None else log.design.parameters,
         "arms": list(log.arms),
+        "guarantee_source": log.guarantee_source,
         "noise": log.noise,
         "n_rounds": log.n_rounds,
         **({"recommended": log.recommended} if "recommended" in shown else {}),

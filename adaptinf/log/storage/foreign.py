@@ -53,7 +53,8 @@ def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> l
         others = [text for text in texts if not _NUMERAL.fullmatch(text)]
         numerals = [text for text in texts if _NUMERAL.fullmatch(text)]
         fractions = any(not text.strip().lstrip("+-").isdigit() for text in numerals)
-        many = fractions or len(numerals) > _FEW or not others
+        blank = any(not text.strip() for text in others)
+        many = fractions or blank or len(numerals) > _FEW or not others
         if numerals and len(others) < len(numerals) and many:
             odd = others[0] if others else max(numerals, key=len)
             problems.append(

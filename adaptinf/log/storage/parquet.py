@@ -65,22 +65,6 @@ def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
     return log_from(stored, releases, _columns(table, dtypes))
 
 
-def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]:
-    """Columns in the types that the header says, which must be those that they were written in."""
-    problems = []
-    for name, dtype in dtypes.items():
-        column = table.column(name)
-        kind = np.dtype(dtype).kind
-        written = pa.string() if kind in "OU" else pa.array(np.empty(0, dtype)).type
-        if column.type != written:
-            problems.append(f"has column {name!r} as {column.type}, its metadata says {dtype}")
-        elif column.null_count:
-            row = pc.index(column.is_null(), True).as_py()
-            problems.append(f"has no value in column {name!r}, first in row {row}")
-    refuse("file", problems)
-    return {name: np.array(table.column(name).to_numpy(), dtype=dtype) for name, dtype in dtypes.items()}
-
-
 def read_columns(path: Path) -> pa.Table:
     """All columns, once their sizes are known to be within the limits."""
     size = path.stat().st_size
@@ -103,6 +87,22 @@ def read_columns(path: Path) -> pa.Table:
         if table.schema.field(position).type != field.type:
             table = table.set_column(position, field, _decoded(table.column(position), field.type))
     return table.replace_schema_metadata(schema.metadata)
+
+
+def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]:
+    """Columns in the types that the header says, which must be those that they were written in."""
+    problems = []
+    for name, dtype in dtypes.items():
+        column = table.column(name)
+        kind = np.dtype(dtype).kind
+        written = pa.string() if kind in "OU" else pa.array(np.empty(0, dtype)).type
+        if column.type != written:
+            problems.append(f"has column {name!r} as {column.type}, its metadata says {dtype}")
+        elif column.null_count:
+            row = pc.index(column.is_null(), True).as_py()
+            problems.append(f"has no value in column {name!r}, first in row {row}")
+    refuse("file", problems)
+    return {name: np.array(table.column(name).to_numpy(), dtype=dtype) for name, dtype in dtypes.items()}
 
 
 def _text_bytes(table: pa.Table) -> int:

@@ -129,7 +129,13 @@ def cast(dtype: str) -> Callable[[Rng, Trial], Any]:
 
 
 def polars_frame(trial: Trial) -> pl.DataFrame:
-    return pl.DataFrame({name: pl.Series(values) for name, values in trial.columns.items()})
+    return pl.DataFrame({name: polars_series(name, values) for name, values in trial.columns.items()})
+
+
+def polars_series(name: str, values: list[Any]) -> pl.Series:
+    """A column, of floats where some are: polars takes no whole numbers beside them."""
+    mixed = {int, float} <= set(map(type, values))
+    return pl.Series(name, [float(v) if mixed and v is not None else v for v in values])
 
 
 POLARS = [
@@ -155,7 +161,7 @@ def polars_cast(dtype: Any) -> Callable[[Rng, Trial], Any]:
 def polars_null(rng: Rng, trial: Trial) -> Any:
     name, row = some_column(rng, trial), int(rng.integers(trial.size))
     values = [None if at == row else value for at, value in enumerate(trial.columns[name])]
-    return polars_frame(trial).with_columns(pl.Series(name, values))
+    return polars_frame(trial).with_columns(polars_series(name, values))
 
 
 def polars_nested(rng: Rng, trial: Trial) -> Any:

@@ -108,7 +108,8 @@ def log_content(columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
     if (units := column("unit")) is not None:
         content["unit"] = labels(units)
     if (batches := column("batch")) is not None:
-        content["batch"] = batch_codes(labels(batches))
+        dated = all(isinstance(value, datetime.date) and not is_missing(value) for value in batches)
+        content["batch"] = batch_codes(round_times(batches) if dated else labels(batches))
     if (rounds := column("round")) is not None:
         content["round"] = round_values(rounds)
     return content
@@ -174,12 +175,17 @@ def round_values(values: Sequence[Any]) -> list[Any]:
     if all(isinstance(value, str) for value in values):
         times = [iso_time(value) for value in values]
     elif all(isinstance(value, datetime.date) for value in values):
-        times = [iso_time(value.isoformat()) for value in values]
+        times = [np.datetime64(time, "ns") for time in round_times(values)]
     else:
         times = [number(value) if isinstance(value, float) else value for value in values]
         demand(all(type(value) in (int, float) for value in times), "round is no number and no time")
     demand(all(one < two for one, two in itertools.pairwise(times)), "rounds do not increase")
     return times
+
+
+def round_times(values: Sequence[datetime.date]) -> list[Any]:
+    """Dates and times as numbers of nanoseconds."""
+    return [int(iso_time(value.isoformat()).astype(np.int64)) for value in values]
 
 
 def iso_time(text: str) -> np.datetime64:
@@ -218,9 +224,8 @@ def cells(texts: list[str]) -> list[Any]:
     present = [text for text in texts if text not in ABSENT]
     whole = len(present) == len(texts)
     if present and whole and all(WHOLE.fullmatch(text) for text in present):
-        if all(len(text) < 30 and -(2**63) <= int(text) < 2**64 for text in texts):
-            return list(map(int, texts))
-        return [Spoilt(text) for text in texts]
+        long = any(len(text) > 4300 for text in texts)  # more digits than Python reads
+        return [Spoilt(text) if long else int(text) for text in texts]
     if present and all(NUMBER.fullmatch(text) or text.strip() in ABSENT for text in texts):
         return [math.nan if text.strip() in ABSENT else float(text) for text in texts]
     if present and whole and all(text in ("True", "False") for text in present):

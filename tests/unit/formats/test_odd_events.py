@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.formats import read_dsjson, read_open_bandit
 from adaptinf.log import read_log
-from adaptinf.log.storage.footer import stated_sizes
 
 EVENT: dict[str, Any] = {
     "_label_cost": -0.5,
@@ -173,23 +171,6 @@ def test_rows_of_a_foreign_csv_that_do_not_fit(tmp_path: Path, text: str, told: 
     with pytest.raises((ParameterError, LogValidationError), match=told) as caught:
         read_log(path, action="arm", reward="y", context="age")
     assert "data.csv" in str(caught.value)
-
-
-def test_sizes_in_a_footer_are_those_of_pyarrow(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    columns = {
-        "x": np.arange(50.0),
-        "l": [[1, 2]] * 50,
-        "s": [{"a": "b"}] * 50,
-        "t": [None, "long text"] * 25,
-    }
-    pq.write_table(pa.table(columns), path, row_group_size=7, write_page_index=True)
-    found = pq.ParquetFile(path).metadata
-    chunks = [
-        found.row_group(g).column(c) for g in range(found.num_row_groups) for c in range(found.num_columns)
-    ]
-    expected = [size for c in chunks for size in (8 * c.num_values, c.total_uncompressed_size)]
-    assert [size for _, size in stated_sizes(path)] == expected
 
 
 def test_a_chunk_that_ends_pyarrow_is_refused(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ COVERED: list[tuple[designs.Design, environments.Environment, int, dict[str, str
     ),
 ]
 COLUMNS = ["round", "name", "group", "value", "mechanism", "scale"]
-ALWAYS = {"design", "parameters", "arms", "noise", "n_rounds"}
+ALWAYS = {"design", "parameters", "arms", "guarantee_source", "noise", "n_rounds"}
 
 
 def named(part: Any) -> str:
