@@ -275,7 +275,7 @@ def column_problems(matrix: FloatArray, names: list[str]) -> list[str]:
     """What is wrong with the columns of a model matrix and their names; matrix (T, p)."""
     finite = np.atleast_1d(np.isfinite(matrix).all(axis=0))
     bad = [name for name, fine in zip(names, finite, strict=True) if not fine]
-    problems = [f"columns of the formula are not finite everywhere: {', '.join(bad)}"] if bad else []
+    problems = [f"columns are not finite everywhere: {', '.join(bad)}"] if bad else []
     if twice := sorted({name for name in names if names.count(name) > 1}):
         problems.append(f"several columns are called {', '.join(map(repr, twice))}: rename the contexts")
     return problems

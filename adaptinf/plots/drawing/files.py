@@ -148,7 +148,7 @@ def _figure_of(picture: Any) -> tuple[Figure | None, list[str]]:
 
 def _stem(path: Any, endings: tuple[str, str]) -> tuple[Path, list[str]]:
     """Path without one of the endings."""
-    if not isinstance(path, (str, Path)) or not Path(path).name:
+    if not isinstance(path, (str, Path)) or not Path(path).name or "\0" in str(path):
         return Path(), [f"path must name a file, got {path!r:.60}"]
     given = Path(path)
     stem = given.with_suffix("") if given.suffix.lower() in endings else given

@@ -801,6 +801,7 @@ def test_save_and_figure_refuse_what_does_not_fit(tmp_path: Path) -> None:
     assert "3 problems" in text
     assert "make it first" in text
     assert "path must name a file" in refusal(lambda: plots.save(plots.figure()[0], ""))
+    assert "path must name a file" in refusal(lambda: plots.save(plots.figure()[0], "a\0b"))
     assert "2 problems" in refusal(lambda: plots.figure(0, 1, width=0.0))
 
 

@@ -156,14 +156,25 @@ def frame(n: int = 60) -> pd.DataFrame:
 def no_eval(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
     """Formulaic without Python's eval, and a folder in which nothing may be made."""
 
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("formulaic evaluated Python")
+    calls: list[Any] = []
+
+    def refuse(*arguments: Any) -> Any:
+        calls.append(arguments)
+        raise NameError("no eval here")
 
     for module in ("stateful_transforms", "variables"):
         monkeypatch.setattr(f"formulaic.utils.{module}.eval", refuse, raising=False)
     monkeypatch.chdir(tmp_path)
     yield
+    assert calls == []
     assert not list(tmp_path.iterdir())
+
+
+def test_formulaic_itself_evaluates(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr("formulaic.utils.stateful_transforms.eval", lambda *_: calls.append(_), raising=False)
+    assert "x" in formulaic.Formula("np.log(x)").required_variables
+    assert calls != []
 
 
 def made(text: str, data: pd.DataFrame) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,26 @@ class TestRestrictions:
             linear_hypothesis("t_test", text, self.TERMS)
         advice = str(caught.value).partition("as in ")[2].rstrip(")")
         np.testing.assert_array_equal(linear_hypothesis("t_test", advice, self.TERMS).matrix, [[1, -1, 0]])
+
+    @pytest.mark.parametrize("call", ["{%s}", "%s", "a[%s]", "log(%s)", "`a` + {%s}", "Q(%s)", "C(a, %s)"])
+    def test_a_restriction_is_never_evaluated(
+        self, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls: list[object] = []
+        for module in ("stateful_transforms", "variables"):
+            monkeypatch.setattr(f"formulaic.utils.{module}.eval", calls.append, raising=False)
+        monkeypatch.chdir(tmp_path)
+        text = call % "__import__('os').mkdir('CANARY')"
+        with pytest.raises(ParameterError, match="cannot read the restriction"):
+            linear_hypothesis("t_test", f"{text} = 0", ["a", "b"])
+        assert (calls, list(tmp_path.iterdir())) == ([], [])
+        found = linear_hypothesis("t_test", f"`{text}` = 0", ["a", text]) if "`" not in text else None
+        assert found is None or found.matrix.tolist() == [[0.0, 1.0]]
+
+    def test_names_with_backticks_go_into_a_dict(self) -> None:
+        with pytest.raises(ParameterError, match="one that has a backtick goes into a dict of terms"):
+            linear_hypothesis("t_test", "`a`b` = 0", ["a`b", "c"])
+        assert linear_hypothesis("t_test", {"a`b": 1.0}, ["a`b", "c"]).matrix.tolist() == [[1.0, 0.0]]
 
 
 class TestSimultaneous:
