@@ -111,6 +111,7 @@ def test_results_say_that_a_guarantee_was_typed_in() -> None:
     assert "epsilon = 0.5, per reward (stated)" in stated
     assert "standard, stated and not derived" in " ".join(stated.split())
     assert "With all rounds of a unit: epsilon = 1.5" in " ".join(stated.split())
+    assert "The corrected columns count rounds, and need them to be independent" in " ".join(stated.split())
     log = ai.designs.PrivateUCB(epsilon=1.0).run(BernoulliArms([0.5, 0.4]), horizon=200, rng=0)
     assert "stated" not in ai.ArmMeans(log).fit(estimator="sample-mean").summary().as_text()
 
