@@ -308,7 +308,7 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     """
     check("parallel composition", over=(over, OneOf(*_PARTITIONS)))
     _check_combinable("parallel", guarantees)
-    if reason := _no_partition(guarantees, over):
+    if len(guarantees) > 1 and (reason := _no_partition(guarantees, over)):
         raise GuaranteeError(f"parallel composition over {over}: {reason}")
     return replace(
         guarantees[0],

@@ -169,8 +169,11 @@ def _record(results: Results, alpha: float) -> dict[str, Any]:
         "n_rounds": facts.n_rounds,
         "design": facts.design,
         "guarantee": None if facts.guarantee is None else facts.guarantee.to_dict(),
+        "guarantee_stated": facts.stated,
         "noise": facts.noise,
-        "correction": None if correction is None else {"epsilon": correction.epsilon, "n": correction.n},
+        "correction": None
+        if correction is None
+        else {"epsilon": correction.epsilon, "n": correction.n, "chosen_from": correction.chosen_from},
         "results": results.to_frame(alpha).to_dict("records"),
         "notes": list(results.summary(alpha).notes),
     }

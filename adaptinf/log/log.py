@@ -64,7 +64,8 @@ class AdaptiveLog(LogColumns):
     propensity_status : {"exact", "estimated", "absent"}, optional
         How the propensities are known; exact by default where there are any.
     guarantee, reward_guarantee : PrivacyGuarantee or dict of its fields, optional
-        What the design promises; the second is for one round's rewards, by default what the first implies.
+        What is promised: stated, not derived, if it is typed in here. The second is for one round's rewards,
+        by default what the first implies.
     design : design, DesignRecord or str, optional
         What gathered the log: a design of the library or of your own, its record, or a name. A name alone
         decides nothing: rewards and contexts may then have moved the choice.
@@ -73,8 +74,7 @@ class AdaptiveLog(LogColumns):
     releases : DataFrame, optional
         The private releases: columns round, name, group, value, mechanism and scale.
     adaptive_rounds, released_rounds : int, optional
-        Number of rounds whose reward can change a later action; and of those whose reward enters a release
-        too. Unknown by default.
+        Number of rounds whose reward can change a later action, or a release too; unknown by default.
     rounds_per_unit : int, optional
         Most rounds that a unit could have, fixed beforehand: `person_guarantee` is for so many.
     recommended : label, optional

@@ -30,7 +30,7 @@ from adaptinf.privacy.counters.sums import (
 )
 from adaptinf.privacy.counters.tail_bounds import counter_tail_bounds
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.simulation.replicate import Program, Run, written_arrays
 from adaptinf.simulation.run import (
     ROUND,
     SCALARS,
@@ -328,6 +328,14 @@ class PrivateUCB(Design):
             "counter only, so that the actions are private at epsilon / K"
         )
         return replace(whole, reasons=(reason,))
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+        """All but the last: a reward enters its arm's noisy sum at once, which later choices read."""
+        return horizon - 1
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """All: the last reward enters the last release."""
+        return horizon
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.

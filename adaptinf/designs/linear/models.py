@@ -31,7 +31,7 @@ from adaptinf.parameters import DELTA, Calibration, NonNegative, Number, OneOf, 
 from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.linear import LinearArms
-from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.simulation.replicate import Program, Run, written_arrays
 from adaptinf.typing import FloatArray
 
 _NORM_ROUNDING = 1e-12
@@ -286,6 +286,14 @@ class LinPriv(Design):
             return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta))
         normal = self._law(self.dimension, horizon).gaussian
         return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+        """All but the last: a reward enters its arm's noisy sums at once, which later choices read."""
+        return horizon - 1
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """All: the last reward enters the last release."""
+        return horizon
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1.

@@ -13,6 +13,7 @@ from adaptinf.log import DesignRecord
 from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.replicate import Run
 from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
 
 
@@ -77,6 +78,14 @@ class LocallyPrivate(Design):
         for number, part in enumerate(self.auxiliary, 1):
             problems += [f"auxiliary log {number}: {told}" for told in part.mismatches(env)]
         return problems
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+        """All but the last: every participant reports, and later choices read the reports' sums."""
+        return horizon - 1
+
+    def _released_rounds(self, run: Run, horizon: int) -> int:
+        """All: what is released at the end is made of every report."""
+        return horizon
 
     def record(self) -> DesignRecord:
         """Name and parameters, as a log keeps them: of auxiliary logs, their lengths and epsilons."""

@@ -14,6 +14,7 @@ from adaptinf.designs.local.bins_summary import (
     add_reports,
     bin_columns,
     count_block,
+    hold,
     mean_block,
     plan,
     release_all,
@@ -183,7 +184,7 @@ def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
 def _report(
     tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
 ) -> None:
-    """Add the noise of so many participants to both sums of every arm that is left in a bin."""
+    """Reports of so many participants on both sums of every arm that is left in a bin."""
     scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
@@ -199,7 +200,7 @@ def _take(
     state[SCALARS, ROUND] += 1.0
     now = int(state[SCALARS, ROUND])
     if is_active(tables, state, row, arm):
-        add_reports(tables, state, row, arm, origin, 1.0, min(max(reward, 0.0), 1.0))
+        hold(tables, state, row, arm, min(max(reward, 0.0), 1.0))
     if (now - tables.starts[origin]) % tables.check_every == 0 or now == tables.ends[origin]:
         participants = now - int(state[SCALARS, _NOISED])
         state[SCALARS, _NOISED] = now

@@ -1,7 +1,8 @@
 """What a locally private run tells its server: sums of the reports, plain and weighted for intervals.
 
 The state of a bin has blocks of one entry an arm: `STOPPED`, noisy counts and sums from each source,
-estimates and radii; then, used in recorded runs alone, three weighted sums, and three columns of its own.
+estimates and radii; what participants have to report since the last check; then, used in recorded runs alone,
+three weighted sums, and three columns of its own. All but what is yet to be reported is the server's.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SPARE = 1.1
 
 def bin_columns(n_arms: int, dimension: int, sources: int) -> int:
     """Columns that a bin needs."""
-    return columns(n_arms, dimension, 3 + 2 * sources + _SUMS) + 3
+    return columns(n_arms, dimension, 5 + 2 * sources + _SUMS) + 3
 
 
 def released_rows(n_arms: int, dimension: int, max_bins: int) -> int:
@@ -58,15 +59,21 @@ def mean_block(tables: Any) -> int:
 
 
 @kernel
+def _unsent_block(tables: Any) -> int:
+    """First column of counts to be reported at the next check; the rewards to be reported follow."""
+    return int(arm_block(tables, 3 + 2 * tables.starts.shape[0]))
+
+
+@kernel
 def _weighted_block(tables: Any) -> int:
     """First column of the trial's weighted counts; weighted sums and squared-weight counts follow."""
-    return int(arm_block(tables, 3 + 2 * tables.starts.shape[0]))
+    return int(arm_block(tables, 5 + 2 * tables.starts.shape[0]))
 
 
 @kernel
 def _own_column(tables: Any, which: int) -> int:
     """Column of the weight of the reports to come, of the budget spent, or of the last stage's end."""
-    return int(arm_block(tables, 3 + 2 * tables.starts.shape[0] + _SUMS)) + which
+    return int(arm_block(tables, 5 + 2 * tables.starts.shape[0] + _SUMS)) + which
 
 
 @kernel
@@ -76,10 +83,25 @@ def seen_from(tables: Any, state: FloatArray, row: int, origin: int, end: float)
 
 
 @kernel
+def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> None:
+    """Keep what a participant has to report on an arm until the noise of the reports joins it."""
+    block = _unsent_block(tables)
+    state[row, block + arm] += 1.0
+    state[row, block + tables.n_arms + arm] += reward
+
+
+@kernel
 def add_reports(
-    tables: Any, state: FloatArray, row: int, arm: int, origin: int, count: float, total: float
+    tables: Any, state: FloatArray, row: int, arm: int, origin: int, count_noise: float, total_noise: float
 ) -> None:
-    """Add to the count and the sum of an arm, and to the weighted ones if the trial is recorded."""
+    """Report what was held with its noise, as one number each: the server has no other.
+
+    Added to the count and the sum of the arm, and to the weighted ones if the trial is recorded.
+    """
+    held = _unsent_block(tables) + arm
+    count = state[row, held] + count_noise
+    total = state[row, held + tables.n_arms] + total_noise
+    state[row, held] = state[row, held + tables.n_arms] = 0.0
     block = count_block(tables, origin)
     state[row, block + arm] += count
     state[row, block + tables.n_arms + arm] += total

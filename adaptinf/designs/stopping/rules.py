@@ -196,6 +196,11 @@ class DPNAS(StoppingRule):
         """Privacy of one sample: sparse vector technique and final release, added up."""
         return sequential(*self._parts())
 
+    def time_guarantee(self) -> PrivacyGuarantee:
+        """Privacy of the stopping time alone, without the estimate: half of epsilon, the sparse vector's."""
+        threshold, looks, _ = self._parts()
+        return sequential(threshold, looks)
+
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two streams that differ in their first sample, on which the outputs differ nearly the most.
 

@@ -21,6 +21,7 @@ from adaptinf.inference.recommend.rows import (
     sequence_rows,
 )
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.promises import source_note
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
 
 if TYPE_CHECKING:
@@ -336,7 +337,7 @@ def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tu
             "Rewards",
             f"within [{span[0]:g}, {span[1]:g}]" if bounded and span is not None else "no known bounds",
         ),
-        ("Guarantee", "none" if guarantee is None else str(guarantee)),
+        ("Guarantee", "none" if guarantee is None else f"{guarantee}{source_note(log.guarantee_source)}"),
     ]
     if variation is not None:
         facts.append(("Arm counts", f"vary by {variation:.1%} of their median"))

@@ -194,6 +194,11 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
             f"{facts.n_units} units in {facts.n_rounds} rounds: rounds of one unit are taken to be as "
             "independent, given the past, as those of different units."
         )
+        if results.correction is not None:
+            notes.append(
+                "The corrected columns count rounds, and need them to be independent. correction_for(log, "
+                "unit='person') counts persons, for a p-value that allows for dependence within them."
+            )
     if facts.guarantee is not None:
         notes += _privacy_notes(facts, results.private)
     if facts.noise == "simulation":

@@ -18,6 +18,7 @@ from adaptinf.designs import Uniform
 from adaptinf.designs.local.abse import ABSE
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import _choose, _update
+from adaptinf.designs.local.bins_summary import bin_columns
 from adaptinf.designs.local.released_sums import bin_sums
 from adaptinf.designs.local.tree import EDGES
 from adaptinf.designs.mixture import Mixture
@@ -69,7 +70,7 @@ def reports_of(
 @pytest.mark.slow
 def test_a_report_moves_by_four_with_the_record_and_by_one_with_the_reward() -> None:
     design = LDPBandit(epsilon=1.0)
-    state = np.zeros((16, 2 * EDGES + 15))
+    state = np.zeros((16, bin_columns(3, 2, 1)))
     warm = design.tables(3, 2, horizon=10**9)._replace(refinement=1e9)
     source = Buffer(np.full(40, 0.4), np.full(400, 50.0), np.zeros(2, dtype=np.int64))
     for step in range(3):
@@ -87,6 +88,37 @@ def test_a_report_moves_by_four_with_the_record_and_by_one_with_the_reward() -> 
     ]
     assert max(same_place) == pytest.approx(1.0)
     assert design.tables(3, 2, 10).scales[0] == pytest.approx(max(distances) / design.epsilon)
+
+
+@pytest.mark.slow
+def test_equal_reports_make_equal_sums_whatever_is_behind_them() -> None:
+    """To the last bit: a participant of the arm or of another one, with noise that makes up for it."""
+    tables = LDPBandit(epsilon=1.0).tables(2, 1, horizon=10**9)
+    rng = np.random.default_rng(0)
+    begun = np.zeros((4, bin_columns(2, 1, 1)))
+    noise = np.array([0.1, 0.2, 0.3, 0.4])  # small sums, so that adding 1 to them costs bits
+    _one_more(tables, begun, np.array([0.5]), 1, 1.0, Buffer(np.full(9, 0.1), noise, np.zeros(2, np.int64)))
+    compared = apart = 0
+    for _ in range(200):
+        reports = 1.0 + rng.laplace(scale=4.0, size=2)
+        states = []
+        for arm in (0, 1):  # the report is on arm 0, whose count and sum are 1 or 0
+            noises = np.array([*(reports - (1.0 - arm)), *(np.array([2.0, 3.0]) - arm)])
+            state = begun.copy()
+            source = Buffer(np.full(9, 0.9 * arm), noises, np.zeros(2, np.int64))
+            _one_more(tables, state, np.array([0.5]), arm, 1.0, source)
+            states.append(state)
+        if (1.0 + (reports - 1.0) == reports).all():
+            assert np.array_equal(*states)
+            first = (begun[1, COUNT] + 1.0) + (reports[0] - 1.0)
+            apart += first != begun[1, COUNT] + reports[0]
+            compared += 1
+    assert compared > 50
+    assert apart > 0.1 * compared  # what the raw count would have told in the last bits
+
+
+COUNT = EDGES + 2 + 2
+"""Column of the noisy count of arm 0, with two arms and one coordinate."""
 
 
 @pytest.mark.slow

@@ -183,6 +183,7 @@ def test_parallel_without_a_partition_or_over_an_unknown_one_is_refused() -> Non
 def test_partitions_that_do_not_qualify_are_refused(
     guarantee: PrivacyGuarantee, over: str, told: str
 ) -> None:
+    assert parallel(guarantee, over=over) == guarantee  # one mechanism is entered by every record
     other, third = (replace(guarantee, epsilon=epsilon) for epsilon in (0.7, 0.2))
     with pytest.raises(GuaranteeError, match=told):
         parallel(third, guarantee, other, over=over)

@@ -21,6 +21,7 @@ from adaptinf.simulation.environments import (
     LinearArms,
     NormalArms,
     SmoothArms,
+    Tableau,
 )
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 
@@ -110,6 +111,7 @@ def test_results_say_that_a_guarantee_was_typed_in() -> None:
     assert "epsilon = 0.5, per reward (stated)" in stated
     assert "standard, stated and not derived" in " ".join(stated.split())
     assert "With all rounds of a unit: epsilon = 1.5" in " ".join(stated.split())
+    assert "The corrected columns count rounds, and need them to be independent" in " ".join(stated.split())
     log = ai.designs.PrivateUCB(epsilon=1.0).run(BernoulliArms([0.5, 0.4]), horizon=200, rng=0)
     assert "stated" not in ai.ArmMeans(log).fit(estimator="sample-mean").summary().as_text()
 
@@ -156,6 +158,32 @@ def test_designs_say_how_many_rounds_can_move_actions_and_releases(name: str) ->
     for choice, n in (("actions", log.adaptive_rounds), ("releases", log.released_rounds)):
         correction = ai.correction_for(log, chosen_from=choice)  # type: ignore[arg-type]
         assert (correction.epsilon, correction.n, correction.chosen_from) == (promised.epsilon, n, choice)  # type: ignore[union-attr]
+
+
+TABLES: dict[str, tuple[Any, int, list[float]]] = {
+    "PrivateSuccessiveElimination": (COUNTS["PrivateSuccessiveElimination"][0], 6_000, [0.9, 0.1]),
+    "DPBAI": (COUNTS["DPBAI"][0], 203, [0.9, 0.45, 0.2, 0.55, 0.31]),
+    "DPOD": (COUNTS["DPOD"][0], 203, [0.9, 0.45, 0.2, 0.55, 0.31]),
+    "DPConSE": (COUNTS["DPConSE"][0], 4_000, [0.1, 0.9]),
+    "PrivateUCB": (COUNTS["PrivateUCB"][0], 100, [0.5, 0.4]),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rewards_that_are_not_counted_move_neither_actions_nor_releases(name: str) -> None:
+    design, horizon, means = TABLES[name]
+    rewards = (np.random.default_rng(0).random((horizon, len(means))) < means).astype(float)
+    log = design.run(Tableau(rewards), horizon=horizon, rng=2)
+    last = int(log.releases["round"].max())
+    counted = log.arrays.randomised if name == "DPConSE" else np.arange(horizon) < last
+    assert counted is not None
+    assert counted.sum() == log.released_rounds
+    other = np.where(counted[:, None], rewards, 1.0 - rewards)
+    again = design.run(Tableau(other), horizon=horizon, rng=2)
+    assert np.array_equal(again.arrays.action, log.arrays.action)
+    assert again.releases.equals(log.releases)
+    everything = design.run(Tableau(1.0 - rewards), horizon=horizon, rng=2)
+    assert not everything.releases.equals(log.releases)
 
 
 def test_overridden_rounds_drop_out_of_designs_in_epochs() -> None:
@@ -214,6 +242,9 @@ def test_auxiliary_participants_have_guarantees_of_their_own() -> None:
         assert log.auxiliary_guarantees == (own,)
         assert log.guarantee.epsilon == 4.0  # type: ignore[union-attr]
         assert f"  auxiliary log 1: {own}" in repr(log).splitlines()
+        table = " ".join(ai.AdaptiveOLS(log).fit("none").summary().as_text().split())
+        assert f"Participants of auxiliary logs have guarantees of their own: {own}." in table
+        assert "It covers the actions of others, not one's own, and the named releases." in table
 
 
 def test_rounds_of_one_unit_make_released_sums_vary_more() -> None:
