@@ -20,6 +20,8 @@ from adaptinf.privacy.noise import generator
 
 RUNS, STOPPING_RUNS = 512, 20_000
 """Runs of each trial."""
+HELD, LEAST_RUNS = 1 << 23, 16
+"""Rounds of all runs of a trial that are held at once, and the runs that even the longest has."""
 ROUNDS, FEWEST, NUMBERS = 1_100, 130, 8_800
 """Most items of a counter, and how many are left where it has many coordinates: so many numbers in all."""
 
@@ -42,19 +44,23 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         return Checked((), (f"Not replayed, noise not tested: {why}.",))
     findings: list[Finding] = []
     noises: list[tuple[str, NodeNoise]] = []
+    replayed: list[str] = []
     for number, trial in enumerate(trials):
-        seen = trial.sample(design, RUNS, child(root, _KEY, number))
-        parts = () if trial.replay is None else trial.replay(seen)
-        findings += [Finding("replay", f"{told} [{trial.words}]") for told in map(_difference, parts) if told]
+        runs = min(RUNS, max(LEAST_RUNS, HELD // trial.horizon))
+        words = trial.words if runs == RUNS else f"{trial.words}, {runs} runs"
+        seen = trial.sample(design, runs, child(root, _KEY, number))
+        if trial.replay is not None:
+            replayed.append(words)
+            told = [_difference(part) for part in trial.replay(seen)]
+            findings += [Finding("replay", f"{one} [{words}]") for one in told if one]
         if trial.noise is not None:
-            noises += [(trial.words, noise) for noise in trial.noise(seen)]
+            noises += [(words, noise) for noise in trial.noise(seen)]
     findings += [Finding("noise", told) for told in noise_findings(noises)]
-    replayed = "; ".join(trial.words for trial in trials if trial.replay is not None)
     tested = "; ".join(dict.fromkeys(words for words, _ in noises))
     return Checked(
         tuple(findings),
         (
-            f"Replayed, {RUNS} runs each: {replayed}."
+            f"Replayed, {RUNS} runs each: {'; '.join(replayed)}."
             if replayed
             else "Not replayed: the releases do not settle the decisions.",
             f"Noise tested, {RUNS} runs each: {tested}.",

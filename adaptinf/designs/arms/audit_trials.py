@@ -18,7 +18,7 @@ from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 _LONG, _SHORT = 1_100, 256
-_ARMS, _SHOWN = 3, 4
+_ARMS, _SHOWN, _LONGEST = 3, 4, 100_000
 _END, _VALUE = 0, 3
 
 
@@ -166,7 +166,8 @@ def _near_threshold(design: Any) -> tuple[str, Tableau, int]:
     # the second epoch of as many arms is the longest that can follow; beta may shrink with the horizon
     horizon = int(_ARMS * (lengths[_ARMS, 0] + 8.0 * lengths[_ARMS, 0]))
     lengths, thresholds = _epochs(design, _ARMS, horizon)
-    horizon = min(horizon, int(_ARMS * lengths[_ARMS, :2].sum()) + _SHOWN)
+    one, two = (int(_ARMS * lengths[_ARMS, :epochs].sum()) + _SHOWN for epochs in (1, 2))
+    horizon = min(horizon, two if two <= _LONGEST else one)
     lengths, thresholds = _epochs(design, _ARMS, horizon)
     low = max(0.0, 1.0 - float(thresholds[_ARMS, 0]))
     rewards = np.tile([3.0, low, -2.0 if low == 0.0 else low], (horizon, 1))

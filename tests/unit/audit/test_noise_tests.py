@@ -200,7 +200,13 @@ def test_what_does_not_say_how_it_is_replayed_has_no_trials() -> None:
     assert trials_of(Uniform()) == ()
     assert trials_of(Mixture(Uniform(), exploration=0.2)) == ()
     assert trials_of(DPConSE(epsilon=1.0, calibration="published")) == ()
-    assert all(trial.replay is None for trial in trials_of(LDPLinear(epsilon=1.0)))
+
+
+@pytest.mark.slow
+def test_parameters_between_reports_are_not_recomputed() -> None:
+    trials = trials_of(LDPLinear(epsilon=1.0))
+    assert len(trials) == 2
+    assert all(trial.replay is None for trial in trials)
 
 
 def test_the_law_of_a_stopping_time_is_a_law() -> None:
