@@ -259,11 +259,7 @@ def test_the_tail_of_a_missing_number_is_missing() -> None:
             "column 'y' must hold numbers",
         ),
         (pd.DataFrame({"a": [0, 1], "y": [1j, 1.0]}), {}, "column 'y' must hold numbers"),
-        (
-            pd.DataFrame({"a": [0, 1], "y": pd.Series([10**400, 1], dtype=object)}),
-            {},
-            "column 'y' must hold numbers",
-        ),
+        (pd.DataFrame({"a": [0, 1], "y": [10**400, 1]}), {}, "column 'y' must hold numbers"),
         (pd.DataFrame({"a": [0, "b"], "y": [1, 2]}), {}, "all of one kind where arms= is not"),
         (pd.DataFrame({"a": [[0], [1]], "y": [1, 2]}), {}, "all of one kind where arms= is not"),
         (pd.DataFrame({"a": [0, 1], "y": [1, 2]}), {"arms": 2}, "arms must be a list of labels"),
@@ -316,7 +312,7 @@ def test_environments_that_cannot_be(call: Callable[[], Any]) -> None:
 )
 def test_a_release_without_its_library(call: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(MissingDependencyError, match=r"adaptinf\[release\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[release\]' in the source tree"):
         call()
 
 
