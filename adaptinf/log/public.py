@@ -91,7 +91,8 @@ class PublicLog:
         """What is in it and why, and what is left out, in words."""
         lines = [
             "The part of an adaptive experiment's log that its privacy guarantee covers, and nothing else.",
-            f"Guarantee: {self.guarantee}{source_note(self.facts['guarantee_source'])}. {_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
+            f"Guarantee: {self.guarantee}{source_note(self.facts['guarantee_source'])}.",
+            f"{_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
             *(f"  {reason}" for reason in self.guarantee.reasons),
             f"Noise: {_BACKENDS[self.facts['noise']]}.",
             "Someone with m times as many rounds as it is for pays m times.",
