@@ -67,7 +67,7 @@ class ParameterError(AdaptinfError, ValueError):
     def __init__(self, subject: str, problems: Sequence[str]) -> None:
         self.subject = subject
         self.problems = tuple(problems)
-        shown = [visible(problem) for problem in self.problems]
+        shown = [visible(" ".join(map(str.strip, problem.splitlines()))) for problem in self.problems]
         if len(shown) == 1:
             text = f"{visible(subject)}: {shown[0]}"
         else:
