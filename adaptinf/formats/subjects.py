@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from warnings import warn
@@ -88,7 +89,7 @@ def order_values(adsl: str, subjects: pd.DataFrame, keys: Sequence[str]) -> tupl
             first = subjects[key].iloc[np.flatnonzero(bad)[0]]
             problems.append(
                 f"{adsl}: {key}, by which subjects are put in order, must hold numbers, times or ISO dates "
-                f"such as {ISO_EXAMPLES}, and has {first!r:.40}: as text, 10 would come before 9"
+                f"such as {ISO_EXAMPLES}, and has {first!r:.40}; in text, 10 comes before 9"
             )
     return pd.DataFrame(values, index=subjects.index), problems
 
@@ -97,12 +98,16 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
     """A column as numbers or times, and the rows where it is neither."""
     kind = column.values.dtype.kind
     if kind == "O":
-        numbers = [isinstance(value, int | float | np.number) for value in column.values[~column.missing]]
-        if all(numbers) and numbers and not any(map(_no_number, column.values[~column.missing])):
+        rows = list(zip(column.values, column.missing, strict=True))
+        if all(missing or isinstance(value, int | float | np.number) for value, missing in rows):
+            bad = np.array([not missing and _no_number(value) for value, missing in rows], dtype=np.bool_)
             values = np.array(
-                [np.nan if isna else float(v) for v, isna in zip(column.values, column.missing, strict=True)]
+                [
+                    math.nan if odd else float(value)
+                    for odd, value in zip(bad | column.missing, column.values, strict=True)
+                ]
             )
-            return Column(values, column.missing, column.dtype), np.isinf(values)
+            return Column(values, column.missing, column.dtype), bad
         return read_times(column)
     if kind in "iuf":
         values, inexact = as_float(column.values)

@@ -54,12 +54,15 @@ def test_text_is_no_order_but_dates_are() -> None:
     told = "ADSL: RANDNUM, by which subjects are put in order, must hold numbers, times or ISO dates"
     with pytest.raises(ParameterError, match=told):
         _read(adsl.assign(RANDNUM=adsl["RANDNUM"].map(str)), analysis)
-    with pytest.raises(ParameterError, match="has '05JAN2024': as text, 10 would come before 9"):
+    with pytest.raises(ParameterError, match="has '05JAN2024'; in text, 10 comes before 9"):
         _read(adsl.assign(RANDNUM="05JAN2024"), analysis)
     dates = ["2024-02-01", "2024-01-31", "2024-01-30T23:59", "2024-03-01"]
     assert _read(adsl.assign(RANDNUM=dates), analysis).column("USUBJID").tolist() == ["c", "b", "a"]
     times = pd.to_datetime(pd.Series(dates), format="ISO8601")
     assert _read(adsl.assign(RANDNUM=times), analysis).column("USUBJID").tolist() == ["c", "b", "a"]
+    for odd in (True, np.longdouble("0.1"), 2**70, np.inf, 1j, np.timedelta64(1, "s")):
+        with pytest.raises(ParameterError, match=f"and has {odd!r:.9}".replace("(", r"\(")):
+            _read(adsl.assign(RANDNUM=pd.Series([odd, 1.5, -1, 7], dtype=object)), analysis)
     numbers = pd.Series([2, 1.5, -1, 7], dtype=object)
     assert _read(adsl.assign(RANDNUM=numbers), analysis).column("USUBJID").tolist() == ["c", "b", "a"]
 
