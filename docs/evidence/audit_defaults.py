@@ -135,9 +135,9 @@ def main() -> int:
         faults.append(row)
         missed += not caught
         print(" | ".join(row), flush=True)
-    right, refuted = [], 0
+    right, refuted, right_runs = [], 0, QUICK_RUNS if options.quick else RIGHT_RUNS
     for name in [one for one in RIGHT if not options.quick or RIGHT[one][0] is Counter]:
-        row, wrong = right_row(name, QUICK_RUNS if options.quick else RIGHT_RUNS)
+        row, wrong = right_row(name, right_runs)
         right.append(row)
         refuted += wrong
         print(" | ".join(row), flush=True)
@@ -147,7 +147,7 @@ def main() -> int:
         commit=commit(),
         minutes=(time.process_time() - start) / 60.0,
         fault_runs=FAULT_RUNS,
-        right_runs=RIGHT_RUNS,
+        right_runs=right_runs,
         caught=len(faults) - missed,
         number=len(faults),
         refuted=refuted,
