@@ -166,7 +166,7 @@ def read_adam(
     tell_deviations(subjects, planned, actual)
     kept = list(dict.fromkeys([SUBJECT, *covariates, *([batch] if batch else []), *strata]))
     rewards = outcomes.set_index(SUBJECT)[value].loc[subjects[SUBJECT]]
-    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards.to_numpy())
+    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards.set_axis(subjects.index))
     with log_of(source):
         probabilities, columns = _propensities(subjects, chosen, propensity)
         return AdaptiveLog(

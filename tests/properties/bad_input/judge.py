@@ -74,7 +74,7 @@ UNSEEN = {
     "unit": "another name of a participant",
     "batch": "another batch, where batches still follow each other",
     "round": "another round, where rounds still increase",
-    "columns": "a feature that an event lacks, which is then no context of any",
+    "columns": "a context that an event lacks, or whose column has another name, and is none then",
     "several": "several of these",
 }
 """Damage that makes another log that is as good: nothing in the file tells, and a reader cannot either."""

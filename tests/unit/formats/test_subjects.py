@@ -102,6 +102,14 @@ def test_a_treatment_that_is_none_is_told(arm: Any) -> None:
         _read(adsl, analysis)
 
 
+@pytest.mark.parametrize("value", ["0.5", "\ud800", [1.0], None])
+def test_an_outcome_that_is_no_number_is_told(value: Any) -> None:
+    adsl, analysis = _trial()
+    analysis["AVAL"] = pd.Series([value] * 4, dtype=object)
+    with pytest.raises(LogValidationError, match="reward column 'outcome'"):
+        _read(adsl, analysis)
+
+
 def test_treatments_that_differ_by_a_blank_are_refused() -> None:
     adsl, analysis = _trial()
     adsl.loc[2, ["TRT01P", "TRT01A"]] = "Drug "
