@@ -16,7 +16,7 @@ from adaptinf.designs import PrivateUCB, Thompson
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.models import Contrast
-from adaptinf.inference.corrections.information import correction_for
+from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import BinomialReference
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares

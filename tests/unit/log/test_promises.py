@@ -173,16 +173,16 @@ TABLES: dict[str, tuple[Any, int, list[float]]] = {
 def test_rewards_that_are_not_counted_move_neither_actions_nor_releases(name: str) -> None:
     design, horizon, means = TABLES[name]
     rewards = (np.random.default_rng(0).random((horizon, len(means))) < means).astype(float)
-    log = design.run(Tableau(rewards), horizon=horizon, rng=2)
+    log = design.run(Tableau(rewards, reward_range=(0, 1)), horizon=horizon, rng=2)
     last = int(log.releases["round"].max())
     counted = log.arrays.randomised if name == "DPConSE" else np.arange(horizon) < last
     assert counted is not None
     assert counted.sum() == log.released_rounds
     other = np.where(counted[:, None], rewards, 1.0 - rewards)
-    again = design.run(Tableau(other), horizon=horizon, rng=2)
+    again = design.run(Tableau(other, reward_range=(0, 1)), horizon=horizon, rng=2)
     assert np.array_equal(again.arrays.action, log.arrays.action)
     assert again.releases.equals(log.releases)
-    everything = design.run(Tableau(1.0 - rewards), horizon=horizon, rng=2)
+    everything = design.run(Tableau(1.0 - rewards, reward_range=(0, 1)), horizon=horizon, rng=2)
     assert not everything.releases.equals(log.releases)
 
 
