@@ -10,13 +10,13 @@ not found, by what must find it and in the words that name it, or what is right 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
+
+import evidence
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "unit" / "audit"))
@@ -35,7 +35,7 @@ MARK = "## What the defaults find\n"
 SECTION = (
     MARK
     + """
-Command: `python docs/evidence/audit_defaults.py`. Seed: {seed}. Date: {today}, commit {commit}.
+Command: `python docs/evidence/audit_defaults.py`. Seed: {seed}. Date: {stamp}.
 {minutes:.0f} minutes of processor time.
 
 `epsilon_lower_bound` looks at releases and actions, replays decisions from the releases, and tests the noise
@@ -114,14 +114,6 @@ def chosen(quick: bool) -> Iterator[tuple[str, planted.Planted]]:
     return ((name, case) for name, case in planted.FAULTS.items() if case.quick or not quick)
 
 
-def commit() -> str:
-    """The commit that is checked out."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
-    )
-    return asked.stdout.strip() or "unknown"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -143,8 +135,7 @@ def main() -> int:
         print(" | ".join(row), flush=True)
     section = SECTION.format(
         seed=SEED,
-        today=date.today().isoformat(),
-        commit=commit(),
+        stamp=evidence.stamp(),
         minutes=(time.process_time() - start) / 60.0,
         fault_runs=FAULT_RUNS,
         right_runs=right_runs,

@@ -5,13 +5,12 @@ The generator is imported from tests/, so that the figures are those of the very
 
 from __future__ import annotations
 
-import argparse
-import subprocess
 import sys
 import time
 from collections import Counter
-from datetime import date
 from pathlib import Path
+
+import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "properties" / "bad_input")]
@@ -23,7 +22,7 @@ TOTAL, QUICK = 6_000, 500
 PAGE = """\
 # Damaged input
 
-Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {today}. Commit: {commit}. Processor time:
+Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}. Processor time:
 {seconds:.0f} s.
 
 {inputs:,} damaged files and frames of {kinds:,} kinds (a kind is a format and a damage, such as "foreign
@@ -104,13 +103,9 @@ def faults(outcomes: list[Outcome]) -> str:
 def page(outcomes: list[Outcome], seconds: float) -> str:
     """The page of a run."""
     rows, formats, total = unseen(outcomes)
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
     return PAGE.format(
         seed=SEED,
-        today=date.today().isoformat(),
-        commit=commit.stdout.strip() or "unknown",
+        stamp=evidence.stamp(),
         seconds=seconds,
         inputs=len(outcomes),
         kinds=len({(o.fmt, o.kind) for o in outcomes}),
@@ -125,20 +120,11 @@ def page(outcomes: list[Outcome], seconds: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help=f"{QUICK} inputs; printed, and no page is changed"
-    )
-    parser.add_argument("--output", type=Path, help="where to write the page; by default the committed one")
-    options = parser.parse_args()
+    options = evidence.parser(__doc__).parse_args()
     begin = time.process_time()
     outcomes = list(run(QUICK if options.quick else TOTAL))
     text = page(outcomes, time.process_time() - begin)
-    path = options.output or (None if options.quick else Path(__file__).with_suffix(".md"))
-    if path is None:
-        print(text)
-    else:
-        path.write_text(text, encoding="utf-8")
+    evidence.publish(text, __file__, options)
     if faults(outcomes) != "None.":
         raise SystemExit("there are faults")
 

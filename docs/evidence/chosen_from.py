@@ -11,15 +11,11 @@ round.
 
 from __future__ import annotations
 
-import argparse
 import math
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
 
+import evidence
 import numpy as np
 from scipy import stats
 
@@ -64,7 +60,7 @@ class Setting:
         coin = rng.integers(0, 2, size=self.horizon).astype(float)
         rewards = np.stack([coin, coin], axis=1)
         rewards[contexts == 0] = (0.0, 1.0)
-        return Tableau(rewards, contexts)
+        return Tableau(rewards, contexts, reward_range=(0, 1))
 
 
 VACUOUS = Setting("T = 520,000: the right level is out of reach", 520_000, 1_200)
@@ -204,7 +200,7 @@ def row(name: str, tests: Tests) -> str:
 PAGE = """\
 # Tests chosen from the releases
 
-Command: `{command}`. Seed: {seed}. Date: {date}. Commit: {commit}. Processor time: {seconds:.0f} s.
+Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
 A max-information correction counts the rounds whose reward can have moved what the test was chosen from.
 The default (`chosen_from="actions"`) counts those that can move a later *action*. Here a test takes the
@@ -234,9 +230,8 @@ windows and decisions follow the design's constants.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few runs, printed and not written")
-    quick = parser.parse_args().quick
+    options = evidence.parser(__doc__).parse_args()
+    quick = options.quick
     started = time.process_time()
     rng = np.random.default_rng(SEED)
     many, whole = (500, 4) if quick else (10_000, 60)
@@ -258,19 +253,13 @@ def main() -> None:
     page = PAGE.format(
         command=COMMAND,
         seed=SEED,
-        date=date.today().isoformat(),
-        commit=subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-        ).stdout.strip(),
+        stamp=evidence.stamp(),
         seconds=time.process_time() - started,
         rows="\n".join(rows),
         reach=level(REACHABLE.horizon),
         least=least,
     )
-    if quick:
-        sys.stdout.write(page)
-    else:
-        Path(__file__).with_suffix(".md").write_text(page, encoding="utf-8")
+    evidence.publish(page, __file__, options)
 
 
 if __name__ == "__main__":

@@ -1,34 +1,29 @@
 """Files that adaptinf wrote, damaged, and their writers stopped: makes docs/evidence/own_files.md.
 
-python docs/evidence/own_files.py --output build/own_files.md
-
 The functions are those of tests/properties/log/test_own_files.py, so that the counts are of the code that the
 tests run.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date
 from pathlib import Path
+
+import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "properties" / "log"))
 
 import test_own_files as own  # noqa: E402
 
-from adaptinf.files import atomic_write  # noqa: E402
-
 SEED = 20261123
 PAGE = """\
 # Files of one's own, damaged and interrupted
 
-Command: `python docs/evidence/own_files.py`. Seed {seed}. Date: {today}. Commit: {commit}. Python {python},
+Command: `python docs/evidence/own_files.py`. Seed: {seed}. Date: {stamp}. Python {python},
 Linux. `tests/properties/log/test_own_files.py` runs the same functions with smaller counts.
 
 ## Flipped bits
@@ -75,10 +70,7 @@ def table(rows: Mapping[str, Counter[str]], columns: Sequence[str], head: str) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("build/own_files.md"))
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
-    options = parser.parse_args()
+    options = evidence.parser(__doc__).parse_args()
     share = 10 if options.quick else 1
     flips, kills, disks = 2000 // share, 200 // share, 20 // share
     with tempfile.TemporaryDirectory() as folder:
@@ -89,13 +81,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             killed[writer], full[writer] = own.stopped(killer, writer, Path(folder), kills, disks, SEED)
     killer.close()
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
     page = PAGE.format(
         seed=SEED,
-        today=date.today().isoformat(),
-        commit=commit,
+        stamp=evidence.stamp(),
         python=".".join(map(str, sys.version_info[:2])),
         flips=flips,
         kills=kills,
@@ -110,9 +98,11 @@ def main() -> None:
             "writer",
         ),
     )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(options.output, lambda file: file.write(page.encode()))
-    sys.stdout.write(f"written to {options.output}\n")
+    evidence.publish(page, __file__, options)
+    bad = ("another log", "traceback", "neither", "leftovers")
+    found = [counts for rows in (flipped, killed, full) for counts in rows.values()]
+    if any(counts[column] for counts in found for column in bad):
+        raise SystemExit("a file was lost, or read as another log")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-import subprocess
 from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
 
+import evidence
 import numpy as np
 
 from adaptinf.designs import DPConSE, PrivateSuccessiveElimination
@@ -22,7 +19,6 @@ from adaptinf.simulation.replicate import Program, Run, iterate_runs
 SEED = 2_718
 ALPHA = 0.05
 COMMAND = "python docs/evidence/two_arm_release.py"
-PAGE = Path(__file__).with_suffix(".md")
 FULL, QUICK = 10_000, 400
 CLAIM = 0.94
 
@@ -145,14 +141,11 @@ def error(share: float, runs: int) -> float:
 
 def page(runs: int, quick: bool) -> tuple[str, list[float]]:
     """The page, and every coverage that is claimed to be at least .94."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
     command = f"{COMMAND} --quick" if quick else COMMAND
     lines = [
         "# Intervals from private releases of two arms",
         "",
-        f"Command: `{command}`. Seed: {SEED}. Date: {date.today()}. Commit: {commit}.",
+        f"Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}.",
         "",
         f"Coverage of 95% intervals over {runs:,} runs a row; a figure after ± is one Monte-Carlo standard",
         "error.",
@@ -199,14 +192,11 @@ def page(runs: int, quick: bool) -> tuple[str, list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a few hundred runs a row; writes no page")
-    quick = parser.parse_args().quick
+    options = evidence.parser(__doc__).parse_args()
+    quick = options.quick
     runs = QUICK if quick else FULL
     text, claimed = page(runs, quick)
-    print(text)
-    if not quick:
-        PAGE.write_text(text, encoding="utf-8")
+    evidence.publish(text, __file__, options)
     short = [coverage for coverage in claimed if coverage < CLAIM - 4.0 * error(CLAIM, runs)]
     if short:
         raise SystemExit(f"coverage below {CLAIM} beyond its Monte-Carlo error: {short}")

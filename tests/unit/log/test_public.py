@@ -292,7 +292,7 @@ def test_a_log_prints_its_noise() -> None:
 @pytest.mark.parametrize(
     ("epochs", "told"),
     [
-        (3, ["traits.outputs.epochs must be FreshEpochs or None, got 3"]),
+        (3, ["traits.outputs.epochs must be a FreshEpochs or None, got 3"]),
         (
             FreshEpochs(-1.0, 2.0),
             ["traits.outputs.epochs.epsilon must be", "traits.outputs.epochs.beta must be"],
