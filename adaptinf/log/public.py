@@ -95,7 +95,7 @@ class PublicLog:
             f"{_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
             *(f"  {reason}" for reason in self.guarantee.reasons),
             f"Noise: {_BACKENDS[self.facts['noise']]}.",
-            "Someone with m times as many rounds as it is for pays m times.",
+            f"It is per {self.guarantee.protects}: someone with m times as many rounds pays m times.",
             "It takes the number of rounds, the arms and the design's parameters to have been fixed before "
             "the first round.",
             "In it:",
