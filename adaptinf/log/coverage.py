@@ -45,7 +45,7 @@ def column_coverage(
         if name in log.context:
             parts.append(_context_part(name, guarantee, name in contexts))
         elif name == "propensity" or name.startswith("propensity_"):
-            parts.append(_propensity_part(name, guarantee, outputs))
+            parts.append(_propensity_part(name, guarantee, outputs, log.propensity_status))
         elif name == "t":
             parts.append(_round_part(log))
         elif name == "action":
@@ -114,7 +114,9 @@ def _round_part(log: AdaptiveLog) -> Part:
     return Part("t", False, "times and numbers of rounds that a user gave are no outputs")
 
 
-def _propensity_part(name: str, guarantee: PrivacyGuarantee, outputs: Outputs) -> Part:
+def _propensity_part(name: str, guarantee: PrivacyGuarantee, outputs: Outputs, status: str) -> Part:
+    if status == "estimated":
+        return Part(name, False, "estimated from the data: they are no numbers of the design")
     if outputs.propensities == "by-context":
         return Part(name, False, "a round's can name its context; those of each context follow from releases")
     if outputs.propensities == "not covered":

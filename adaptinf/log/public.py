@@ -95,9 +95,10 @@ class PublicLog:
             f"{_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
             *(f"  {reason}" for reason in self.guarantee.reasons),
             f"Noise: {_BACKENDS[self.facts['noise']]}.",
-            f"It is per {self.guarantee.protects}: someone with m times as many rounds pays m times.",
-            "It takes the number of rounds, the arms and the design's parameters to have been fixed before "
-            "the first round.",
+            f"It is per {self.guarantee.protects}: someone with m times as many rounds pays m times epsilon"
+            f"{', and more than m times delta' if self.guarantee.delta else ''}.",
+            "It takes the number of rounds, the arms, the groups of contexts and the design's parameters to "
+            "have been fixed before the first round.",
             "In it:",
             *(f"  {name}: {reason}" for name, reason in self.covered.items()),
             "Left out:",
@@ -216,7 +217,8 @@ class Publishable:
         own action is left out as well, and with it all actions, their counts and propensities by round: a
         published column would show every participant's own.
 
-        What the design states is believed, and so is that arms, parameters and horizon were declared.
+        What the design states is believed, and so is that arms, groups of contexts, parameters and horizon
+        were declared.
 
         Examples
         --------

@@ -68,12 +68,27 @@ class SumsReplay:
         overridden = seen.statuses == self.override
         learning = overridden | (np.arange(horizon) >= half)
         ends = 1 + 2 * n_features
+        exact = (self._counts(seen),) if tables.arrival_scale == 0.0 else ()
         return (
+            *exact,
             Replayed("T_min", seen.outcomes[:, :1], budget[:, None], "half-time, number"),
             Replayed("the share of the trial", seen.outcomes[:, ends:][:, :n_features], inclusion, "context"),
             Replayed("the better arm", seen.outcomes[:, ends + n_features :], arm, "context"),
             Replayed("whether a coin chose", ~kept | learning, drawn | learning),
             Replayed("the arm", seen.actions, np.where(kept & ~overridden, forced, seen.actions)),
+        )
+
+    def _counts(self, seen: Transcripts) -> Replayed:
+        """Exact counts of a single context: the lengths of the windows, and who entered the trial."""
+        ends = [int(end) for end in self.tables.ends]
+        entered = (seen.statuses == ESTIMATION_RANDOMISED).sum(axis=1, keepdims=True)
+        lengths = np.broadcast_to(np.diff([0, *ends]), (len(entered), len(ends)))
+        shown = [released_at(seen, end, _ARRIVALS, 1) for end in (*ends, seen.actions.shape[1])]
+        return Replayed(
+            "the exact count",
+            np.concatenate(shown, axis=1),
+            np.concatenate([lengths, entered], axis=1),
+            "release",
         )
 
 
@@ -109,6 +124,8 @@ class SumsNoise:
                 (_ARRIVALS, "arrivals", self.arrival_scale),
                 (_CONTRAST, "contrast", self.contrast_scale),
             ):
+                if scale == 0.0:
+                    continue  # exact counts are recomputed
                 released = released_at(seen, end, code, n_features)
                 for feature in range(n_features):
                     mine = self.contexts[begin:end] == feature
@@ -132,16 +149,23 @@ class SumsNoise:
 
 
 def corrected_trials(design: Any) -> tuple[AuditTrial, ...]:
-    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards."""
+    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards.
+
+    With exact counts, which are for a single context, the first has none either.
+    """
+    exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
-    scales = 1.0 / contrast_budget, 2.0 / (design.epsilon - contrast_budget)
+    scales = 1.0 / contrast_budget, 0.0 if exact else 2.0 / (design.epsilon - contrast_budget)
     horizon = int(min(_MOST, max(_LEAST, math.ceil(_PER_EPSILON / design.epsilon))))
     contexts = np.tile([0, 0, 1, 0, 2, 1], horizon // 6 + 1)[:horizon]
     pays = np.array([[-2.0, 3.0], [0.5, 0.5], [1.0, 0.25]])
-    mixed: Any = Tableau(pays[contexts], contexts)
+    paid = pays[contexts]
+    contexts = contexts * (not exact)
+    mixed: Any = Tableau(paid, None if exact else contexts)
     coins: Any = BernoulliArms([FAIR, FAIR])
     short = _LEAST // 4
-    kinds = [(f"three contexts, {horizon:,} rounds, rewards beyond [0, 1]", mixed, contexts)]
+    number = "no" if exact else "three"
+    kinds = [(f"{number} contexts, {horizon:,} rounds, rewards beyond [0, 1]", mixed, contexts)]
     kinds.append(
         (f"no contexts, {short} rounds, rewards by fair coins", coins, np.zeros(short, dtype=np.int64))
     )

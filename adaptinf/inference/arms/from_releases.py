@@ -43,6 +43,8 @@ def _settle(question: Question, asked: Asked) -> Choice:
         problems.append(
             f"test must be auto for private releases, whose test is their own, got {asked.test!r}"
         )
+    if asked.chosen_from != "actions":
+        problems.append("chosen_from does not apply to private releases, whose test has no corrected columns")
     refuse(asked.subject, problems)
     return Choice(_NAME)
 

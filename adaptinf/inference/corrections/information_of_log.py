@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog
@@ -112,7 +111,7 @@ def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
     guarantee = log.person_reward_guarantee or log.reward_guarantee
     if reason or guarantee is None or log.units is None:
         raise InvalidForLog("a correction by person", reason, ["AdaptiveLog(..., unit=)", "unit='round'"])
-    persons = len(np.unique(np.asarray(log.units).astype(str)))
+    persons = len(set(log.units.tolist()))
     return Correction(guarantee.epsilon, persons, guarantee, chosen_from=chosen_from, unit="person")
 
 

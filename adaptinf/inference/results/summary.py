@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -280,7 +281,9 @@ def _privacy_notes(facts: LogFacts, private: bool) -> list[str]:
     if guarantee is None:
         return []
     told = f"Privacy: {guarantee}{', stated and not derived by the library' if facts.stated else ''}."
-    if private:
+    if math.isinf(guarantee.epsilon):
+        notes = [f"{told} Nothing is covered, neither actions nor releases."]
+    elif private:
         notes = [f"{told} These numbers come from the private releases alone and are covered by it."]
     else:
         outputs = "the actions" if guarantee.notion == "standard" else "the actions of others, not one's own,"

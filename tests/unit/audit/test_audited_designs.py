@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
-from adaptinf.designs import DPConSE, LDPBandit, PrivateUCB
+from adaptinf.designs import DPConSE, LDPBandit, Mixture, PrivateUCB
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Tableau
@@ -101,6 +101,28 @@ def test_an_action_that_does_not_follow_from_the_releases_is_a_finding() -> None
     releases[5, 3, 3] += 50.0
     (later,) = trial.replay(dataclasses.replace(seen, releases=releases))
     assert set(np.nonzero(later.seen != later.recomputed)[0].tolist()) == {5}
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.3])
+def test_exact_counts_are_recomputed(exploration: float) -> None:
+    own = DPConSE(epsilon=1.0, contrast_share=1)
+    design = Mixture(own, exploration) if exploration else own
+    for trial in design.audit_trials():
+        seen = trial.sample(design, 64, np.random.SeedSequence(0))
+        assert trial.replay is not None
+        assert trial.noise is not None
+        parts = trial.replay(seen)
+        assert parts[0].what == "the exact count"
+        for part in parts:
+            np.testing.assert_array_equal(part.seen, part.recomputed)
+        (noise,) = trial.noise(seen)
+        assert all(name.startswith("the contrast of context 0") for name in noise.names)
+        assert 0.45 < noise.uniforms.mean() < 0.55
+        # a count that is another one than that of the rounds
+        releases = seen.releases.copy()
+        releases[5, releases[5, :, 1] == 1, 3] += 1.0
+        counts = trial.replay(dataclasses.replace(seen, releases=releases))[0]
+        assert np.unique(np.nonzero(counts.seen != counts.recomputed)[0]).tolist() == [5]
 
 
 def test_defaults_look_at_releases_and_actions() -> None:

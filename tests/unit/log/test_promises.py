@@ -209,6 +209,12 @@ def test_a_correction_by_person_counts_persons_at_their_epsilon() -> None:
     assert "epsilon = 1.5, n = 3 persons" in correction.describe(0.05)
 
 
+def test_a_correction_by_person_counts_units_that_print_alike() -> None:
+    frame = pd.DataFrame({"a": [0, 1, 0], "y": [1.0, 0.0, 1.0], "u": ["a", "a\0", "b"]})
+    log = ai.AdaptiveLog(frame, action="a", reward="y", unit="u", guarantee=PROMISE)
+    assert ai.correction_for(log, unit="person").n == 3  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -21,6 +21,7 @@ from adaptinf.log import DesignRecord, DesignTraits, FreshEpochs, LogArrays, Out
 from adaptinf.simulation.environments.smooth import SmoothArms
 
 ARMS = environments.BernoulliArms([0.9, 0.5, 0.2])
+PAIR = environments.BernoulliArms([0.4, 0.7])
 GROUPS = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
 VECTORS = environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
 CUBE = SmoothArms(n_arms=2, dimension=1)
@@ -64,6 +65,12 @@ COVERED: list[tuple[designs.Design, environments.Environment, int, dict[str, str
     (designs.LinPriv(epsilon=1.0, delta=1e-5), VECTORS, 40, {**FIELDS, **ACTIONS}),
     (designs.LinPriv(epsilon=1.0, calibration="published"), VECTORS, 40, {**FIELDS, **ACTIONS}),
     (designs.DPConSE(epsilon=1.0), GROUPS, 400, {**FIELDS, **CALENDAR}),
+    (
+        designs.DPConSE(epsilon=1.0, contrast_share=1),
+        PAIR,
+        400,
+        {**FIELDS, **ACTIONS, **propensities(2), **CALENDAR},
+    ),
     (designs.DPBAI(epsilon=1.0, features=FEATURES), ARMS, 400, BAI),
     (designs.DPBAIGauss(epsilon=0.5, delta=1e-5, features=FEATURES), ARMS, 400, BAI),
     (designs.DPOD(epsilon=1.0, features=FEATURES), ARMS, 400, BAI),
@@ -150,6 +157,7 @@ def test_a_public_file_does_not_know_the_rewards(tmp_path: Path) -> None:
         noise=log.noise,
         releases=log.releases,
         adaptive_rounds=3,
+        guarantee_source="design",
     )
     for place, one in (("one", log), ("other", other)):
         (tmp_path / place).mkdir()
@@ -175,6 +183,7 @@ def test_an_anticipating_file_does_not_know_actions_and_contexts(tmp_path: Path)
         design=log.design,
         noise=log.noise,
         releases=log.releases,
+        guarantee_source="design",
     )
     log.public().to_parquet(tmp_path / "one.parquet")
     other.public().to_parquet(tmp_path / "other.parquet")
@@ -247,13 +256,37 @@ def test_times_and_units_of_a_users_log() -> None:
     assert public.left_out["unit_id"] == "who took part is no output"
 
 
+def test_propensities_that_were_estimated_are_not_covered() -> None:
+    frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0], "p": [0.5, 0.25]})
+    public = AdaptiveLog(
+        frame,
+        action="arm",
+        reward="y",
+        propensity="p",
+        propensity_status="estimated",
+        design=designs.PrivateUCB(epsilon=1.0),
+        guarantee={"epsilon": 1.0},
+    ).public()
+    assert public.left_out["propensity"] == "estimated from the data: they are no numbers of the design"
+    assert public.rounds is not None
+    assert public.rounds.columns.tolist() == ["t", "action"]
+
+
 def test_the_statement_is_in_words() -> None:
     public = designs.DPConSE(epsilon=1.0).run(GROUPS, 400, rng=0).public()
     text = str(public)
     assert "everything but the participant's own action" in text
     assert "NOT PRIVATE against whoever sees all digits" in text
+    assert "the arms, the groups of contexts and the design's parameters to have been fixed" in text
+    assert "rounds pays m times epsilon.\n" in text
     assert f"  action: {OWN}" in text
     assert f"  releases: {RELEASED}" in text
+
+
+def test_the_statement_says_what_more_rounds_cost() -> None:
+    design = designs.LinPriv(epsilon=1.0, delta=1e-5)
+    text = str(design.run(VECTORS, 40, rng=0).public())
+    assert "rounds pays m times epsilon, and more than m times delta.\n" in text
 
 
 def test_names_of_files(tmp_path: Path) -> None:

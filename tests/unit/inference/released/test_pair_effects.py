@@ -117,6 +117,10 @@ def test_refusals() -> None:
         ({"estimator": "released", "test": "t"}, "test must be auto for private releases"),
         ({"estimator": "released", "named": "later"}, "named must be one of before, after, got 'later'"),
         ({"estimator": "released", "named": 3}, "named must be a string, got 3"),
+        (
+            {"estimator": "released", "chosen_from": "releases"},
+            "chosen_from does not apply to private releases, whose test has no corrected columns",
+        ),
         ({"estimator": "alee", "named": "after"}, "named='after' belongs to released"),
     ],
 )

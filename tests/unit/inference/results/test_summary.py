@@ -134,6 +134,15 @@ def test_privacy_notes() -> None:
     assert "Simulation noise" not in text
 
 
+@pytest.mark.parametrize("private", [False, True])
+def test_an_infinite_guarantee_covers_nothing(private: bool) -> None:
+    facts = LogFacts(1000, "DPConSE", PrivacyGuarantee(epsilon=np.inf), "release")
+    text = plain(make(facts=facts, private=private).summary().as_text())
+    assert "Nothing is covered, neither actions nor releases." in text
+    assert "covered by it" not in text
+    assert "It covers" not in text
+
+
 def test_footer_keeps_the_models_notes_in_order() -> None:
     notes = footer(make(notes=("first", "second")))
     assert notes[1:3] == ("first", "second")
