@@ -77,8 +77,10 @@ class EpsilonLowerBound:
 
     @property
     def tightness(self) -> float:
-        """The bound as a share of the promised epsilon; NaN where none was promised."""
-        return float("nan") if self.promised is None else self.epsilon / self.promised.epsilon
+        """The bound as a share of the promised epsilon; NaN where none was promised, or an epsilon of 0."""
+        if self.promised is None or self.promised.epsilon == 0.0:
+            return float("nan")
+        return self.epsilon / self.promised.epsilon
 
     def to_frame(self) -> pd.DataFrame:
         """Frame of one row, in full precision.
@@ -120,7 +122,8 @@ class EpsilonLowerBound:
         if self.delta > 0.0:
             bound.append(["delta allowed for", f"{self.delta:g}", ""])
         if self.promised is not None:
-            verdict = "REFUTED" if self.refuted else f"not refuted; the bound is {self.tightness:.1%} of it"
+            share = "" if self.promised.epsilon == 0.0 else f"; the bound is {self.tightness:.1%} of it"
+            verdict = "REFUTED" if self.refuted else f"not refuted{share}"
             bound.append(["promised", format_number(self.promised.epsilon), verdict])
         counts = [
             [name, f"{hits:,}", f"{self.tested:,}", f"{hits / self.tested:.6f}"]

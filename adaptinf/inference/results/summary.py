@@ -147,6 +147,12 @@ class ResultSummary:
         return stream.getvalue()
 
 
+_PERSONS = (
+    "Corrected columns take rounds to be independent, and units came back: by person, correction_for(log, "
+    "unit='person') corrects a p-value that is valid whatever the dependence within persons."
+)
+
+
 def summarise(results: Results, alpha: float, adjust: str | None = None) -> ResultSummary:
     """Summary of a result."""
     check_alpha("summary", alpha)
@@ -190,6 +196,8 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
         notes.append("Standard errors and z are descriptions: p-values and intervals do not use them.")
     if results.correction is not None:
         notes.append(_correction_note(results.correction, results.reference, alpha))
+        if (person := results.facts.person) is not None and person.rounds > 1:
+            notes.append(_PERSONS)
     notes += results.notes
     notes += [results.efficiency_note] if results.efficiency_note else []
     facts = results.facts

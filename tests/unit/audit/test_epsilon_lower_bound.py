@@ -314,6 +314,16 @@ class TestResult:
         assert "promised " not in str(bare)
         assert bare.to_frame()["promised"].isna().all()
 
+    def test_a_promise_of_nothing_at_all_has_no_share(self) -> None:
+        def same(side: int, runs: int, rng: np.random.Generator) -> Any:
+            return rng.random(runs)
+
+        found = epsilon_lower_bound(same, runs=4_000, rng=0, promised=PrivacyGuarantee(epsilon=0.0))
+        assert not found.refuted
+        assert math.isnan(found.tightness)
+        assert math.isnan(found.to_frame()["tightness"][0])
+        assert "not refuted\n" in str(found)
+
 
 class TestRefusals:
     @pytest.mark.parametrize(

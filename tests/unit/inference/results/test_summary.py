@@ -134,6 +134,14 @@ def test_privacy_notes() -> None:
     assert "Simulation noise" not in text
 
 
+def test_corrected_columns_of_units_that_came_back_say_what_they_take_for_granted() -> None:
+    told = "Corrected columns take rounds to be independent, and units came back"
+    facts = LogFacts(1000, "PrivateUCB", GUARANTEE, "simulation", person=GUARANTEE.group(3))
+    assert told in plain(corrected(facts=facts).summary().as_text())
+    assert told not in plain(corrected().summary().as_text())
+    assert told not in plain(make(facts=facts).summary().as_text())
+
+
 @pytest.mark.parametrize("private", [False, True])
 def test_an_infinite_guarantee_covers_nothing(private: bool) -> None:
     facts = LogFacts(1000, "DPConSE", PrivacyGuarantee(epsilon=np.inf), "release")
