@@ -89,6 +89,7 @@ def epsilon_lower_bound(
         At least that of the promise, which is the default; 0 where nothing is promised.
     promised : PrivacyGuarantee, optional
         What the bound is held against; by default the target's own guarantee, for the unit of `neighbours`.
+        Replays and tests of noise hold the target to its own guarantee: what they find refutes no other.
     decimals : int or None
         Scores are rounded to so many decimals; None keeps every digit, so that rounding errors tell the data
         sets apart as they would to someone who sees them.
@@ -184,6 +185,7 @@ def epsilon_lower_bound(
         promised=promised,
         findings=checked.findings,
         looked=checked.looked,
+        own_promise=promised == own_promise,
     )
 
 

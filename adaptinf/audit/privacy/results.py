@@ -56,6 +56,9 @@ class EpsilonLowerBound:
         What was found beside the bound.
     looked : tuple of str
         What was recomputed and tested beside the bound, in words, or why nothing was.
+    own_promise : bool
+        Whether the promise is the target's own. What is found speaks of that one: it does not refute a weaker
+        promise that was given in its place.
     """
 
     epsilon: float
@@ -69,11 +72,14 @@ class EpsilonLowerBound:
     promised: PrivacyGuarantee | None
     findings: tuple[Finding, ...] = ()
     looked: tuple[str, ...] = ()
+    own_promise: bool = True
 
     @property
     def refuted(self) -> bool:
-        """Whether the bound exceeds what was promised, or something else was found."""
-        return self.promised is not None and (self.epsilon > self.promised.epsilon or bool(self.findings))
+        """Whether the bound exceeds the promise, or something was found against one of the target's own."""
+        if self.promised is None:
+            return False
+        return self.epsilon > self.promised.epsilon or (self.own_promise and bool(self.findings))
 
     @property
     def tightness(self) -> float:

@@ -25,6 +25,7 @@ from adaptinf.designs import (
     PrivateUCB,
 )
 from adaptinf.designs.conse.private import DPConSE
+from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import Counter
 
 BOUND, REPLAY, NOISE = "bound", "replay", "noise"
@@ -180,3 +181,12 @@ def test_the_design_that_faults_are_planted_in_is_right_without_one(name: str) -
     found = epsilon_lower_bound(kind(epsilon=1.0, **settings), runs=2_000, rng=0)
     assert not found.refuted
     assert not found.findings
+
+
+def test_what_is_found_refutes_the_own_promise_and_no_weaker_one() -> None:
+    faulty = records.HalfSensitiveCounter(epsilon=1.0)
+    weaker = PrivacyGuarantee(epsilon=100.0)
+    found = epsilon_lower_bound(faulty, promised=weaker, runs=2_000, rng=0)
+    assert found.findings
+    assert not found.refuted
+    assert epsilon_lower_bound(faulty, runs=2_000, rng=0).refuted
