@@ -41,16 +41,27 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
         if "\0" in str(path):
             raise FileError(repr(str(path)), "written", "its name holds a NUL character")
         if _is_stream(path):
-            with path.open("wb") as stream:
+            # A stream may be a file that holds something already: >> keeps it.
+            with path.open("ab") as stream:
                 fill(stream)
             return
-        place = path.resolve()
+        place = real(path)
         publish(stage(place, fill), place)
 
 
-def stage(place: Path, fill: Callable[[BinaryIO], Any]) -> Path:
-    """A temporary file beside `place`, filled and on the disk; none where anything fails."""
+def real(path: Path) -> Path:
+    """Where links lead; a circle of links is left, and the system refuses it."""
+    return Path(os.path.realpath(path))
+
+
+def stage(place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None) -> Path:
+    """A temporary file beside `place`, filled and on the disk; none where anything fails.
+
+    It has the mode and owner of the file at `place`, or where there is none those of the file `like`.
+    """
     old = _checked_status(place)
+    if old is None and like is not None:
+        old = _checked_status(like)
     _sweep(place)
     temporary = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.tmp")
     try:

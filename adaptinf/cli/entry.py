@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where it was closed
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough; Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -209,10 +211,24 @@ def _analyze(arguments: argparse.Namespace) -> int:
     )
     text = render(with_unused(results, unused), arguments.alpha, arguments.format)
     if arguments.output is None:
-        print(text)
+        print(_ascii_json(text) if arguments.format == "json" and not _holds(text) else text)
     else:
         atomic_write(Path(arguments.output), lambda file: file.write(f"{text}\n".encode()))
     return 0
+
+
+def _holds(text: str) -> bool:
+    """Whether the encoding of standard output holds a text."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ascii_json(text: str) -> str:
+    """JSON in which other characters stand as JSON's own escapes, which Python's are not."""
+    return "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
 
 
 def _problems_of(error: Exception) -> list[str]:

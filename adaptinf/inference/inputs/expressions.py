@@ -9,6 +9,7 @@ import ast
 import math
 import operator
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.inference.inputs.functions import functions, values
+from adaptinf.inference.inputs.sizes import check_arguments
 
 _PIECES = re.compile(r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|`(?P<name>[^`]*)`""", re.DOTALL)
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -86,6 +88,8 @@ class Expression:
 
 def read_expression(text: str) -> Expression:
     """Read Python in which names may stand between backticks, and refuse what is not allowed."""
+    if not unicodedata.is_normalized("NFKC", _PIECES.sub("", text)):
+        raise RefusedExpression(f"{text!r:.200} has letters that Python spells otherwise: write `name`")
     try:
         tree, shown = _parsed(text)
         problems = list(dict.fromkeys(_problems(tree, _NUMBERS)))
@@ -94,6 +98,12 @@ def read_expression(text: str) -> Expression:
     if problems:
         raise RefusedExpression(*problems)
     return Expression(shown, tree, frozenset(_columns(tree)))
+
+
+def unnamed_problems(text: str) -> list[str]:
+    """Backticks with nothing between them, which formulaic leaves out without a word."""
+    empty = any(piece["name"] == "" for piece in _PIECES.finditer(text))
+    return ["`` names no column (Q('') is one without a name)"] if empty else []
 
 
 def _parsed(text: str) -> tuple[ast.expr, str]:
@@ -208,23 +218,23 @@ def _call_problems(node: ast.Call) -> Iterator[str]:
         yield f"formulas may not call {ast.unparse(node.func)!r:.60}"
         return
     yield from function.problems(name, len(node.args), [key.arg or "**" for key in node.keywords])
-    if name == "Q" and not _quoted_name(node):
+    if name == "Q" and _quoted_name(node) is None:
         yield "Q takes the name of a column as a text"
     for part in [*node.args, *(key.value for key in node.keywords)]:
         yield from _problems(part, _LISTS)
 
 
-def _quoted_name(node: ast.AST) -> str:
-    """The name in Q("name"); empty where it is anything else."""
+def _quoted_name(node: ast.AST) -> str | None:
+    """The name in Q("name"); None where it is anything else."""
     match node:
         case ast.Call(ast.Name("Q"), [ast.Constant(value=str(name))], []):
             return name
-    return ""
+    return None
 
 
 def _columns(node: ast.AST) -> Iterator[str]:
     """Names in a tree that are no functions."""
-    if name := _quoted_name(node):
+    if (name := _quoted_name(node)) is not None:
         yield name
     elif isinstance(node, ast.Name):
         yield node.id
@@ -262,13 +272,16 @@ def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str
         case ast.Dict(keys, parts):
             return {of(key): of(part) for key, part in zip(keys, parts, strict=True) if key is not None}
         case ast.Call(function, arguments, keywords):
-            if name := _quoted_name(node):
-                return columns[name]
+            if (quoted := _quoted_name(node)) is not None:
+                return columns[quoted]
             known = functions()[_dotted(function)]
+            given = [of(argument) for argument in arguments]
             named = {str(key.arg): of(key.value) for key in keywords}
+            if known.has_sizes:
+                check_arguments(known.call, given, named)
             if known.keeps_state:
                 named["_state"] = states.setdefault(ast.dump(node), {})
-            return known.call(*map(of, arguments), **named)
+            return known.call(*given, **named)
     raise TypeError(f"{type(node).__name__} was not checked")
 
 

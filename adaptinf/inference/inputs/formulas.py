@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.inputs.expressions import Expression, RefusedExpression, read_expression
+from adaptinf.inference.inputs.expressions import (
+    Expression,
+    RefusedExpression,
+    read_expression,
+    unnamed_problems,
+)
 from adaptinf.inference.inputs.functions import values
+from adaptinf.inference.inputs.sizes import check_kinds, check_labels, check_products, numeric
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray
 
@@ -25,8 +32,8 @@ if TYPE_CHECKING:
 _COLOURS = re.compile("\x1b\\[[0-9;]*m|[\u29da\u29db]")
 _PLACE = re.compile(r"`?\b_(\d+)_`?")
 _NAME = re.compile(r"`([^`]*)`|([^\W\d]\w*)")
+_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 _DOTTED = re.compile(r"[^\W\d][\w.]*")
-_MOST_FACTORS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,13 +56,14 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateModel:
-    """A formula with the statistics of the columns it was read on; matrix (T, p)."""
+    """A formula with the statistics of the columns it was read on, and which are numbers; matrix (T, p)."""
 
     formula: Formula
     names: tuple[str, ...]
     matrix: FloatArray
     spec: Any
     states: Mapping[str, Any]
+    numbers: Mapping[str, bool]
 
     def rows(self, subject: str, frame: Any) -> FloatArray:
         """Model matrix of other covariates, by the levels and statistics of the log; returns (m, p)."""
@@ -70,6 +78,7 @@ class CovariateModel:
             raise ParameterError(subject, [problem]) from None
         if missing := sorted(self.formula.needed - set(table.columns)):
             raise ParameterError(subject, [f"there is no column {', '.join(map(repr, missing))}"])
+        check_kinds(subject, self.numbers, table)
         return _made(subject, self.formula, self.spec, table, dict(self.states))[0]
 
 
@@ -115,10 +124,12 @@ def _sides(parsed: Any) -> tuple[Any, Any]:
 def _checked(text: str) -> Formula:
     """A formula whose names and expressions formulaic's parser sees as numbered places only."""
     import formulaic
+    from formulaic.parser import DefaultFormulaParser
 
     pieces, found = _pieces(text)
     places = list(found.values())
     try:
+        check_products(DefaultFormulaParser().get_ast(" ".join(pieces)))
         parsed = formulaic.Formula(" ".join(pieces))
     except Exception as error:
         shown = _PLACE.sub(lambda place: f"`{_shown(places[int(place[1])])}`", plain_text(error))
@@ -138,7 +149,7 @@ def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
 
     pieces: list[str] = []
     places: dict[str, str | Expression] = {}
-    problems: list[str] = []
+    problems = unnamed_problems(text)
     for token in tokenize(text):
         quote = "" if token.source_start is None else text[token.source_start]
         piece = f"%{token.token}%" if quote == "%" else token.token
@@ -147,8 +158,6 @@ def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
         except RefusedExpression as error:
             problems += error.args
             continue
-        if place is None and pieces and pieces[-1] in ("**", "^") and not _few(piece):
-            problems.append(f"{pieces[-1]}{piece} makes products of more than {_MOST_FACTORS} columns")
         if place is not None:
             piece = _shown(place)
             if type(places.setdefault(piece, place)) is not type(place) and not piece.isidentifier():
@@ -158,10 +167,6 @@ def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
     if problems:
         raise RefusedExpression(*problems)
     return pieces, places
-
-
-def _few(piece: str) -> bool:
-    return not piece.isdigit() or int(piece) <= _MOST_FACTORS
 
 
 def _place(kind: str, piece: str, *, quoted: bool) -> str | Expression | None:
@@ -191,6 +196,11 @@ def _looked_up(side: Any, places: list[str | Expression], used: list[str | Expre
                 factor = Factor(_shown(used[-1]), eval_method="lookup")
             factors.append(factor)
         terms.append(Term(factors))
+    literals = {
+        one.expr for term in terms for one in term.factors if one.eval_method is one.EvalMethod.LITERAL
+    }
+    if taken := sorted(literals & {one for one in used if isinstance(one, str)}):
+        raise RefusedExpression(f"{taken[0]!r} is both a column and a number: rename the column")
     return SimpleFormula(terms)
 
 
@@ -215,7 +225,8 @@ def model_on(subject: str, formula: Formula, frame: pd.DataFrame) -> CovariateMo
     """The right side of a formula on a frame."""
     states: dict[str, Any] = {}
     matrix, spec = _made(subject, formula, formula.right, frame, states)
-    return CovariateModel(formula, tuple(map(str, spec.column_names)), matrix, spec, states)
+    numbers = {name: numeric(frame[name]) for name in frame.columns if name in formula.names}
+    return CovariateModel(formula, tuple(map(str, spec.column_names)), matrix, spec, states, numbers)
 
 
 def context_frame(log: AdaptiveLog) -> pd.DataFrame:
@@ -254,13 +265,14 @@ def _made(
                 columns = {str(name): data[name] for name in data.columns}
                 computed = {text: one.compute(columns, states) for text, one in formula.expressions.items()}
                 data = data.drop(columns=[name for name in computed if name in data.columns])
+            check_labels(model, data)
             made = model.get_model_matrix(data, context=computed, output="numpy", na_action="raise")
         matrix = np.asarray(made, dtype=np.float64)
     except DataMismatchWarning as error:
         raise ParameterError(subject, [f"labels that the log does not have: {plain_text(error)}"]) from None
     except ParameterError:
         raise
-    except (FormulaicError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+    except (FormulaicError, MemoryError, RuntimeError, *_WRONG) as error:
         known = ", ".join(map(str, frame.columns)) or "none"
         problem = f"cannot evaluate the formula {formula.text!r} on the columns {known}: {plain_text(error)}"
         raise ParameterError(subject, [problem]) from None
@@ -294,9 +306,10 @@ def _check_labels(subject: str, frame: pd.DataFrame) -> None:
 
 def name_in_formula(name: str) -> str:
     """A name as a formula takes it: as it is, between backticks, or as an escaped text."""
-    if _DOTTED.fullmatch(name) and not keyword.iskeyword(name):
+    plain = unicodedata.is_normalized("NFKC", name)
+    if plain and _DOTTED.fullmatch(name) and not keyword.iskeyword(name):
         return name
-    if not set(name) & set("`\\") and name.isprintable():
+    if name and not set(name) & set("`\\") and name.isprintable():
         return f"`{name}`"
     odd = "".join(char if char.isalnum() or char in " _.,;:" else f"\\U{ord(char):08x}" for char in name)
     return f"Q('{odd}')"

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.inputs.sizes import ARGUMENT_SIZES
+
 _UNARY = """
 abs absolute fabs sign sqrt cbrt square reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin
 arccos arctan sinh cosh tanh arcsinh arccosh arctanh floor ceil trunc rint deg2rad rad2deg isfinite isnan
@@ -36,6 +38,11 @@ class Function:
     def keeps_state(self) -> bool:
         """Whether it remembers the statistics of the columns that it first saw."""
         return getattr(self.call, "__is_stateful_transform__", False)
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether it takes whole numbers that its time and memory grow with."""
+        return bool(self.keywords & ARGUMENT_SIZES.keys())
 
     def problems(self, name: str, positional: int, keywords: list[str]) -> list[str]:
         """What is wrong with its arguments."""

@@ -30,7 +30,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
-from adaptinf.files import atomic_write, file_digest, publish, stage, told
+from adaptinf.files import file_digest, publish, real, stage, told
 from adaptinf.log.storage.foreign import read_foreign
 from adaptinf.log.storage.header import (
     check_table,
@@ -51,9 +51,9 @@ def write_csv(path: Path, log: StoredLog) -> None:
     header = header_of(log, releases)
     text = pd.DataFrame({name: _as_text(values) for name, values in log.columns.items()})
     with told(path, "written"):
-        place = path.resolve()
+        place = real(path)
         given = _sidecar(path)
-        sidecar = (given if given.exists() else _sidecar(place)).resolve()
+        sidecar = real(given if given.exists() else _sidecar(place))
         waiting = _waiting(sidecar)
         _finish(place, sidecar, waiting)
         table = stage(
@@ -64,7 +64,9 @@ def write_csv(path: Path, log: StoredLog) -> None:
         )
         try:
             whole = header | {"sha256": file_digest(table), "releases": releases}
-            atomic_write(waiting, lambda file: file.write(_json(whole)))
+            # Of a table that others may not read, the metadata may not be read either.
+            like = sidecar if sidecar.exists() else table
+            publish(stage(waiting, lambda file: file.write(_json(whole)), like), waiting)
             publish(table, place)
         finally:
             table.unlink(missing_ok=True)
@@ -97,8 +99,8 @@ def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
 
 def sidecars(path: Path) -> list[Path]:
     """Names under which the metadata of a CSV may stand: beside its name, and where links lead."""
-    beside = [_sidecar(path), _sidecar(path.resolve())]
-    places = [place for sidecar in beside for place in (sidecar, sidecar.resolve())]
+    beside = [_sidecar(path), _sidecar(real(path))]
+    places = [place for sidecar in beside for place in (sidecar, real(sidecar))]
     return list(dict.fromkeys([*places, *map(_waiting, places)]))
 
 

@@ -159,3 +159,18 @@ def test_the_folder_is_synced_after_the_file_has_its_name(
         )
     write(tmp_path / "file", "text")
     assert steps == ["fsync", "replace", "fsync"]
+
+
+def test_a_stream_that_leads_to_a_file_keeps_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    path.write_text("before\n")
+    with path.open("a") as file:
+        write(Path(f"/dev/fd/{file.fileno()}"), "after\n")
+    assert path.read_text() == "before\nafter\n"
+
+
+def test_a_circle_of_links_is_refused(tmp_path: Path) -> None:
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    with pytest.raises(FileError, match="circle cannot be written: Too many levels of symbolic links"):
+        write(circle, "new")

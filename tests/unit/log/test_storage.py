@@ -570,3 +570,22 @@ def test_text_that_utf8_cannot_write_is_refused(path: Path) -> None:
     with pytest.raises(ParameterError, match="'town' holds text that UTF-8 cannot write"):
         save(AdaptiveLog.from_arrays(arrays, arms=("a", "b")), path)
     assert not path.exists()
+
+
+def test_the_sidecar_of_a_private_table_is_private(tmp_path: Path) -> None:
+    path, sidecar = tmp_path / "log.csv", tmp_path / "log.csv.json"
+    save(sample(), path)
+    path.chmod(0o600)
+    sidecar.chmod(0o600)
+    for _ in range(2):
+        save(sample(), path)
+        assert [each.stat().st_mode & 0o777 for each in (path, sidecar)] == [0o600, 0o600]
+        sidecar.unlink()
+        path.chmod(0o600)
+
+
+def test_a_circle_of_links_is_one_clear_error(tmp_path: Path) -> None:
+    circle = tmp_path / "log.csv"
+    circle.symlink_to(circle)
+    with pytest.raises(FileError, match="cannot be written: Too many levels of symbolic links"):
+        save(sample(), circle)
