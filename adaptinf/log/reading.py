@@ -9,9 +9,11 @@ from typing import Any
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.storage.files import read_file
-from adaptinf.log.storage.foreign import mixed_problems
+from adaptinf.log.storage.foreign import merged_problems, mixed_problems
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import refuse
+
+_LABELS = ("action", "batch", "unit", "phase")
 
 
 def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
@@ -55,7 +57,9 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
-    refuse("read_log", mixed_problems(Path(path), content, _context_names(options.get("context"))))
+    labels = [name for role in _LABELS if isinstance(name := options.get(role), str)]
+    problems = mixed_problems(Path(path), content, _context_names(options.get("context")))
+    refuse("read_log", problems + merged_problems(Path(path), content, labels))
     try:
         return AdaptiveLog(content, **options)
     except LogValidationError as error:

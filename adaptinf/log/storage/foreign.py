@@ -64,6 +64,30 @@ def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> l
     return problems
 
 
+def merged_problems(path: Path, frame: pd.DataFrame, labels: Iterable[str]) -> list[str]:
+    """Columns of labels of a CSV in which different texts, such as 01 and 1, became one number."""
+    if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
+        return []
+    names = [name for name in dict.fromkeys(labels) if name in frame and not is_string_dtype(frame[name])]
+    if not names:
+        return []
+    places = sorted(list(frame.columns).index(name) for name in names)
+    texts = pd.read_csv(path, usecols=places, dtype="str", encoding="utf-8-sig", index_col=False)
+    problems = []
+    for place, column in zip(places, texts, strict=True):
+        name = frame.columns[place]
+        pairs = pd.DataFrame({"value": frame[name], "text": texts[column].str.strip()}).dropna()
+        pairs = pairs.drop_duplicates()
+        spelt = pairs.groupby("value")["text"].agg(list)
+        if several := [found for found in spelt if len(found) > 1]:
+            shown = " and ".join(map(repr, several[0][:_SHOWN]))
+            problems.append(
+                f"{path}: column {name!r} holds {shown}, which would be one label: spell a label in one "
+                "way, or read the file with pandas and dtype=str"
+            )
+    return problems
+
+
 def _check_characters(data: bytes) -> None:
     if (at := data.find(b"\0")) >= 0:
         number = data.count(b"\n", 0, at) + 1

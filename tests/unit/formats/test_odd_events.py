@@ -185,3 +185,27 @@ def test_a_chunk_that_ends_pyarrow_is_refused(tmp_path: Path) -> None:
     path.write_bytes(data.replace(optional, required))
     with pytest.raises(ParameterError, match="histogram size mismatch"):
         read_log(path, action="arm", reward="y")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("01", "1"), ("1.0", "1"), ("1e3", "1000"), ("True", "true"), ("0.50", "0.5")]
+)
+@pytest.mark.parametrize("role", ["action", "unit", "batch"])
+def test_labels_that_pandas_reads_as_one_are_refused(
+    tmp_path: Path, role: str, first: str, second: str
+) -> None:
+    path = tmp_path / "trial.csv"
+    columns = {"action": ("a", "b"), "unit": ("u", "v"), "batch": ("s", "t"), role: (first, second)}
+    rows = zip(*columns.values(), (1, 0), strict=True)
+    path.write_text("action,unit,batch,y\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    with pytest.raises(ParameterError) as caught:
+        read_log(path, action="action", reward="y", unit="unit", batch="batch")
+    assert f"trial.csv: column '{role}' holds {first!r} and {second!r}, which would be one label" in str(
+        caught.value
+    )
+
+
+def test_labels_spelt_in_one_way_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "trial.csv"
+    path.write_text("y,arm\n1,02\n0, 02\n1,01\n")
+    assert read_log(path, action="arm", reward="y").arms == (1, 2)
