@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
@@ -208,6 +209,25 @@ class LogProfile:
             return np.asarray(arrays.propensities.min(axis=0, initial=1.0), dtype=np.float64)
         least = 1.0 if arrays.propensity is None else float(arrays.propensity.min(initial=1.0))
         return np.full(n_arms, least)
+
+    # Units
+
+    @cached_property
+    def units(self) -> IntArray | None:
+        """Code of the unit of each round, by first appearance; None where the log names none; shape (T,)."""
+        if self.log.units is None:
+            return None
+        return np.asarray(pd.factorize(self.log.units)[0], dtype=np.int64)
+
+    @cached_property
+    def n_units(self) -> int:
+        """Number of units; rounds where the log names none."""
+        return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
+
+    @property
+    def repeated_units(self) -> bool:
+        """Whether some unit has several rounds, as far as the log tells."""
+        return self.n_units < self.log.n_rounds
 
     # Rewards and guarantee
 
