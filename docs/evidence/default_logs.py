@@ -244,7 +244,7 @@ def propensities(
     there: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> Array:
-    """Probability of each arm in the next round, shape (runs, arms); `there` (arms,) says which can be had."""
+    """Probability of each arm in the next round, shape (runs, arms); there (arms,)."""
     count, mean, square = memory.of(group)
     law = outcome_law(cell)
     name = cell.design.removesuffix(", contexts not in the file").removeprefix("contextual ")
@@ -289,7 +289,7 @@ def _tied(score: Array, rng: np.random.Generator) -> Array:
 def _posterior_shares(
     law: Outcome, count: Array, mean: Array, there: NDArray[np.bool_], rng: np.random.Generator
 ) -> Array:
-    """Probability that each arm is best under independent normal posteriors: closed for two arms, else drawn."""
+    """Probability that each arm is best under normal posteriors: closed for two arms, else drawn."""
     center = law.mean + (mean - law.mean) * count / (count + 1.0)
     size = law.spread / np.sqrt(count + 1.0)
     arms = np.flatnonzero(there)
@@ -383,7 +383,6 @@ def simulate(cell: Cell, runs: int, rng: np.random.Generator) -> Runs:
     kept = np.full((runs, max(cell.n_units, 1)), -1)
     drawn = np.zeros((runs, max(cell.n_units, 1), n_arms))
     current = np.zeros((runs, n_arms))
-    rows = np.arange(runs)
     learnt = 0
     for t in range(n_rounds):
         fresh = not cell.design.startswith("batched") or t == 0 or batch[t] != batch[t - 1]

@@ -235,7 +235,7 @@ def rows(cell: Cell, tallies: Tallies, *, default: bool) -> Iterable[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-HEAD = """| cell | target | method | label | logs | coverage | without a caution | cautioned | refused | promise |
+HEAD = """| cell | target | method | label | logs | coverage | no caution | cautioned | refused | promise |
 | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"""
 
 
@@ -259,14 +259,14 @@ def page(cells: Sequence[Cell], found: dict[int, Tallies], command: str) -> str:
 
 Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of design,
-outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the simulators
+{len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
+design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the simulators
 (`default_logs.py`) are plain NumPy. At least {least:,} logs a cell. Of {len(defaults)} defaults {short} are
 short of their promise, of {len(others)} methods that `recommend` labels valid {beyond}. Of {len(nuisance)}
 defaults in benign cells {bothered} are cautioned in more than {NUISANCE:.0%} of the logs.
 
-*Coverage*: share of nominal 95% intervals that hold the truth; *without a caution*: of those whose table
-carries none. *Promise*: at least {LEAST:g}, {NOMINAL:g} for methods labelled {" or ".join(STRICT)}, less
+*Coverage*: share of nominal 95% intervals that hold the truth; *no caution*: of those whose table carries
+none. *Promise*: at least {LEAST:g}, {NOMINAL:g} for methods labelled {" or ".join(STRICT)}, less
 three standard errors, over all intervals or over those without a caution. *Refused*: methods that refuse at
 the fit, or logs for which none is valid. A mean is that of the rounds in which its arm could be chosen, of
 sequences that of the units in the log.
