@@ -51,7 +51,7 @@ class LogReport:
     Read from a frame: 3 rounds
       arms: 'a' (2 rounds), 'b' (1)
       outcome: column 'answer', 3 numbers from 0 to 1
-      outcome: column 'answer': 'Y' counts as 1 and 'N' as 0
+      outcome: in reward column 'answer', 'Y' counts as 1, 'N' counts as 0
     """
 
     source: str

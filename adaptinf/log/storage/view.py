@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,11 @@ class LogColumns(Promises):
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
+
+    def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
+        """The same log, whose report says where it came from and what else was done; for readers."""
+        self._source, self._readings = source, (*self._readings, *readings)
+        return self
 
     @property
     def report(self) -> LogReport:
