@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.promises import Promises
-from adaptinf.log.report import LogReport, Reading
+from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, Label, LogArrays
 
@@ -50,6 +50,11 @@ class LogColumns(Promises):
         """The same log, whose report says where it came from and what else was done; for readers."""
         self._source, self._readings = source, (*self._readings, *readings)
         return self
+
+    @property
+    def reading_notes(self) -> tuple[str, ...]:
+        """What a reader put in order, converted or dropped, as a note under tables."""
+        return reading_notes(self._readings)
 
     @property
     def report(self) -> LogReport:
