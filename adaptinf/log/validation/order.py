@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.log.validation.columns import Column, Label, as_float, read_labels
@@ -67,9 +66,8 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
     if date_format is not None:
         return date_column(column, what, "batch", date_format, found)
     dated = looks_dated(column)
-    present = pd.Series(column.values, dtype=object)
-    n_dates = int(present[dated].map(str).nunique())
-    if 2 * n_dates < int(present[~column.missing].map(str).nunique()) or not n_dates:
+    n_dates, n_distinct = (len(set(map(str, column.values[rows]))) for rows in (dated, ~column.missing))
+    if not n_dates or 2 * n_dates < n_distinct:
         if not months_alone(column):
             return column
     elif not np.array_equal(dated, ~column.missing):

@@ -161,7 +161,9 @@ def _times(iso: Sequence[str | None], zoned: Sequence[bool]) -> tuple[np.ndarray
 
 
 def _by_format(texts: Sequence[str], date_format: str) -> tuple[np.ndarray, BoolArray]:
-    times = pd.to_datetime(pd.Series(list(texts), dtype="str"), format=date_format, errors="coerce", utc=True)
+    # Halves of characters are no text to pyarrow, and in no date.
+    whole = [text if text.encode(errors="ignore").decode() == text else None for text in texts]
+    times = pd.to_datetime(pd.Series(whole, dtype="str"), format=date_format, errors="coerce", utc=True)
     values = times.dt.tz_localize(None).to_numpy()
     return values, np.isnat(values)
 
