@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, settle
+from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, settled
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
@@ -35,7 +35,7 @@ def _verdict(
     means = estimator == "sample-mean"
     name = f"{method.name} sequence on {'sample means' if means else f'{estimator} scores'}"
     call = {"method": method.name, "estimator": estimator}
-    why = refusal(settle, profile, quantities, Request(method.name, _USUAL_ALPHA, estimator))
+    why = refusal(settled, profile, quantities, Request(method.name, _USUAL_ALPHA, estimator))
     if why:
         return Verdict(name, "not valid", _FIRST + place, call, why)
     mixed = means and not profile.context_free
