@@ -16,6 +16,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.fit import ArmFit, arm_labels
+from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
@@ -311,6 +312,7 @@ IPW = ArmMethod(
     assess=partial(_assess, "ipw", 30.0, _UNAUGMENTED),
     settle=partial(_settle, "ipw"),
     fit=_fit,
+    length=weighted_length,
     notes=_notes,
     rows=_rows,
     options=("weights", "decay"),
@@ -321,6 +323,7 @@ AIPW = ArmMethod(
     assess=partial(_assess, "aipw", 10.0, ""),
     settle=partial(_settle, "aipw"),
     fit=_fit_augmented,
+    length=weighted_length,
     notes=_notes,
     rows=_rows,
     options=("weights", "decay", "outcome", "ridge"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -235,6 +236,16 @@ class LogProfile:
     def binary(self) -> bool:
         """Whether all rewards are 0 or 1."""
         return is_binary(self.log.arrays.reward)
+
+    @cached_property
+    def pooled_mean(self) -> float:
+        """Mean of all rewards, whatever their arm."""
+        return float(self.log.arrays.reward.mean()) if self.log.n_rounds else math.nan
+
+    @cached_property
+    def pooled_std(self) -> float:
+        """Standard deviation of all rewards, whatever their arm."""
+        return float(self.log.arrays.reward.std()) if self.log.n_rounds else math.nan
 
     @cached_property
     def correction(self) -> Correction | None:
