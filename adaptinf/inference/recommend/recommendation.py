@@ -236,7 +236,7 @@ def recommend(
     -----
     The order does not look at estimates: choosing the shortest of several intervals would spoil it. Lengths
     are expected ones, by counts, propensities and the pooled mean and variance of the rewards, on a log
-    without drift; sequences stand in their order, other methods by what they assume. Of more than 64 arms 64
+    without drift; sequences stand in their order, other methods by what they assume. Of many arms some
     stand for all. Without arguments ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` take the first
     method of their class.
 

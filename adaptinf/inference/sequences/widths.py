@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _ALPHA = math.exp(LOG_ALPHA)
 _T_OPT, _START = 1000.0, 100.0
-_POINTS, _HALVINGS = 128, 40
+_POINTS, _HALVINGS = 128, 24
+_MOST_ARMS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +59,7 @@ def expected_width(
     counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
     if len(quantities) > 1 and quantities[0].codes:
         codes = np.array([quantity.codes[0] for quantity in quantities])
-        kept = set(some_arms(counts, codes).tolist())
+        kept = set(some_arms(counts, codes, _MOST_ARMS).tolist())
         quantities = tuple(quantity for quantity in quantities if quantity.codes[0] in kept)
     found = []
     for quantity in quantities:
@@ -179,10 +180,11 @@ def bernstein_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight
 def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
     """How far the bound of one betting side stays from the mean; time, weight (m,)."""
     bet = _bets(law, time)
-    near, far = 0.0, law.mean
+    mean = law.mean
+    near, far = 0.0, mean
     for _ in range(_HALVINGS):
         middle = 0.5 * (near + far)
-        claimed = law.mean - middle
+        claimed = mean - middle
         stake = np.minimum(bet, CAP / max(claimed - law.floor, 1e-12))
         gain = np.log1p(np.multiply.outer(stake, law.values - claimed)) @ law.shares
         if float(np.max(np.cumsum(weight * gain))) >= threshold:

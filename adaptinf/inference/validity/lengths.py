@@ -45,12 +45,12 @@ def typical(lengths: FloatArray, *, difference: bool = False) -> float:
     return float(known.mean()) if known.size else math.inf
 
 
-def some_arms(counts: FloatArray, codes: IntArray) -> IntArray:
-    """At most 64 of the arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
-    if len(codes) <= _MOST_ARMS:
+def some_arms(counts: FloatArray, codes: IntArray, most: int = _MOST_ARMS) -> IntArray:
+    """Some of many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
+    if len(codes) <= most:
         return codes
     order = codes[np.argsort(counts[codes], kind="stable")]
-    return order[np.linspace(0, len(codes) - 1, _MOST_ARMS).round().astype(np.int64)]
+    return order[np.linspace(0, len(codes) - 1, most).round().astype(np.int64)]
 
 
 def weighted_errors(
