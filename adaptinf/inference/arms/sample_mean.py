@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, reward_sums, without_propensities
+from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
@@ -104,7 +105,8 @@ def _corrected(question: Question) -> Verdict:
     label = "exact" if profile.binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
-        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", "no interval is of any use")
+        useless = "no interval is of any use"
+        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
     ratio = length_ratio(question, correction)
     short = ratio <= (_PATIENCE if profile.binary else 1.0)
     said = (
@@ -118,7 +120,7 @@ def _corrected(question: Question) -> Verdict:
     mixed = profile.mixing_assumption
     assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
     rank = 19.0 if short and profile.context_free else 29.0
-    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions))
+    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions), corrected=True)
 
 
 def length_ratio(question: Question, correction: Correction) -> float:
@@ -213,6 +215,7 @@ SAMPLE_MEAN = ArmMethod(
     assess=_assess,
     settle=partial(without_propensities, "sample-mean"),
     fit=_fit,
+    length=sample_length,
     notes=_notes,
     holds=_holds,
     resolve_test=_resolve_test,

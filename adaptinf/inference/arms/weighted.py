@@ -16,6 +16,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
+from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.rounds import combined_refusal, gaps_notes, gaps_refusal, pair_note, pair_weights
@@ -372,6 +373,7 @@ IPW = ArmMethod(
     assess=partial(_assess, "ipw", 30.0, _UNAUGMENTED),
     settle=partial(_settle, "ipw"),
     fit=_fit,
+    length=weighted_length,
     notes=_notes,
     cautions=_cautions,
     resolve_test=student_test,
@@ -384,6 +386,7 @@ AIPW = ArmMethod(
     assess=partial(_assess, "aipw", 10.0, ""),
     settle=partial(_settle, "aipw"),
     fit=_fit_augmented,
+    length=weighted_length,
     notes=_notes,
     cautions=_cautions,
     resolve_test=student_test,

@@ -15,6 +15,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
+from adaptinf.inference.effects.lengths import aipw_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
     estimated_propensities,
@@ -138,5 +139,5 @@ def _effects(question: GroupQuestion, weight: FloatArray | None) -> GroupEffects
     )
 
 
-AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit)
+AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit, length=aipw_length)
 """Over all rounds in which both arms could be chosen."""

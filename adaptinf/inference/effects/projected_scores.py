@@ -20,6 +20,7 @@ from scipy import special
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.lengths import projection_length
 from adaptinf.inference.effects.notes import BOTH_PROPENSITIES, estimated_propensities, warn_of_tiny
 from adaptinf.inference.effects.question import arm_pair
 from adaptinf.inference.effects.rounds import (
@@ -336,5 +337,7 @@ def _bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> 
     ]
 
 
-PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord("projection", _assess, _fit)
+PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
+    "projection", _assess, _fit, length=projection_length
+)
 """By uniform, sqrt or two-point weights."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
@@ -196,5 +197,5 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     return policy_fit(question, found.estimate, found.covariance, ess, rows)
 
 
-CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit)
+CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
 """With an outcome model, and weights of its own."""

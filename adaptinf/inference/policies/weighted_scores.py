@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
@@ -80,8 +81,10 @@ def _weighted(
 
 
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
-    "aipw", lambda question: _assess(question, "aipw", 10.0), _fit
+    "aipw", lambda question: _assess(question, "aipw", 10.0), _fit, length=policy_length
 )
 """With an outcome model."""
-IPW: MethodRecord[PolicyQuestion] = MethodRecord("ipw", lambda question: _assess(question, "ipw", 30.0), _fit)
+IPW: MethodRecord[PolicyQuestion] = MethodRecord(
+    "ipw", lambda question: _assess(question, "ipw", 30.0), _fit, length=policy_length
+)
 """Without one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -253,6 +254,14 @@ class LogProfile:
         part = (reward - low) / (high - low)
         squares = (part - part.mean()) ** 2
         return bool(np.mean(squares**2) > _HEAVY * np.mean(squares) ** 2)
+    def pooled_mean(self) -> float:
+        """Mean of all rewards, whatever their arm."""
+        return float(self.log.arrays.reward.mean()) if self.log.n_rounds else math.nan
+
+    @cached_property
+    def pooled_std(self) -> float:
+        """Standard deviation of all rewards, whatever their arm."""
+        return float(self.log.arrays.reward.std()) if self.log.n_rounds else math.nan
 
     @cached_property
     def correction(self) -> Correction | None:
