@@ -13,6 +13,8 @@ from adaptinf.inference.scores.units import (
     others_means,
     totals_by_unit,
     unit_covariance,
+    unit_errors,
+    unit_group_effects,
     units_with,
     units_with_events,
 )
@@ -169,6 +171,101 @@ def test_rewards_without_a_usual_value_have_no_events() -> None:
 def test_totals_are_of_the_units_that_occur() -> None:
     found = totals_by_unit(np.array([[1.0], [2.0], [4.0]]), np.array([7, 2, 7]))
     assert found.tolist() == [[2.0], [5.0]]
+
+
+def _literal_errors(
+    influence: FloatArray, weights: FloatArray, observed: FloatArray, unit: IntArray
+) -> tuple[list[float], list[float], list[int]]:
+    """Variances, degrees of freedom and units, by the formulas."""
+    variance, freedom, units = [], [], []
+    names = sorted(set(unit.tolist()))
+    for k in range(influence.shape[1]):
+        sums = [sum(influence[unit == u, k]) for u in names]
+        variance.append(len(names) / (len(names) - 1) * sum(s**2 for s in sums))
+        gain = [(h * o) ** 2 for h, o in zip(weights[:, k], observed[:, k], strict=True) if h * o > 0]
+        rounds = sum(gain) ** 2 / sum(g**2 for g in gain)
+        had = [u for u in names if np.any(weights[unit == u, k] * observed[unit == u, k] > 0)]
+        mass = [weights[unit == u, k].sum() for u in had]
+        effective = sum(h**2 for h in mass) ** 2 / sum(h**4 for h in mass)
+        freedom.append(min(rounds, effective) - 1.0)
+        units.append(len(had))
+    return variance, freedom, units
+
+
+def test_errors_by_unit_by_the_formulas() -> None:
+    unit, chosen, reward = _rounds(14)
+    rng = np.random.default_rng(15)
+    weights, observed = rng.uniform(0.0, 1.0, chosen.shape), chosen / rng.uniform(0.1, 0.9, (len(unit), 1))
+    weights[:20] = 0.0
+    means = weighted_means(rng.normal(size=chosen.shape), weights)
+    found = unit_errors(means.estimate, means.influence, weights, observed, reward, unit)
+    variance, freedom, units = _literal_errors(means.influence, weights, observed, unit)
+    np.testing.assert_allclose(np.diag(found.covariance), variance, rtol=1e-12)
+    np.testing.assert_allclose(found.freedom, freedom, rtol=1e-12)
+    assert found.units.tolist() == units
+
+
+def test_degrees_of_freedom_of_a_fair_coin_a_unit_are_its_units_minus_one() -> None:
+    unit, arm = np.tile(np.arange(30), 4), np.tile(np.arange(30) % 3 == 0, 4).astype(np.int64)
+    chosen = indicators(arm, np.arange(2))
+    influence, reward = np.random.default_rng(16).normal(size=(2, 120, 2))
+    found = unit_errors(np.ones(2), influence, np.ones((120, 2)), 2.0 * chosen, reward[:, 0], unit)
+    np.testing.assert_allclose(found.freedom, [19.0, 9.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("units", "known"), [(4, False), (5, True)])
+def test_below_five_units_with_an_event_there_is_no_error(units: int, known: bool) -> None:
+    unit, arm = np.repeat(np.arange(20), 4), np.tile([0, 1], 40)
+    reward = np.zeros(80)
+    reward[np.arange(units) * 4] = 1.0  # successes of arm 0 in as many units
+    reward[np.arange(12) * 4 + 1] = 1.0
+    chosen = indicators(arm, np.arange(2))
+    influence = np.random.default_rng(17).normal(size=(80, 2))
+    found = unit_errors(np.ones(2), influence, np.ones((80, 2)), 2.0 * chosen, reward, unit)
+    assert found.events.tolist() == [float(units), 12.0]
+    assert np.isfinite(found.covariance[0]).tolist() == [known, known]
+    assert np.isfinite(found.covariance[1, 1])
+
+
+def test_effects_by_group_are_those_of_the_groups_rounds() -> None:
+    """Units in several groups: one column an arm and group, zero elsewhere, gives the same numbers."""
+    rng, rounds = np.random.default_rng(18), 240
+    unit, group, treated = (
+        rng.integers(0, 25, rounds),
+        rng.integers(0, 3, rounds),
+        rng.integers(-1, 2, rounds),
+    )
+    reward, propensity = rng.normal(2.0, 1.0, rounds), rng.uniform(0.1, 0.6, rounds)
+    weights = rng.uniform(0.2, 1.0, (rounds, 2))
+    found = unit_group_effects(group, treated, reward, propensity, 3, unit, weights)
+    effects, influence = [], np.zeros((rounds, 3))
+    for g in range(3):
+        means = []
+        for arm in (0, 1):
+            score = np.zeros(rounds)
+            for t in np.flatnonzero(group == g):
+                earlier = [s for s in range(t) if unit[s] != unit[t]]
+                own = [s for s in earlier if group[s] == g and treated[s] == arm]
+                m = np.mean(reward[own or earlier]) if earlier else 0.0
+                score[t] = m + (treated[t] == arm) * (reward[t] - m) / propensity[t]
+            h = weights[:, arm] * (group == g) * (np.arange(rounds) >= np.flatnonzero(unit != unit[0])[0])
+            means.append((h @ score) / h.sum())
+            influence[:, g] += (2 * arm - 1) * h * (score - means[-1]) / h.sum()
+        effects.append(means[1] - means[0])
+    np.testing.assert_allclose(found.estimate, effects, rtol=1e-11)
+    np.testing.assert_allclose(found.errors.covariance, _literal_covariance(influence, unit), rtol=1e-10)
+    assert np.abs(found.errors.covariance[0, 1]) > 0.0
+    counts = [[np.sum((group == g) & (treated == arm)) for arm in (0, 1)] for g in range(3)]
+    assert found.count.tolist() == counts
+
+
+def test_a_group_with_one_arm_has_no_effect() -> None:
+    unit, group = np.tile(np.arange(12), 4), np.repeat([0, 1], 24)
+    treated = np.where(group == 0, np.tile([0, 1], 24), 0)
+    reward = np.random.default_rng(19).normal(size=48)
+    found = unit_group_effects(group, treated, reward, np.full(48, 0.5), 3, unit)
+    assert np.isfinite(found.estimate).tolist() == [True, False, False]
+    assert np.isfinite(np.diag(found.errors.covariance)).tolist() == [True, False, False]
 
 
 @pytest.mark.slow
