@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -226,7 +225,7 @@ class AdaptiveOLS:
             reference=fit.reference,
             estimator=fit.estimator,
             weights=fit.weights,
-            facts=replace(LogFacts.of(log), n_units=None) if kind == "cluster" else LogFacts.of(log),
+            facts=LogFacts.of(log, by_unit=kind == "cluster"),
             validity="not valid" if fit.naive else "exact" if fit.reference.exact else "asymptotic",
             null=float(null),
             correction=fit.correction,

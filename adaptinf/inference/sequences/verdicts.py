@@ -8,6 +8,7 @@ from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, s
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.units import LOGGED_ROUNDS, OF_LOGGED_ROUNDS
 from adaptinf.inference.validity.verdicts import Verdict
 
 _USUAL_ALPHA = 0.05
@@ -46,6 +47,8 @@ def _verdict(
     )
     assumes += "; contexts had no part in the choice" if mixed else ""
     assumes += "; rewards within the stated range" if method.anytime else ""
+    if profile.repeated_units:
+        return Verdict(name, LOGGED_ROUNDS, _FIRST + place, call, method.reason, assumes, OF_LOGGED_ROUNDS)
     # The ranks of sequences span less than 10.
     rank = _FIRST + place + (10.0 if mixed else 0.0)
     return Verdict(name, method.label, rank, call, method.reason, assumes)

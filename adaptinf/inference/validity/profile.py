@@ -248,8 +248,8 @@ class LogProfile:
         if not self.repeated_units:
             return ""
         return (
-            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit are not independent, "
-            "and it takes all rounds to be"
+            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, and "
+            "it takes all rounds to be independent"
         )
 
     @cached_property
@@ -272,22 +272,32 @@ class LogProfile:
         return bool(np.all(known[later] >= 1.0 - _SAME) and np.any(known[first[later]] < 1.0 - _SAME))
 
     @cached_property
+    def one_draw_a_unit(self) -> bool:
+        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed some."""
+        return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
+
+    @cached_property
     def contradicted_draws(self) -> str:
         """Why logged propensities are not those of the draws, where units keep arms that would change."""
         known = self.log.arrays.propensity
-        if known is None or self.drawn_once or not self.one_arm_a_unit:
+        if known is None or self.drawn_once or not self.one_draw_a_unit:
             return ""
-        first = self._first_rounds
-        moved = np.abs(known - known[first]) > _SAME
-        later = first != np.arange(self.log.n_rounds)
-        chance = float(np.log(known[later]).sum())
-        if not np.any(moved) or chance > _IMPOSSIBLE:
+        if not np.any(np.abs(known - known[self._first_rounds]) > _SAME):
             return ""
         return (
             "every unit keeps one arm, which draws with the logged propensities would do with probability "
-            f"1e{chance / np.log(10.0):.0f}; if the arm is drawn once a unit, give the propensity of that "
-            "draw in all rounds of the unit, or 1 in the rounds after its first"
+            f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
+            "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
         )
+
+    @cached_property
+    def _chance_of_keeping(self) -> float:
+        """Log probability that draws by round give every unit its first arm again; 0 where some changed."""
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return 0.0
+        later = self._first_rounds != np.arange(self.log.n_rounds)
+        return float(np.log(known[later]).sum())
 
     @cached_property
     def _first_rounds(self) -> IntArray:
