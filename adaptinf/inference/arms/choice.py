@@ -63,6 +63,8 @@ def valid_alternatives(log: AdaptiveLog, codes: IntArray | None = None, most: in
     named = [one.name for one in arm_verdicts(question) if one.valid and one.offered][:most]
     if profile.context_refusal:
         return [*named, profile.in_place_of_means]
+    if not named:
+        named += _by_unit(profile)
     spoilt = "for units with several rounds" if profile.repeated_units else "under adaptivity"
     dependent = profile.adaptive or profile.repeated_units
     baselines = [one.name for one in METHODS if one.baseline and one.name not in named and dependent]
@@ -143,7 +145,7 @@ def _default(question: Question, asked: Asked) -> Choice:
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
         reason = question.profile.context_refusal or question.profile.unit_refusal
-        raise Refused("an estimator of arm means", reason, last=_by_unit(question.profile))
+        raise Refused("an estimator of arm means", reason)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
     return replace(choice, reason=reason)

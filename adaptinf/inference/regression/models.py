@@ -26,6 +26,7 @@ from adaptinf.inference.regression.adjustments import (
     check_selection,
     default_adjustment,
     repeated_units,
+    unit_cautions,
     valid_alternatives,
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
@@ -231,6 +232,7 @@ class AdaptiveOLS:
             correction=fit.correction,
             details=fit.details,
             notes=(*rounds_notes(data, profile), *chosen, *fit.notes),
+            cautions=unit_cautions(data, profile, entry, kind),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,

@@ -248,8 +248,8 @@ class LogProfile:
         if not self.repeated_units:
             return ""
         return (
-            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, and "
-            "it takes all rounds to be independent"
+            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, "
+            "and it takes all rounds to be independent"
         )
 
     @cached_property
@@ -273,7 +273,7 @@ class LogProfile:
 
     @cached_property
     def one_draw_a_unit(self) -> bool:
-        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed some."""
+        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed it."""
         return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
 
     @cached_property

@@ -65,12 +65,8 @@ def unit_cautions(
     scarce = [
         f"{label} ({count})" for label, count in zip(labels, had, strict=True) if 0 < count < FEW_WITH_ARM
     ]
-    if n_units < FEW_UNITS:
-        found.append(
-            f"{n_units} units are few: below about {FEW_UNITS} intervals by unit cover less than they promise"
-            + _exact_test(profile)
-        )
-    elif scarce:
+    found += unit_count_cautions(profile, n_units)
+    if scarce and not found:
         found.append(f"few units had {', '.join(scarce)}: intervals by unit cover less than they promise")
     rare = [
         f"{label} ({int(count)})"
@@ -89,6 +85,16 @@ def unit_cautions(
             "weights do not do that"
         )
     return found
+
+
+def unit_count_cautions(profile: LogProfile, n_units: int) -> list[str]:
+    """That the units are few, where they are."""
+    if n_units >= FEW_UNITS:
+        return []
+    return [
+        f"{n_units} units are few: below about {FEW_UNITS} intervals by unit cover less than they promise"
+        + _exact_test(profile)
+    ]
 
 
 def event_gaps(labels: Sequence[str], events: ArrayLike, fewest: int) -> list[str]:
