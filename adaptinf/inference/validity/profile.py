@@ -10,7 +10,7 @@ import pandas as pd
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -241,6 +241,10 @@ class LogProfile:
     def repeated_units(self) -> bool:
         """Whether some unit has several rounds, as far as the log tells."""
         return self.n_units < self.log.n_rounds
+
+    def repeats_in(self, keep: BoolArray) -> bool:
+        """Whether some unit has several of some rounds; keep (T,)."""
+        return self.units is not None and len(np.unique(self.units[keep])) < np.count_nonzero(keep)
 
     @cached_property
     def unit_refusal(self) -> str:

@@ -29,6 +29,11 @@ OF_LOGGED_ROUNDS = (
 """Caution for such a method."""
 NO_CARRY_OVER = "a unit's reward depends on the arm of its round, not on those of its earlier rounds"
 BY_UNIT = "errors by unit"
+TIED = (
+    "weights made from propensities tie units together through later weights: where units differ, errors by "
+    "unit are too small (simulated variances are .65 to .85 of the true ones); uniform weights do not do that"
+)
+"""Caution for such weights."""
 
 
 def unit_notes(profile: LogProfile, n_units: int, n_rounds: int) -> list[str]:
@@ -67,7 +72,9 @@ def unit_cautions(
     ]
     found += unit_count_cautions(profile, n_units)
     if scarce and not found:
-        found.append(f"few units had {', '.join(scarce)}: intervals by unit cover less than they promise")
+        found.append(
+            f"few units count for {', '.join(scarce)}: intervals by unit cover less than they promise"
+        )
     rare = [
         f"{label} ({int(count)})"
         for label, count in zip(labels, some, strict=True)
@@ -79,11 +86,7 @@ def unit_cautions(
             "error are too small together"
         )
     if not uniform and profile.moves:
-        found.append(
-            "weights made from propensities tie units together through later weights: where units differ, "
-            "errors by unit are too small (simulated variances are .65 to .85 of the true ones); uniform "
-            "weights do not do that"
-        )
+        found.append(TIED)
     return found
 
 
