@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
+    independent_rounds,
     reward_sums,
-    without_propensities,
 )
 from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
@@ -138,7 +138,8 @@ def _assess(question: Question) -> list[Verdict]:
     """With conservative errors, and with self-normalised ones."""
     call: dict[str, Any] = {"estimator": "alee"}
     short = {**call, "arm_error": "self-normalised"}
-    name, refusal = "alee with self-normalised errors", question.profile.context_refusal
+    name = "alee with self-normalised errors"
+    refusal = question.profile.context_refusal or question.profile.unit_refusal
     if refusal:
         return [
             Verdict("alee", "not valid", 20.0, call, refusal),
@@ -220,7 +221,7 @@ def _length(question: Question, verdict: Verdict) -> float:
 ALEE = ArmMethod(
     name="alee",
     assess=_assess,
-    settle=partial(without_propensities, "alee"),
+    settle=partial(independent_rounds, "alee"),
     fit=_fit,
     length=_length,
     notes=_notes,

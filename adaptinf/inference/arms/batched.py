@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.fit import Difference, without_propensities
+from adaptinf.inference.arms.fit import Difference, independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
@@ -84,7 +84,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
     the first is large can double the error. So an adaptive log with such batches is refused.
     """
-    without_propensities("batched", question)
+    independent_rounds("batched", question)
     arrays, codes = question.profile.log.arrays, question.codes
     if arrays.batch is None:
         raise Refused("batched", "it needs batches, and the log has none (give batch=)")

@@ -136,6 +136,13 @@ def without_propensities(estimator: str, question: Question, asked: Asked | None
     return Choice(estimator)
 
 
+def independent_rounds(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
+    """Refuse, too, an estimator that takes rounds to be independent where units come back."""
+    if question.profile.unit_refusal:
+        raise Refused(estimator, question.profile.unit_refusal)
+    return without_propensities(estimator, question, asked)
+
+
 def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """What each round contributes to the error of each arm's estimate, shape (T, k)."""
     arrays = question.profile.log.arrays

@@ -47,6 +47,8 @@ def _plain(question: Question) -> Verdict:
     mixed, known = profile.mixing_assumption, profile.stability
     if profile.context_refusal:
         return Verdict("sample-mean", "not valid", 15.0, _CALL, profile.context_refusal)
+    if profile.repeated_units:
+        return naive(reason=profile.unit_refusal)
     if not profile.adaptive:
         reason = "the design does not adapt to rewards: the arms' rewards are plain samples"
         return _valid(8.0 if _plainly_sampled(profile) else 15.0, reason, f"arm means stay the same{mixed}")
@@ -77,6 +79,8 @@ def _exact(question: Question) -> Verdict:
     reason, runs = profile.context_refusal, False
     if not reason and not profile.binary:
         reason = "it needs rewards that are all 0 or 1"
+    elif not reason and profile.repeated_units:
+        reason, runs = profile.unit_refusal, True
     elif not reason and profile.adaptive:
         reason, runs = "exact for counts fixed in advance, and adaptivity moves them", True
     if reason:
@@ -96,6 +100,8 @@ def _plainly_sampled(profile: LogProfile) -> bool:
 def _corrected(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with its corrected columns"
     reason, correction = profile.context_refusal, profile.correction
+    if not reason and profile.repeated_units:
+        reason = f"{profile.unit_refusal}; correction_for(log, unit='person') corrects p-values by person"
     if not reason and not profile.adaptive:
         reason = "no correction is due: the design does not adapt to rewards"
     if not reason and correction is None:
@@ -193,6 +199,8 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
     """Whether nothing adapted, or counts settle, so that no correction is due."""
     profile = question.profile
+    if profile.repeated_units:
+        return False
     stable = profile.stability is not None and profile.stability.stable and test != "exact"
     return not profile.adaptive or (correction is None and stable)
 
@@ -201,6 +209,8 @@ def _worth(question: Question, test: str, correction: Correction | None) -> str:
     """What uncorrected sample means are worth."""
     profile = question.profile
     known = profile.stability
+    if profile.repeated_units:
+        return "not valid where units have several rounds, which are not independent; a naive baseline"
     if not profile.adaptive:
         return "the design does not adapt to rewards, so no correction is due"
     if known is not None and _holds(question, test, correction):

@@ -115,7 +115,7 @@ class ProjectionQuestion:
     @cached_property
     def propensities(self) -> FloatArray | None:
         """Of both arms in every round, as far as the log tells; shape (T, 2)."""
-        return arm_propensities(self.profile.log, self.pair)
+        return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def rounds(self) -> Rounds:
@@ -123,7 +123,7 @@ class ProjectionQuestion:
         log = self.profile.log
         if log.arrays.propensity is None:
             raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [_GROUPS])
-        return weightable_rounds(log, self.marked, self.propensities)
+        return weightable_rounds(self.profile, self.marked, self.propensities)
 
     @property
     def kept(self) -> IntArray:

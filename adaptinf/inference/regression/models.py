@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from adaptinf.inference.regression.adjustments import (
     check_selection,
     default_adjustment,
     repeated_units,
+    unit_cautions,
     valid_alternatives,
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
@@ -226,12 +226,13 @@ class AdaptiveOLS:
             reference=fit.reference,
             estimator=fit.estimator,
             weights=fit.weights,
-            facts=replace(LogFacts.of(log), n_units=None) if kind == "cluster" else LogFacts.of(log),
+            facts=LogFacts.of(log, by_unit=kind == "cluster"),
             validity="not valid" if fit.naive else "exact" if fit.reference.exact else "asymptotic",
             null=float(null),
             correction=fit.correction,
             details=fit.details,
             notes=(*rounds_notes(data, profile), *chosen, *fit.notes),
+            cautions=unit_cautions(data, profile, entry, kind),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,

@@ -176,6 +176,10 @@ def _estimator(
         if estimator is None and profile.log.arrays.propensity is not None:
             return "ipw"
         raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
+    if profile.repeated_units:
+        if estimator is None and profile.log.arrays.propensity is not None:
+            return "ipw"
+        raise InvalidForLog("sample-mean", profile.unit_refusal, [])
     if estimator is None and not profile.context_free and _serve(profile, quantities):
         return "ipw"
     return "sample-mean"
@@ -231,6 +235,9 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
         raise InvalidForLog(subject, "the log has no propensities", [])
     if profile.estimated:
         reason = "its propensities are estimates, and the scores need the design's own"
+        raise InvalidForLog(subject, reason, [])
+    if profile.one_draw_a_unit:
+        reason = "one draw gave each unit its arm, and the scores take every round to have a draw of its own"
         raise InvalidForLog(subject, reason, [])
     for quantity in quantities:
         # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.

@@ -27,6 +27,7 @@ from adaptinf.inference.sequences.choice import Quantity, Request, Settings, set
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.units import OF_LOGGED_ROUNDS
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, OneOf, check, number_array, refuse
 
@@ -208,11 +209,12 @@ class ConfidenceSequence:
                 settings.method.title, settings.method.anytime, tracks, self.log.n_rounds
             ),
             estimator=settings.estimator,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=profile.repeated_units),
             validity="anytime" if settings.method.anytime else "asymptotic",
             null=float(null),
             details=details,
             notes=_notes(profile, self.target, settings),
+            cautions=(OF_LOGGED_ROUNDS,) if profile.repeated_units else (),
         )
 
 

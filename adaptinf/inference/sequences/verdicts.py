@@ -12,6 +12,7 @@ from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.sequences.widths import expected_width
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.units import LOGGED_ROUNDS, OF_LOGGED_ROUNDS
 from adaptinf.inference.validity.verdicts import Verdict
 
 _USUAL_ALPHA = 0.05
@@ -55,4 +56,7 @@ def _verdict(
     rank = _FIRST + (_SPAN if mixed else 0.0)
     with np.errstate(under="ignore", over="ignore"):
         length = expected_width(profile, quantities, method, estimator)
+    if profile.repeated_units:
+        own = OF_LOGGED_ROUNDS
+        return Verdict(name, LOGGED_ROUNDS, rank, call, method.reason, assumes, own, length=length)
     return Verdict(name, method.label, rank, call, method.reason, assumes, length=length)

@@ -11,7 +11,7 @@ import pandas as pd
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -23,6 +23,8 @@ _HEAVY = 20.0
 """Kurtosis of pooled rewards above which tails count as heavy."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
+_IMPOSSIBLE = -12.0 * float(np.log(10.0))
+"""Log probability of what draws with the logged propensities cannot have done."""
 _NO_CONTEXTS = "contexts that the log does not have"
 
 _IN_PLACE_OF_MEANS = {
@@ -153,6 +155,18 @@ class LogProfile:
     # Propensities
 
     @cached_property
+    def propensity(self) -> FloatArray | None:
+        """Of the chosen arm at the draw that it came from; None where the log has none; shape (T,)."""
+        known = self.log.arrays.propensity
+        return known[self._first_rounds] if known is not None and self.drawn_once else known
+
+    @cached_property
+    def propensities(self) -> FloatArray | None:
+        """Of every arm at the draw of the chosen one; None where the log has none; shape (T, K)."""
+        known = self.log.arrays.propensities
+        return known[self._first_rounds] if known is not None and self.drawn_once else known
+
+    @cached_property
     def knows_every_propensity(self) -> bool:
         """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
         return self.log.arrays.propensities is not None
@@ -171,16 +185,15 @@ class LogProfile:
     @cached_property
     def varying_propensities(self) -> bool:
         """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
-        arrays = self.log.arrays
-        if self.estimated or arrays.propensity is None:
+        if self.estimated or self.propensity is None:
             return False
-        if arrays.propensities is not None:
-            first = arrays.propensities[:1]
+        if self.propensities is not None:
+            first = self.propensities[:1]
             return any(
                 bool(np.any(np.abs(column - first[0, k]) > _SAME))
-                for k, column in enumerate(arrays.propensities.T)
+                for k, column in enumerate(self.propensities.T)
             )
-        chosen = [arrays.propensity[arrays.action == code] for code in range(self.log.n_arms)]
+        chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
 
     @cached_property
@@ -196,23 +209,23 @@ class LogProfile:
     @cached_property
     def impossible(self) -> IntArray:
         """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
-        arrays, n_arms = self.log.arrays, self.log.n_arms
-        if arrays.propensities is not None:
-            return _rounds_without(arrays.propensities)
-        if arrays.propensity is None:
+        n_arms = self.log.n_arms
+        if self.propensities is not None:
+            return _rounds_without(self.propensities)
+        if self.propensity is None:
             return np.zeros(n_arms, dtype=np.int64)
-        sure = np.bincount(arrays.action[arrays.propensity >= 1.0], minlength=n_arms)
+        sure = np.bincount(self.log.arrays.action[self.propensity >= 1.0], minlength=n_arms)
         return np.asarray(sure.sum() - sure, dtype=np.int64)
 
     @cached_property
     def smallest_propensity(self) -> FloatArray:
         """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
-        arrays, n_arms = self.log.arrays, self.log.n_arms
-        if arrays.propensities is not None and not self.impossible.any():
-            return np.asarray(arrays.propensities.min(axis=0, initial=1.0), dtype=np.float64)
-        if arrays.propensities is not None:
-            return np.array([column[column > 0.0].min(initial=1.0) for column in arrays.propensities.T])
-        least = 1.0 if arrays.propensity is None else float(arrays.propensity.min(initial=1.0))
+        n_arms, every = self.log.n_arms, self.propensities
+        if every is not None and not self.impossible.any():
+            return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
+        if every is not None:
+            return np.array([column[column > 0.0].min(initial=1.0) for column in every.T])
+        least = 1.0 if self.propensity is None else float(self.propensity.min(initial=1.0))
         return np.full(n_arms, least)
 
     # Units
@@ -233,6 +246,74 @@ class LogProfile:
     def repeated_units(self) -> bool:
         """Whether some unit has several rounds, as far as the log tells."""
         return self.n_units < self.log.n_rounds
+
+    def repeats_in(self, keep: BoolArray) -> bool:
+        """Whether some unit has several of some rounds; keep (T,)."""
+        return self.units is not None and len(np.unique(self.units[keep])) < np.count_nonzero(keep)
+
+    @cached_property
+    def unit_refusal(self) -> str:
+        """Why a method that takes rounds to be independent does not serve; empty where no unit came back."""
+        if not self.repeated_units:
+            return ""
+        return (
+            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, "
+            "and it takes all rounds to be independent"
+        )
+
+    @cached_property
+    def one_arm_a_unit(self) -> bool:
+        """Whether units come back, and each keeps its first arm."""
+        action = self.log.arrays.action
+        return self.repeated_units and bool(np.all(action == action[self._first_rounds]))
+
+    @cached_property
+    def drawn_once(self) -> bool:
+        """Whether the log says that the arm is drawn once a unit.
+
+        Each unit keeps its arm, with propensity 1 in every round after its first: e is that of the draw.
+        """
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return False
+        first = self._first_rounds
+        later = first != np.arange(self.log.n_rounds)
+        return bool(np.all(known[later] >= 1.0 - _SAME) and np.any(known[first[later]] < 1.0 - _SAME))
+
+    @cached_property
+    def one_draw_a_unit(self) -> bool:
+        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed it."""
+        return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
+
+    @cached_property
+    def contradicted_draws(self) -> str:
+        """Why logged propensities are not those of the draws, where units keep arms that would change."""
+        known = self.log.arrays.propensity
+        if known is None or self.drawn_once or not self.one_draw_a_unit:
+            return ""
+        if not np.any(np.abs(known - known[self._first_rounds]) > _SAME):
+            return ""
+        return (
+            "every unit keeps one arm, which draws with the logged propensities would do with probability "
+            f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
+            "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
+        )
+
+    @cached_property
+    def _chance_of_keeping(self) -> float:
+        """Log probability that draws by round give every unit its first arm again; 0 where some changed."""
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return 0.0
+        later = self._first_rounds != np.arange(self.log.n_rounds)
+        return float(np.log(known[later]).sum())
+
+    @cached_property
+    def _first_rounds(self) -> IntArray:
+        """Number of the first round of the unit of each round; shape (T,)."""
+        if self.units is None:
+            return np.arange(self.log.n_rounds)
+        return np.asarray(np.unique(self.units, return_index=True)[1][self.units], dtype=np.int64)
 
     # Rewards and guarantee
 
