@@ -25,6 +25,7 @@ from adaptinf.inference.distributions.base import (
     NormalReference,
     Reference,
     StudentReference,
+    recoded,
 )
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference, agresti_caffo
@@ -66,6 +67,7 @@ class ArmFit:
     sample: SampleMeans | None = None
     outcome: Outcome | None = None
     arm_error: str | None = None
+    values: tuple[float, float] = (0.0, 1.0)
 
     @property
     def std_error(self) -> FloatArray:
@@ -192,7 +194,8 @@ def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction 
 def mean_reference(fit: ArmFit, kind: str) -> Reference:
     """Distribution of the means."""
     if kind in ("exact", "few"):
-        return BinomialReference(fit.successes, fit.pulls)
+        low, high = fit.values
+        return recoded(BinomialReference(fit.successes, fit.pulls), low, high - low)
     if kind == "t":
         return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
     return NormalReference(fit.estimate, fit.std_error)
@@ -200,12 +203,14 @@ def mean_reference(fit: ArmFit, kind: str) -> Reference:
 
 def difference_reference(fit: ArmFit, kind: str, difference: float, std_error: float, df: float) -> Reference:
     """Distribution of the first arm's mean minus the second's."""
+    step = fit.values[1] - fit.values[0]
     if kind == "exact":
         means = fit.successes / np.maximum(fit.pulls, 1.0)
-        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
+        law = BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
+        return recoded(law, 0.0, step)
     if kind == "few":
         counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
-        return DifferenceReference(agresti_caffo(*counts))
+        return DifferenceReference(agresti_caffo(*counts, step))
     estimate, size = np.array([difference]), np.array([std_error])
     return (
         StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)

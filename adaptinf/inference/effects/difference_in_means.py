@@ -60,9 +60,11 @@ def _fit(question: GroupQuestion, rounds: Rounds, null: float) -> GroupResults:
     moments = arm_moments(question.group[rows], treated, arrays.reward[rows], len(terms))
     (n0, n1), (m0, m1), (v0, v1) = (part.T for part in (moments.count, moments.mean, moments.variance))
     difference = welch(n1, m1, v1, n0, m0, v0)
-    if question.profile.binary:
-        arms = (n1, np.rint(n1 * m1), n0, np.rint(n0 * m0))
-        difference = choose_difference(difference, agresti_caffo(*arms), few_events(*arms))
+    if question.profile.two_values is not None:
+        low, high = question.profile.two_values
+        step = high - low
+        arms = (n1, np.rint(n1 * ((m1 - low) / step)), n0, np.rint(n0 * ((m0 - low) / step)))
+        difference = choose_difference(difference, agresti_caffo(*arms, step), few_events(*arms))
     return group_results(
         question,
         _NAME,
