@@ -17,8 +17,10 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-SAME_EFFECT = "the effect within a group stays the same"
+SAME_EFFECT = "drift is allowed; under an effect that changes, its average over these rounds"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
+FEW_EFFECTIVE = 20
+"""Effective number of an arm's rewards below which a caution stands under the table."""
 _SHOWN, _FEW = 8, 3
 
 
@@ -69,25 +71,52 @@ def _some(terms: Sequence[str]) -> str:
     return "; ".join(terms[:_SHOWN]) + more
 
 
-def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
-    """What the scores and their weights rest on."""
-    notes = [
-        "Assumes that the logged propensities are the design's own, and that the effect within a group is "
-        "the same in every round."
-    ]
+def weight_notes(others: Sequence[str], kind: str, *, lagged: bool, asked: bool) -> list[str]:
+    """What the scores and their weights rest on; `others` are contexts that may move propensities."""
     names = ", ".join(others)
-    if weighted and others:
-        notes.append(
-            f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
-            "either arm its own mix of contexts, and the difference of two mixes is no effect."
+    notes = ["Assumes that the logged propensities are the design's own."]
+    if kind == "combined":
+        known = (
+            "of the group's previous batch, known before the round's contexts" if lagged else "of the round"
         )
-    if not weighted:
+        notes.append(
+            f"Combined weights: one for both arms, (1/e1 + 1/e0)^(-1/2) {known}. A drift that both arms "
+            "share cancels. Under an effect that changes, the target is its average with these weights; "
+            "weights='uniform' estimates the plain average over the rounds."
+        )
+    if kind == "sqrt":
+        notes.append(
+            "Sqrt weights, each arm's own: assumes that each arm's mean within a group stays the same in "
+            "every round. Under a drift the two weighted means are of different times, and their difference "
+            "is no effect."
+        )
+        if others:
+            notes.append(
+                f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
+                "either arm its own mix of contexts, and the difference of two mixes is no effect."
+            )
+    if kind == "uniform":
         reason = "" if asked or not others else f", because {names} may move the propensities within a group"
         notes.append(
             f"Uniform weights{reason}: not normal in general when propensities move with the data, right "
-            "where they settle."
+            "where they settle. Under an effect that changes, its average over the rounds."
         )
     return notes
+
+
+def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> tuple[str, ...]:
+    """Cautions where a standard error rests on fewer than 20 rounds' worth of rewards; df, std_error (k,)."""
+    found = [
+        term
+        for term, freedom, size in zip(terms, df, std_error, strict=True)
+        if freedom + 1.0 < FEW_EFFECTIVE and size > 0.0
+    ]
+    if not found:
+        return ()
+    return (
+        f"{_some(found)}: the standard error rests on an effective {float(np.nanmin(df)) + 1.0:.1f} rewards "
+        f"of an arm, fewer than {FEW_EFFECTIVE}, and the interval may be too short",
+    )
 
 
 def estimated_propensities(profile: LogProfile) -> list[str]:

@@ -21,11 +21,12 @@ from scipy import linalg
 from adaptinf.errors import ParameterError
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
-from adaptinf.typing import BoolArray, FloatArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,7 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
     Shapes: propensities (T, 2); returns (T,).
 
-    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"sqrt"`` weights,
+    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights,
     h = (1/e1 + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and
     others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
     coin and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
@@ -65,11 +66,42 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
     balance = np.where(product > 0.0, product / np.where(total > 0.0, total, 1.0), 0.0)
     if weights == "uniform":
         return np.asarray(balance > 0.0, dtype=np.float64)
-    if weights == "sqrt":
+    if weights == "combined":
         return np.sqrt(balance)
     if decay is None:
         raise ParameterError("two-point weights", ["decay must be in [0, 1), got None"])
     return two_point_weights(np.minimum(4.0 * balance, 1.0)[:, None], decay)[:, 0]
+
+
+def combined_weights(
+    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool
+) -> tuple[FloatArray, bool] | None:
+    """Combined weights that are fixed before the round's context is seen, and whether they lag by a batch.
+
+    Shapes: propensities (n, 2), both positive; cell, batch (n,); returns (n,). None where there are none.
+
+    Within a cell (a group, or a combination of contexts) a round's own propensities serve, unless contexts
+    may move them there (`moved`) or they are seen to vary within a batch. Then a weight that follows the
+    round's own context gives contexts other shares than they have, and is correlated with the score: the
+    mean of 1/e1 + 1/e0 over the cell's previous batch serves, which the past alone decides; the first batch
+    of a cell has weight 1.
+    """
+    if batch is None:
+        return None if moved else (contrast_weights(propensities, "combined"), False)
+    inverse = (1.0 / propensities).sum(axis=1)
+    steps = int(batch.max(initial=0)) + 1
+    _, first, place, size = np.unique(
+        cell * steps + batch, return_index=True, return_inverse=True, return_counts=True
+    )
+    low, high = np.full(len(size), np.inf), np.zeros(len(size))
+    np.minimum.at(low, place, inverse)
+    np.maximum.at(high, place, inverse)
+    if not moved and np.all(high - low <= _SAME * high):
+        return contrast_weights(propensities, "combined"), False
+    mean = np.bincount(place, weights=inverse) / size
+    earliest = np.append(True, np.diff(cell[first]) != 0)
+    known = np.where(earliest, 1.0, np.append(1.0, mean[:-1]))
+    return np.asarray(known[place] ** -0.5, dtype=np.float64), True
 
 
 def weighted_projection(
