@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 _LOG_2 = float(np.log(2.0))
 _BISECTIONS = 64
@@ -165,6 +165,20 @@ class SkewedSumReference:
         below, above = self._reach(z, self.skewness), self._reach(z, -self.skewness)
         return np.column_stack((self.estimate - below, self.estimate + above))
 
+    def differences(self, rows: IntArray, columns: IntArray, df: FloatArray) -> SkewedSumReference:
+        """Law of some of the sums less others that are independent of them; rows, columns, df (p,)."""
+        assert self.correlation is not None
+        size = self.std_error.shape[1]
+        joint = np.zeros((len(rows), 2 * size, 2 * size))
+        joint[:, :size, :size], joint[:, size:, size:] = self.correlation[rows], self.correlation[columns]
+        return SkewedSumReference(
+            self.estimate[rows] - self.estimate[columns],
+            np.hstack((self.std_error[rows], self.std_error[columns])),
+            np.hstack((self.skewness[rows], -self.skewness[columns])),
+            df,
+            joint,
+        )
+
     def _reach(self, z: FloatArray, skewness: FloatArray) -> FloatArray:
         """How far a limit is from the estimate; z (k,), skewness (k, m); returns (k,)."""
         least = np.maximum(z, _QUARTILE)
@@ -194,6 +208,23 @@ class SkewedSumReference:
             short = self._reach(middle, skewness) < target
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         return np.where(known, high, np.nan)
+
+
+def skewed_difference(
+    estimate: FloatArray,
+    std_error: FloatArray,
+    skewness: FloatArray,
+    df: FloatArray,
+    correlation: FloatArray,
+) -> SkewedSumReference:
+    """Law of the second of two means less the first.
+
+    Shapes: estimate, df, correlation (k,), std_error, skewness (k, 2).
+    """
+    apart = np.repeat(np.eye(2)[None], len(estimate), axis=0)
+    apart[:, 0, 1] = apart[:, 1, 0] = -np.nan_to_num(correlation)
+    signed = skewness * np.array([-1.0, 1.0])
+    return SkewedSumReference(estimate, std_error, np.nan_to_num(signed), df, apart)
 
 
 def _nested(std_error: FloatArray, skewness: FloatArray, correlation: FloatArray) -> FloatArray:

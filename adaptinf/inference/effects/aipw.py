@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
@@ -24,6 +26,7 @@ from adaptinf.inference.effects.notes import (
     weight_notes,
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
+from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray
@@ -72,12 +75,16 @@ def _fit(
     warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
     control, treatment = found.count.T
     asked = weights is not None or question.propensities is None
+    uncommon = _uncommon(question)
+    std_error = np.where(rare.without_interval(uncommon), np.nan, found.std_error)
+    skewness = question.profile.squared_skewness * found.unevenness.max(axis=1)
+    law = _law(found, std_error, corrected=bool(np.any(skewness > rare.SKEWED)))
     return group_results(
         question,
         _NAME,
         found.estimate,
-        found.std_error,
-        StudentReference(found.estimate, found.std_error, found.df),
+        std_error,
+        law,
         null=null,
         weights=kind,
         details={
@@ -93,10 +100,32 @@ def _fit(
             "effective number of rewards minus 1 degrees of freedom, the smaller arm's.",
             *weight_notes(question.movers, kind, lagged=lagged, asked=asked),
             *estimated_propensities(question.profile),
+            *([] if isinstance(law, StudentReference) else [rare.CORRECTED]),
             *gap_notes(question.terms, found.used, found.std_error),
+            *rare.rare_notes(question.terms, uncommon),
         ),
-        cautions=few_effective(question.terms, found.df, found.std_error),
+        cautions=(
+            *few_effective(question.terms, found.df, std_error),
+            *rare.rare_cautions(question.terms, uncommon, skewness),
+        ),
     )
+
+
+def _uncommon(question: GroupQuestion) -> FloatArray:
+    """Outcomes other than the commonest of either arm in each group, the fewer; shape (G,)."""
+    arrays = question.profile.log.arrays
+    rows = np.flatnonzero(question.weightable.keep & np.isin(arrays.action, question.pair))
+    cell = 2 * question.group[rows] + (arrays.action[rows] == question.pair[1])
+    counts = uncommon_outcomes(cell, arrays.reward[rows], 2 * len(question.terms))
+    return np.asarray(counts.reshape(-1, 2).min(axis=1), dtype=np.float64)
+
+
+def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Reference:
+    """Student's t, or Hall's for either arm and MOVER for their difference; std_error (G,)."""
+    if not corrected:
+        return StudentReference(found.estimate, std_error, found.df)
+    parts = np.where(np.isnan(std_error)[:, None], np.nan, found.arm_error)
+    return skewed_difference(found.estimate, parts, found.skewness, found.df, found.correlation)
 
 
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:

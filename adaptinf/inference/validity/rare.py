@@ -16,6 +16,10 @@ SKEWED = 0.01
 """From this squared skewness of an estimate on, its interval is corrected for skewness."""
 STRONGLY_SKEWED = 0.5
 """Beyond it, the corrected interval is cautioned."""
+CORRECTED = (
+    "Intervals and p-values are corrected for skewness, as the rewards are skewed: Hall's transformation of "
+    "each mean, and MOVER for differences. The standard errors are the usual ones."
+)
 _SHOWN = 8
 
 
