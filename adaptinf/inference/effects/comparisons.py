@@ -177,6 +177,7 @@ class GroupResults(Results):
                 if name in self.details
             },
             notes=notes,
+            cautions=self.cautions,
             private=self.private,
         )
 

@@ -236,7 +236,7 @@ def _errors(
             squares[arm] += square.sum()
             cubes[arm] += square @ part
     root = np.sqrt(squares)
-    skewness = [_ratio(cube / max(size, 1e-300) ** 2, size) for cube, size in zip(cubes, root, strict=True)]
+    skewness = [_ratio(_ratio(cube, size * size), size) for cube, size in zip(cubes, root, strict=True)]
     correlation = _ratio(product, root[0] * root[1])
     unevenness = [control.unevenness, treatment.unevenness]
     return float(np.sqrt(change_squares)), [root.tolist(), skewness, unevenness, [correlation] * 2]
