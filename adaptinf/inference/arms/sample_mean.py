@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.fit import ArmFit, arm_labels, without_propensities
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, is_skewed, without_propensities
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
@@ -152,13 +152,18 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Exact tests of two-valued rewards where a correction is due, or an arm has few events; else t."""
+    """Exact tests of two-valued rewards where a correction is due, or an arm has few events; else t.
+
+    Hall's correction of t where rewards are skewed, and adaptivity needs none.
+    """
     binary = question.profile.binary
     if test == "exact" and not binary:
         reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
     if test != "auto":
         return test
+    if not binary and not fit.naive and is_skewed(question, fit):
+        return "hall"
     if not binary or (fit.naive and not corrected):
         return "t"
     if corrected:
