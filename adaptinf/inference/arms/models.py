@@ -173,8 +173,8 @@ class ArmMeans:
         question = Question(profile_of(self.log), self._codes)
         method, fit = fit_method(question, asked)
         warn_of_tiny_propensities(asked.subject, fit)
-        kind, correction, notes = tested(question, method, fit, asked)
-        reference = mean_reference(fit, kind)
+        fit, shown = tested(question, method, fit, asked)
+        reference = mean_reference(question, fit, shown.kind)
         efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
         return Results(
             model="ArmMeans",
@@ -187,17 +187,17 @@ class ArmMeans:
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log),
-            validity=validity(question, method, kind, correction, reference),
+            validity=validity(question, method, shown.kind, shown.correction, reference),
             null=null,
-            correction=correction,
+            correction=shown.correction,
             details={
                 "pulls": fit.pulls,
                 "ess": fit.ess,
                 "min_propensity": fit.min_propensity,
                 **efficiency,
             },
-            notes=notes,
-            cautions=tuple(method.cautions(question, fit)),
+            notes=shown.notes,
+            cautions=shown.cautions,
             efficiency_note=lost,
             scores=method.rows(question, fit) if keep_scores else None,
         )

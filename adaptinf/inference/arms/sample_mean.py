@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.fit import ArmFit, arm_labels, reward_sums, without_propensities
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
@@ -78,7 +78,7 @@ def _exact(question: Question) -> Verdict:
     call = {**_CALL, "test": "exact"}
     reason, runs = profile.context_refusal, False
     if not reason and not profile.binary:
-        reason = "it needs rewards that are all 0 or 1"
+        reason = "it needs rewards that take two values, such as 0 and 1"
     elif not reason and profile.repeated_units:
         reason, runs = profile.unit_refusal, True
     elif not reason and profile.adaptive:
@@ -150,7 +150,8 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=reward_sums(question),
+        successes=profile.successes[codes],
+        values=profile.two_values or (0.0, 1.0),
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         naive=profile.adaptive,
@@ -159,13 +160,18 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Exact tests of 0/1 rewards where a correction is due, or an arm has few events; else t."""
+    """Exact tests of two-valued rewards where a correction is due, or an arm has few events; else t.
+
+    Hall's correction of t where rewards are skewed, and adaptivity needs none.
+    """
     binary = question.profile.binary
     if test == "exact" and not binary:
-        reason = "they need rewards that are all 0 or 1"
+        reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
     if test != "auto":
         return test
+    if not binary and not fit.naive and is_skewed(question, fit):
+        return "hall"
     if not binary or (fit.naive and not corrected):
         return "t"
     if corrected:

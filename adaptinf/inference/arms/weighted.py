@@ -20,9 +20,8 @@ from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.rounds import combined_refusal, gaps_notes, gaps_refusal, pair_note, pair_weights
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
-from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, effective_events, weighted_means
+from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
@@ -228,6 +227,8 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         min_propensity=means.min_propensity,
         outcome=model,
         stationary=asked.stationary,
+        skewness=means.skewness,
+        unevenness=means.unevenness,
     )
 
 
@@ -319,8 +320,6 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
         for label, n, pulls in zip(fit.labels, fit.degrees + 1.0, fit.pulls, strict=True)
         if n < FEW_EFFECTIVE and pulls > 1
     ]
-    if question.profile.binary:
-        found += _few_events(fit)
     tiny = fit.min_propensity < TINY_PROPENSITY
     if np.any(tiny):
         found.append(
@@ -355,17 +354,6 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
     if choice.weights == "two-point":
         notes.append(f"Two-point weights: propensity floor of decay {choice.decay:g}.")
     return notes
-
-
-def _few_events(fit: ArmFit) -> list[str]:
-    rate = fit.successes / np.maximum(fit.pulls, 1.0)
-    events = effective_events(fit.ess, rate)
-    few = (fit.pulls > 0) & (events < FEW_EVENTS)
-    arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
-    if not arms:
-        return []
-    few_events = f"worth fewer than {FEW_EVENTS} successes or failures: intervals may be far too short"
-    return [f"{', '.join(arms)}: the effective sample size is {few_events}"]
 
 
 IPW = ArmMethod(

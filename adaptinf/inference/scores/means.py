@@ -55,10 +55,13 @@ class WeightedMeans:
 class ScoreMeans:
     """Weighted means of scores, and what tests and tables need of them.
 
-    Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used (k,).
+    Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used, skewness,
+    unevenness (k,).
 
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
-    over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight.
+    over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
+    `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
+    arm, g = h / e.
     """
 
     above: FloatArray
@@ -70,6 +73,8 @@ class ScoreMeans:
     freedom: FloatArray
     min_propensity: FloatArray
     used: FloatArray
+    skewness: FloatArray
+    unevenness: FloatArray
 
     @property
     def estimate(self) -> FloatArray:
@@ -122,6 +127,18 @@ def degrees_of_freedom(gains: FloatArray) -> FloatArray:
     (sum w)^2 / sum w^2 degrees of freedom (Satterthwaite 1946), of which the mean takes one.
     """
     return np.maximum(effective_size(gains**2) - 1.0, 0.0)
+
+
+def standardised(cubes: FloatArray, variance: FloatArray) -> FloatArray:
+    """Third moments over variances to the power 3/2, 0 without any; cubes, variance (k,)."""
+    root = np.sqrt(np.where(variance > 0.0, variance, np.inf))
+    return np.asarray(cubes / root / root / root, dtype=np.float64)
+
+
+def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
+    """By how much an arm's estimate is less skewed than a reward, squared: from sums of gains; (k,)."""
+    spread = np.where(squares > 0.0, squares, np.inf)
+    return np.asarray((cubes / spread) ** 2 / spread, dtype=np.float64)
 
 
 def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
@@ -183,4 +200,6 @@ def score_means(
         freedom=degrees_of_freedom(weights * observed),
         min_propensity=_smallest(np.where(weights > 0.0, every, 0.0)),
         used=np.count_nonzero(weights, axis=0).astype(np.float64),
+        skewness=standardised(np.einsum("tk,tk,tk->k", *(3 * [weighted.influence])), np.diag(covariance)),
+        unevenness=unevenness(*(np.sum((weights * observed) ** power, axis=0) for power in (2, 3))),
     )

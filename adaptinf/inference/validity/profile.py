@@ -10,6 +10,7 @@ import pandas as pd
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
+from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -318,9 +319,34 @@ class LogProfile:
     # Rewards and guarantee
 
     @cached_property
+    def two_values(self) -> tuple[float, float] | None:
+        """The two values that rewards take, the smaller one first; None where they take others."""
+        return two_values(self.log.arrays.reward)
+
+    @property
     def binary(self) -> bool:
-        """Whether all rewards are 0 or 1."""
-        return is_binary(self.log.arrays.reward)
+        """Whether rewards take two values, 0 and 1 or others."""
+        return self.two_values is not None
+
+    @cached_property
+    def successes(self) -> FloatArray:
+        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        arrays = self.log.arrays
+        if self.two_values is None:
+            return np.zeros(self.log.n_arms)
+        larger = arrays.action[arrays.reward == self.two_values[1]]
+        return np.bincount(larger, minlength=self.log.n_arms).astype(np.float64)
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
+        arrays = self.log.arrays
+        return uncommon_outcomes(arrays.action, arrays.reward, self.log.n_arms)
+
+    @cached_property
+    def squared_skewness(self) -> float:
+        """Squared skewness of all rewards together."""
+        return squared_skewness(self.log.arrays.reward)
 
     @cached_property
     def heavy_tailed(self) -> bool:
