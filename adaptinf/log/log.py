@@ -12,6 +12,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.coverage import noise_told, not_covered
 from adaptinf.log.promises import source_note
 from adaptinf.log.public import Publishable
+from adaptinf.log.report import encode_readings
 from adaptinf.log.storage.files import write_file
 from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.restored import RestoredLog
@@ -37,26 +38,35 @@ class AdaptiveLog(LogColumns, Publishable):
     propensity : str, optional
         Column with the probability of the chosen arm given everything before the choice, in (0, 1]. By
         default it is taken from the columns of all arms where there are any.
-    propensities : mapping of arm to str, optional
-        Column with the probability of each arm, chosen or not, in [0, 1]. Rows must sum to 1 within 1e-6, and
-        the chosen arm's entry must equal `propensity` within a millionth of it. By default the columns named
+    propensities : mapping of arm to str, or str, optional
+        Column with the probability of each arm, chosen or not, in [0, 1], or their names with ``{arm}`` for
+        the arm, such as ``"p_{arm}"``. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal
+        `propensity` within a millionth of it. By default the columns named
         ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
         nobody chose. Columns of such names of which none is an arm's are refused, but for a single one beside
         `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     batch : str, optional
-        Column of batches, each one stretch of rows: labels, dates or times; they are numbered from 0 in the
-        log.
+        Column of batches, each one stretch of rows: numbers, dates or times, which must increase, or labels.
+        They are numbered from 0 in the log.
     unit : str, optional
         Column that says who took part.
     round : str, optional
-        Column of increasing round numbers, times or dates, also as ISO 8601 text (times with a zone become
-        UTC); by default 1, ..., T.
+        Column of increasing round numbers, times or dates, also as text in one format (times with a zone
+        become UTC); by default 1, ..., T.
     phase : str, optional
         Column of strings, such as learning and estimation.
     randomised : str, optional
         Boolean column: rounds whose arm was drawn with fixed probabilities.
+    success : label or mapping of label to number, optional
+        What counts as 1 in a reward column of two labels, such as ``"Y"``; or the number of every label.
+    date_format : str, optional
+        Format of dates in `round` and `batch` that are text, as for `datetime.datetime.strptime`; needed
+        where nothing tells the month from the day, as in 03/04/2020.
+    sort : bool
+        Whether to put the rows in the order of `round`, or of `batch` where there is no `round`: for files
+        that are stored newest first. Arrays by round that a model is given are then in that order.
     arms : list of labels, optional
         All arms in the order you want. By default those chosen or given a propensity column: sorted where
         they are of one type, by first appearance where not.
@@ -89,6 +99,8 @@ class AdaptiveLog(LogColumns, Publishable):
     ----------
     arrays : LogArrays
         The columns as NumPy arrays.
+    report : LogReport
+        What was read: rounds, arms, outcomes, and what was put in order, converted or dropped.
     arms : tuple of labels
         All arms; ``arrays.action`` holds positions in it.
     phases : tuple of str
@@ -100,8 +112,9 @@ class AdaptiveLog(LogColumns, Publishable):
     Raises
     ------
     LogValidationError
-        With all that is found wrong with the frame, and the rows. Nothing is dropped, filled or converted: a
-        missing value, a number stored as text or a whole number beyond 2**53 is a problem of its own.
+        With all that is found wrong with the frame, and the rows. Nothing is dropped, filled or converted
+        unless it is asked for: a missing value, a number stored as text or a whole number beyond 2**53 is a
+        problem of its own.
 
     Notes
     -----
@@ -132,13 +145,16 @@ class AdaptiveLog(LogColumns, Publishable):
         action: str,
         reward: str,
         propensity: str | None = None,
-        propensities: Mapping[Any, str] | None = None,
+        propensities: Mapping[Any, str] | str | None = None,
         context: str | Sequence[str] = (),
         batch: str | None = None,
         unit: str | None = None,
         round: str | None = None,
         phase: str | None = None,
         randomised: str | None = None,
+        success: Any = None,
+        date_format: str | None = None,
+        sort: bool = False,
         arms: Sequence[Any] | None = None,
         reward_range: tuple[float, float] | None = None,
         propensity_status: str | None = None,
@@ -169,6 +185,9 @@ class AdaptiveLog(LogColumns, Publishable):
             propensities=propensities,
             arms=arms,
             reward_range=reward_range,
+            date_format=date_format,
+            sort=sort,
+            success=success,
             metadata=Metadata(
                 guarantee=guarantee,
                 reward_guarantee=reward_guarantee,
@@ -185,6 +204,7 @@ class AdaptiveLog(LogColumns, Publishable):
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
+        self._source, self._readings = "a frame", checked.readings
 
     @classmethod
     def from_arrays(
@@ -278,6 +298,7 @@ class AdaptiveLog(LogColumns, Publishable):
             self.reward_guarantee = self.guarantee.reward_level()
         self._releases = metadata.releases
         self._frame = self._names = self._rounds = self.units = None
+        self._source, self._readings = "arrays", ()
         self.kept = {}
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -339,7 +360,8 @@ class AdaptiveLog(LogColumns, Publishable):
             "traits": None if (own := self.design) is None or own.traits is None else own.traits.to_dict(),
         }
         columns = storable(self._canonical_columns(), self.arms)
-        return StoredLog(columns, metadata, self.releases, not_covered(self, columns))
+        report = encode_readings(self._source, self._readings)
+        return StoredLog(columns, metadata, self.releases, not_covered(self, columns), report)
 
     @classmethod
     def _restored(cls, stored: RestoredLog) -> AdaptiveLog:
@@ -347,6 +369,7 @@ class AdaptiveLog(LogColumns, Publishable):
         log = cls.__new__(cls)
         log._fill(stored.arrays, checked.arms, stored.phases, checked.reward_range, checked.metadata)
         log._names, log._rounds, log.units = stored.names, stored.rounds, stored.units
+        log._source, log._readings = stored.source, stored.readings
         return log
 
     def __repr__(self) -> str:

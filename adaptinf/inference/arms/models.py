@@ -132,10 +132,11 @@ class ArmMeans:
             Value that the means are tested against.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, frame, or array, optional
             Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
-            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
-            array, whose row t may depend on rounds before t and this round's context only.
+            contexts, fitted before each round; or predictions of your own, whose row t may depend on rounds
+            before t and this round's context only: columns of the log by arm, a frame with a column an arm,
+            or an array of shape (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         arm_error : {"conservative", "self-normalised"}

@@ -123,7 +123,8 @@ class PolicyValue:
             Scores with an outcome model, without one, or with one and weights of its own (CADR).
         outcome : str, mapping, or array_like of shape (T, K), optional
             Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, columns by
-            arm, or an array. Row t must not have used the rewards of round t and later.
+            arm, a frame, or an array in the order of ``log.arms``. Row t must not have used the rewards of
+            round t and later.
         ridge : float, optional
             Penalty of the running ridge.
         snapshots : PolicySnapshots or "context-free", optional

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
+from adaptinf.log.report import Reading, decode_readings
 from adaptinf.log.storage.stored import METADATA_FIELDS, StoredLog
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import (
@@ -70,6 +71,8 @@ class RestoredLog:
     names: dict[Hashable, str] | None
     rounds: NDArray[Any] | None
     units: NDArray[Any] | None
+    source: str = "a file"
+    readings: tuple[Reading, ...] = ()
 
 
 def restored(stored: StoredLog) -> RestoredLog:
@@ -94,7 +97,19 @@ def restored(stored: StoredLog) -> RestoredLog:
     )
     rounds = columns["t"] if metadata["has_rounds"] else None
     _check_counts(arrays, checked, columns["t"], rounds)
-    return RestoredLog(arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"))
+    source, readings = "a file", ()
+    if stored.report is not None:
+        source, readings = _report(stored.report)
+    return RestoredLog(
+        arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"), source, readings
+    )
+
+
+def _report(stored: Any) -> tuple[str, tuple[Reading, ...]]:
+    try:
+        return decode_readings(stored)
+    except ValueError as error:
+        raise ParameterError("report", [str(error)]) from None
 
 
 def _check_metadata(metadata: Any) -> None:

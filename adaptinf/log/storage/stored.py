@@ -48,6 +48,8 @@ class StoredLog:
     releases: pd.DataFrame
     not_covered: Mapping[str, str] = field(default_factory=dict)
     """Columns outside the log's privacy guarantee, with the reason; a file tells them, none is read."""
+    report: Any = None
+    """Where the log came from and what was done to it, as plain values."""
 
 
 def canonical_columns(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.promises import Promises
+from adaptinf.log.report import LogReport, Reading
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, Label, LogArrays
 
@@ -32,6 +34,8 @@ class LogColumns(Promises):
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
     _rounds: NDArray[Any] | None
+    _source: str
+    _readings: tuple[Reading, ...]
     kept: dict[str, Any]
     """What readers of the log computed once and keep with it; it is no part of the log's content."""
 
@@ -41,6 +45,18 @@ class LogColumns(Promises):
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
+
+    @property
+    def report(self) -> LogReport:
+        """What was read: rounds, arms, outcomes, and what was put in order, converted or dropped."""
+        pulls = np.bincount(self.arrays.action, minlength=self.n_arms).tolist()
+        reward = self.arrays.reward[np.isfinite(self.arrays.reward)]
+        names = {canonical: name for name, canonical in (self._names or {}).items()}
+        told = f"column {names.get('reward', 'reward')!r}, {len(reward):,} numbers"
+        if len(reward):
+            told += f" from {reward.min():.6g} to {reward.max():.6g}"
+        arms = dict(zip(self.arms, pulls, strict=True))
+        return LogReport(self._source, self.n_rounds, arms, told, self._readings)
 
     @property
     def releases(self) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptinf.log.report import Reading
 from adaptinf.log.validation import rows
 from adaptinf.log.validation.arms import (
     ArmColumns,
@@ -31,6 +32,8 @@ from adaptinf.log.validation.columns import (
 )
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.metadata import Metadata, check_metadata
+from adaptinf.log.validation.order import check_date_format, date_formats, row_order
+from adaptinf.log.validation.outcomes import implied_range, numbered_outcomes
 from adaptinf.log.validation.records import LogArrays
 from adaptinf.log.validation.roles import CANONICAL, Roles, check_arm_names, locate_roles
 from adaptinf.typing import FloatArray, IntArray
@@ -48,6 +51,7 @@ class CheckedLog:
     reward_range: tuple[float, float] | None
     names: dict[Hashable, str]
     metadata: Metadata
+    readings: tuple[Reading, ...] = ()
 
 
 def check_frame(
@@ -59,6 +63,9 @@ def check_frame(
     arms: object,
     reward_range: object,
     metadata: Metadata,
+    date_format: object = None,
+    sort: object = False,
+    success: object = None,
     as_written: bool = False,
 ) -> CheckedLog:
     """Read a frame, or raise one error that lists all that is found wrong with it.
@@ -74,10 +81,13 @@ def check_frame(
     declared = declare_arms(arms, found)
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
     check.as_written = as_written
+    check.put_in_order(sort, check_date_format(date_format, found))
     check.find_arms(propensities, declared)
-    checked_range = rows.check_reward_range(reward_range, as_written, found)
+    given_range = implied_range(success) if reward_range is None else reward_range
+    checked_range = rows.check_reward_range(given_range, as_written, found)
+    check.success = success
     columns = check.columns(declared is not None, checked_range)
-    rounds = check.single("round", rows.check_rounds)
+    rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
     units = check.single("unit", rows.check_units)
     checked = check_metadata(
         metadata,
@@ -91,7 +101,15 @@ def check_frame(
     found.raise_if_any()
     phases = columns.pop("phases")
     return CheckedLog(
-        LogArrays(**columns), check.arms, phases, rounds, units, checked_range, check.names(), checked
+        LogArrays(**columns),
+        check.arms,
+        phases,
+        rounds,
+        units,
+        checked_range,
+        check.names(),
+        checked,
+        tuple(found.readings),
     )
 
 
@@ -106,11 +124,23 @@ class _FrameCheck:
         self.arm_columns = ArmColumns()
         self.arms: tuple[Label, ...] = ()
         self.as_written = False
+        self.success: object = None
+        self.formats: dict[str, str | None] = {}
+
+    def put_in_order(self, sort: object, date_format: str | None) -> None:
+        """Take the rows in the order of their rounds, else batches, where the user says so."""
+        names = {role: self.roles.single[role] for role in ("round", "batch") if role in self.roles.single}
+        columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
+        self.formats = date_formats(columns, date_format, self.found)
+        self.found.order = row_order(sort, columns, names, self.formats, self.found)
 
     def read(self, name: Hashable) -> Column | None:
         """Column of that name; None where it is repeated or has no rows."""
         position = self.roles.positions.get(name)
-        return None if position is None or not len(self.frame) else read_column(self.frame, position)
+        if position is None or not len(self.frame):
+            return None
+        column, order = read_column(self.frame, position), self.found.order
+        return column if order is None else Column(column.values[order], column.missing[order], column.dtype)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
         """Result of a check on the column of a role, or None where there is no such column."""
@@ -135,7 +165,7 @@ class _FrameCheck:
         """Arrays by field of `LogArrays`, and the phases."""
         labels = self.labels
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
-        reward = self.single("reward", rows.check_rewards, reward_range, self.as_written)
+        reward = self.single("reward", self.check_rewards, reward_range)
         chosen, table = self.propensities(action)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
         context = {name: self.read(name) for name in self.roles.context}
@@ -144,7 +174,7 @@ class _FrameCheck:
             "reward": reward,
             "propensity": chosen,
             "propensities": table,
-            "batch": self.single("batch", rows.check_batches),
+            "batch": self.single("batch", rows.check_batches, self.formats.get("batch")),
             "phase": phase,
             "phases": phases,
             "randomised": self.single("randomised", rows.check_randomised),
@@ -154,6 +184,17 @@ class _FrameCheck:
                 if column is not None
             },
         }
+
+    def check_rewards(
+        self, column: Column, name: object, reward_range: tuple[float, float] | None, found: Findings
+    ) -> FloatArray | None:
+        """Rewards as float64, shape (T,); labels as the numbers that the user says."""
+        if self.success is not None:
+            numbered = numbered_outcomes(column, name, self.success, found)
+            if numbered is None:
+                return None
+            column = numbered
+        return rows.check_rewards(column, name, reward_range, self.as_written, found)
 
     def propensities(self, action: IntArray | None) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""
