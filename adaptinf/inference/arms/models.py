@@ -95,7 +95,7 @@ class ArmMeans:
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
-        require_log("ArmMeans", log)
+        require_log("ArmMeans", log, incomplete=True)
         self.log = log
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
@@ -157,6 +157,11 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given)
         asked = Asked(
             "ArmMeans.fit",
             estimator,
@@ -248,7 +253,7 @@ class Contrast:
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
-        require_log("Contrast", log)
+        require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
         self.log = log
@@ -313,6 +318,11 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given, opposed=(self.control,))
         asked = Asked(
             "Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from
         )

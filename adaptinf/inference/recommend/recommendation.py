@@ -238,7 +238,7 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
-    require_log("recommend", log)
+    require_log("recommend", log, incomplete=True)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
