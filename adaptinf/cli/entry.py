@@ -17,6 +17,7 @@ from adaptinf.files import atomic_write
 from adaptinf.texts import visible
 
 _LINE = "\n"
+_HOLDER = "{arm}"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _COLUMNS = (
     "action",
@@ -118,7 +119,23 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_pairs,
         metavar="ARM=COLUMN[,...]",
-        help="probability of each arm, chosen or not (default: columns propensity_ARM)",
+        help="probability of each arm, chosen or not; or a pattern of the columns' names such as p_{arm}, or "
+        "what they begin with (default: columns propensity_ARM)",
+    )
+    columns.add_argument(
+        "--success",
+        type=_success,
+        metavar="TEXT",
+        help="what counts as 1 in a reward column of two texts; or TEXT=NUMBER[,...] for every text",
+    )
+    columns.add_argument(
+        "--date-format", metavar="FORMAT", help="of dates in the round or batch column, such as %%d/%%m/%%Y"
+    )
+    columns.add_argument(
+        "--sort",
+        action="store_const",
+        const=True,
+        help="put the rows in the order of the round column, else of the batch column",
     )
     columns.add_argument(
         "--context", action="append", metavar="COLUMN", help="known before the choice; may be repeated"
@@ -168,8 +185,20 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Columns by arm; a text with one = is one pair, so that its names may hold commas."""
+def _success(text: str) -> str | dict[str, float]:
+    """The text of a success, or numbers by text where there is a =."""
+    if "=" not in text:
+        return text
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    if len({label for label, _, _ in pairs}) < len(pairs):
+        raise ValueError(text)
+    return {label: float(number) for label, _, number in pairs}
+
+
+def _pairs(text: str) -> dict[str, str] | str:
+    """Columns by arm; a text with one = is one pair, so that its names may hold commas; none is a pattern."""
+    if "=" not in text:
+        return text if _HOLDER in text else text + _HOLDER
     parts = [text] if text.count("=") == 1 else text.split(",")
     pairs = dict(part.split("=", 1) for part in parts)
     if len(pairs) < len(parts):
@@ -178,6 +207,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 _pairs.__name__ = "ARM=COLUMN list"
+_success.__name__ = "TEXT=NUMBER list"
 _seed.__name__ = "seed"
 
 
@@ -259,7 +289,8 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    named = {name: getattr(arguments, name) for name in (*_COLUMNS, "context", "missing", "epsilon")}
+    plain = (*_COLUMNS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:
         options["reward_range"] = tuple(arguments.reward_range)
@@ -268,9 +299,15 @@ def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _merged(given: Sequence[dict[str, str]]) -> dict[str, str]:
+def _merged(given: Sequence[dict[str, str] | str]) -> dict[str, str] | str:
     merged: dict[str, str] = {}
     for pairs in given:
+        if isinstance(pairs, str):
+            if len(given) > 1:
+                raise ParameterError(
+                    "--propensities", [f"the pattern {pairs!r} names all columns: give it alone"]
+                )
+            return pairs
         repeated = [arm for arm in pairs if arm in merged]
         if repeated:
             raise ParameterError("--propensities", [f"arm {arm!r} is given twice" for arm in repeated])

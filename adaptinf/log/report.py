@@ -49,9 +49,9 @@ class LogReport:
     >>> log = ai.AdaptiveLog(visits, action="arm", reward="answer", success="Y")
     >>> print(log.report)
     Read from a frame: 3 rounds
-      arms: 'a' (2 rounds), 'b' (1)
+      rounds by arm: 'a' 2, 'b' 1
       outcome: column 'answer', 3 numbers from 0 to 1
-      outcome: column 'answer': 'Y' counts as 1 and 'N' as 0
+      outcome: in reward column 'answer', 'Y' counts as 1, 'N' counts as 0
     """
 
     source: str
@@ -62,11 +62,11 @@ class LogReport:
 
     def __str__(self) -> str:
         pulls = list(self.pulls.items())
-        arms = ", ".join(f"{arm!r} ({count:,})" for arm, count in pulls[:_SHOWN])
+        arms = ", ".join(f"{arm!r} {count:,}" for arm, count in pulls[:_SHOWN])
         more = f" and {len(pulls) - _SHOWN} more" if len(pulls) > _SHOWN else ""
         lines = [
             f"Read from {self.source}: {self.n_rounds:,} rounds",
-            f"  arms: {arms.replace(')', ' rounds)', 1)}{more}",
+            f"  rounds by arm: {arms}{more}",
             f"  outcome: {self.outcome}",
             *(f"  {reading.kind}: {reading.text}" for reading in self.readings),
         ]
@@ -75,10 +75,10 @@ class LogReport:
     __repr__ = __str__
 
 
-def notes_of(readings: tuple[Reading, ...]) -> tuple[str, ...]:
-    """Sentences for the notes of tables: whatever changed the input or dropped a part of it."""
+def reading_notes(readings: tuple[Reading, ...]) -> tuple[str, ...]:
+    """One sentence for the notes of tables where a reader changed or dropped something; none else."""
     told = [reading.text for reading in readings if reading.kind not in _SILENT]
-    return (f"Reading the log (log.report): {'; '.join(told)}.",) if told else ()
+    return (f"How the log was read (log.report): {'; '.join(told)}.",) if told else ()
 
 
 def encode_readings(source: str, readings: tuple[Reading, ...]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from numbers import Real
 from typing import Any, Self
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.promises import Promises
-from adaptinf.log.report import LogReport, Reading
+from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, IncompleteArrays, Label, LogArrays
 
@@ -49,6 +49,36 @@ class LogColumns(Promises):
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
 
+    def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
+        """The same log, whose report says where it came from and what else was done; for readers."""
+        self._source, self._readings = source, (*self._readings, *readings)
+        return self
+
+    @property
+    def reading_notes(self) -> tuple[str, ...]:
+        """What a reader put in order, converted or dropped, and what the log says of its arms and outcomes."""
+        arrays, notes = self.arrays, []
+        if arrays.received is not None:
+            count = int(np.count_nonzero(arrays.received != arrays.action))
+            notes.append(
+                f"By assignment: arms are those assigned, and {count:,} of {self.n_rounds:,} rounds received "
+                "another one."
+            )
+        if late := self._late:
+            notes.append(
+                f"{late:,} outcomes became known only after a later choice. That propensities used only what "
+                "was known by then is the design's own statement; a log cannot show it."
+            )
+        return (*reading_notes(self._readings), *notes)
+
+    @property
+    def _late(self) -> int:
+        """Number of observed outcomes that became known after a later choice."""
+        if self.arrays.known is None:
+            return 0
+        late = self.arrays.known > np.arange(1, self.n_rounds + 1)
+        return int(np.count_nonzero(late if self.arrays.observed is None else late & self.arrays.observed))
+
     @property
     def outcomes_told(self) -> tuple[str, ...]:
         """Lines about outcomes that are missing or late, and arms received in place of those assigned."""
@@ -61,9 +91,7 @@ class LogColumns(Promises):
             count = int(np.count_nonzero(arrays.received != arrays.action))
             lines.append(f"  received: another arm than the assigned one in {count:,} rounds")
         if arrays.known is not None:
-            late = arrays.known > np.arange(1, self.n_rounds + 1)
-            late &= arrays.observed is None or arrays.observed
-            lines.append(f"  outcomes: {int(late.sum()):,} became known after a later choice")
+            lines.append(f"  outcomes: {self._late:,} became known after a later choice")
         return tuple(lines)
 
     def filled(self, values: Any) -> Self:

@@ -77,7 +77,8 @@ def find_arm_columns(
     if not isinstance(propensities, Mapping) or not propensities:
         found.add(
             "bad-propensities",
-            f"propensities= must be a mapping of arm to column, or a pattern such as 'p_{{arm}}', got {propensities!r}",
+            f"propensities= must be a mapping of arm to column, or a pattern such as 'p_{{arm}}', "
+            f"got {propensities!r}",
         )
         return ArmColumns()
     columns = ArmColumns()
