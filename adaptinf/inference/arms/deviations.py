@@ -2,7 +2,8 @@
 
 References
 ----------
-Manski (1990), "Nonparametric bounds on treatment effects".
+Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
+observed". Manski (1990), "Nonparametric bounds on treatment effects".
 """
 
 from __future__ import annotations
@@ -12,13 +13,143 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import stats
 
+from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.results.ends import both_ends
+from adaptinf.inference.scores.inverse import ArmScores, arm_scores
+from adaptinf.inference.scores.means import ScoreMeans, score_means
+from adaptinf.inference.scores.missing import (
+    SeenRounds,
+    observed_counts,
+    past_rewards,
+    seen_scores,
+    strata,
+)
+from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
     from adaptinf.inference.results.base import Results
     from adaptinf.log import AdaptiveLog
+
+_MOST_STRATA = 50
+_ROUNDS_A_CELL = 20
+"""Rounds that a stratum of one arm has on average, at the least."""
+_DIFFERENT = 0.01
+"""P-value below which arms are said to differ in the share of missing rewards."""
+
+# Missing at random, and late
+
+
+def past_outcome(question: Question, asked: Asked) -> Outcome:
+    """Running means of the rewards that are observed and were known, with the probabilities to observe one."""
+    profile, codes = question.profile, question.codes
+    log = profile.log
+    own = asked.outcome is not None or asked.ridge is not None
+    ridge = isinstance(asked.outcome, str) and asked.outcome != "running-mean"
+    if own and not profile.incomplete and not ridge:
+        return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
+    if own and asked.outcome != "running-mean":
+        reason = (
+            "the error of the share observed is only harmless beside running means of arm and stratum"
+            if profile.incomplete
+            else "it would be fitted on rewards before they were known"
+        )
+        raise Refused("an outcome model other than the running mean", reason)
+    if profile.incomplete and profile.repeated_units:
+        reason = "the share observed takes rounds to be independent, and units have several"
+        raise Refused("aipw with missing rewards", reason)
+    arrays, observed = log.arrays, log.arrays.observed
+    most = max(1, min(_MOST_STRATA, log.n_rounds // (_ROUNDS_A_CELL * log.n_arms)))
+    cells, used, left_out = strata(arrays.context if profile.incomplete else {}, log.n_rounds, most)
+    seen = np.ones(log.n_rounds, dtype=bool) if observed is None else observed
+    past = past_rewards(arrays.action, arrays.recorded, seen, cells, codes, arrays.known)
+    started = np.repeat(past.pooled[:, None] > 0.0, len(codes), axis=1)
+    probability, ready = np.ones(log.n_rounds), started
+    if arrays.observation is not None:
+        probability = arrays.observation
+    elif profile.incomplete:
+        mine = arrays.action[:, None] == codes[None, :]
+        probability = np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
+        ready = (past.count > 0.0) & started
+    if question.contrast:
+        ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
+    note = _outcome_note(log, used, left_out, ready)
+    return Outcome(past.mean, note, 0, SeenRounds(seen, probability, ready))
+
+
+def _outcome_note(log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str], ready: Any) -> str:
+    """What is assumed of missing and late rewards; ready (T, k)."""
+    known = " that were known by then" if log.arrays.known is not None else ""
+    within = f" in the stratum of {', '.join(used)}" if used else ""
+    model = f"Outcome model: the arm's mean over earlier rewards{known}{within}"
+    if log.arrays.observed is None:
+        return f"{model}; rounds before any was known have no weight."
+    waiting = int(np.max(np.count_nonzero(~ready, axis=0)))
+    told = f"{missing_told(log)}. "
+    if log.arrays.observation is not None:
+        return (
+            f"{told}Assumes that a reward is observed with the probability that the log gives, whatever it is. "
+            f"{model}."
+        )
+    given = "the arm" + (f" and {', '.join(used)}" if used else "")
+    beyond = f" (not on {', '.join(left_out)}, of too many values)" if left_out else ""
+    return (
+        f"{told}Assumes that they are missing at random given {given}{beyond}, and that shares observed or means "
+        f"stay the same: scores are weighted by the share "
+        f"observed so far{within}. Rounds before an arm's first observed reward have no weight ({waiting} at "
+        f"most). {model}."
+    )
+
+
+def missing_cautions(question: Question) -> list[str]:
+    """Whether arms differ in the share of missing rewards."""
+    log, observed = question.profile.log, question.profile.log.arrays.observed
+    if observed is None or log.arrays.observation is not None:
+        return []
+    drawn, seen = observed_counts(log.arrays.action, observed, log.n_arms)
+    table = np.array([seen, drawn - seen])[:, question.codes]
+    table = table[:, table.sum(axis=0) > 0.0]
+    if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
+        return []
+    found = stats.chi2_contingency(table, correction=False)
+    if not found.pvalue < _DIFFERENT:
+        return []
+    return [
+        f"arms differ in the share of missing rewards (chi-squared {found.statistic:.1f}, {found.dof} df, "
+        f"p = {found.pvalue:.2g}): if what is missing depends on the rewards themselves, estimates are biased, "
+        "and missing='worst' tells by how much at most"
+    ]
+
+
+def seen_rounds(
+    question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]
+) -> ArmScores:
+    """Scores and weights of the arms' rounds."""
+    return _scored(question, model, seen, options)[0]
+
+
+def seen_means(
+    question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]
+) -> ScoreMeans:
+    """Estimates of the arms' means."""
+    scored, reward, propensity = _scored(question, model, seen, options)
+    every = question.profile.log.arrays.propensities
+    return score_means(scored, reward, propensity, None if every is None else every[:, question.codes])
+
+
+def _scored(question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]) -> Any:
+    """Scores, rewards (the first one where they are missing), and propensities with those of observation."""
+    arrays, codes = question.profile.log.arrays, question.codes
+    assert arrays.propensity is not None and isinstance(model.values, np.ndarray)
+    reward = np.where(seen.observed, arrays.recorded, arrays.recorded[np.argmax(seen.observed)])
+    scored = arm_scores(arrays.action, reward, arrays.propensity, arrays.propensities, codes, **options)
+    found = seen_scores(scored, reward, arrays.propensity, model.values, seen)
+    return found, reward, arrays.propensity * seen.probability
+
+
+# Bounds
 
 
 def at_both_ends(
@@ -36,7 +167,9 @@ def at_both_ends(
     # the same method at both ends, where it was left to the log
     same = {"estimator": lowest.estimator, "weights": lowest.weights}
     settled = {name: value for name, value in same.items() if arguments.get(name) is None}
-    highest = _on(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(**{**arguments, **settled})
+    highest = _on(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
+        **{**arguments, **settled}
+    )
     return both_ends(lowest, highest, log.missing, missing_told(log))
 
 

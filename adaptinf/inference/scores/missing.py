@@ -23,7 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.scores.inverse import ArmScores, aipw_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenRounds:
+    """Which rewards are observed, and with which probability; what rounds an arm's mean has a weight in.
+
+    Shapes: observed (T,), probability of the reward of the chosen arm (T,), ready (T, k).
+    """
+
+    observed: BoolArray
+    probability: FloatArray
+    ready: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,14 +48,17 @@ class PastRewards:
     mean : ndarray of shape (T, k)
         Mean of the rewards; of all arms' where there is none of the arm, 0 where there is none at all.
     share : ndarray of shape (T, k)
-        Share of the rounds whose reward was observed; 1 where none of the arm was.
+        Share of the rounds whose reward is observed; 1 where none of the arm is.
     count : ndarray of shape (T, k)
         Number of the arm's observed rewards, in any stratum.
+    pooled : ndarray of shape (T,)
+        Number of observed rewards of all arms.
     """
 
     mean: FloatArray
     share: FloatArray
     count: FloatArray
+    pooled: FloatArray
 
 
 def past_rewards(
@@ -56,61 +72,66 @@ def past_rewards(
     """Running means of observed rewards, and running shares of rounds with one, by arm and stratum.
 
     Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
-    not read. Where `known` is given, round s counts from row ``known[s]`` on, and from the next row otherwise.
+    not read. Where `known` is given, the reward of round s counts from row ``known[s]`` on, and from the next
+    row otherwise. Whether a round's reward is observed counts from the next row on in any case: a round that
+    waits for its reward is not one without, and when it is certain that none will come is not in a log.
     """
     rounds, size = len(action), len(codes)
     value = np.where(observed, reward, 0.0)
     arrival = np.arange(1, rounds + 1) if known is None else known
+    sums = _RunningSums(value, observed, arrival)
     mean, share, count = np.zeros((rounds, size)), np.ones((rounds, size)), np.zeros((rounds, size))
-    pooled_sum = _before(value, observed, arrival, rounds)
-    pooled_count = _before(np.ones(rounds), observed, arrival, rounds)
-    pooled = pooled_sum / np.maximum(pooled_count, 1.0)
+    total, pooled = sums.rewards(np.ones(rounds, dtype=bool))
+    overall = total / np.maximum(pooled, 1.0)
     for j, code in enumerate(codes):
         mine = action == code
-        whole = [_before(x, rows, arrival, rounds) for x, rows in _parts(value, mine, observed)]
-        count[:, j] = whole[1]
-        mean[:, j], share[:, j] = _mean_and_share(whole, pooled, np.ones(rounds))
+        count[:, j] = sums.rewards(mine)[1]
+        mean[:, j], share[:, j] = sums.of(mine, overall, np.ones(rounds))
         for cell in range(int(stratum.max(initial=0)) + 1) if stratum.any() else ():
             inside = stratum == cell
-            own = [_before(x, rows & inside, arrival, rounds) for x, rows in _parts(value, mine, observed)]
-            cell_mean, cell_share = _mean_and_share(own, mean[:, j], share[:, j])
+            cell_mean, cell_share = sums.of(mine & inside, mean[:, j], share[:, j])
             mean[inside, j], share[inside, j] = cell_mean[inside], cell_share[inside]
-    return PastRewards(mean, share, count)
+    return PastRewards(mean, share, count, pooled)
 
 
-def _parts(value: FloatArray, mine: BoolArray, observed: BoolArray) -> list[tuple[FloatArray, BoolArray]]:
-    """What is added up, and over which rounds: observed rewards, their number, the arm's rounds."""
-    ones = np.ones(len(value))
-    return [(value, mine & observed), (ones, mine & observed), (ones, mine)]
+class _RunningSums:
+    """Sums over some of the rounds before each round; value, observed, arrival (T,)."""
+
+    def __init__(self, value: FloatArray, observed: BoolArray, arrival: IntArray) -> None:
+        self.value, self.observed, self.arrival = value, observed, arrival
+        self.next = np.arange(1, len(value) + 1)
+
+    def rewards(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Sum and number of the observed rewards of rows (T,) that had arrived, shape (T,) each."""
+        seen = rows & self.observed
+        return self._before(self.value, seen, self.arrival), self._before(seen, seen, self.arrival)
+
+    def of(
+        self, rows: BoolArray, other_mean: FloatArray, other_share: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means and shares observed of rows (T,), others where nothing was observed yet; shape (T,) each."""
+        total, arrived = self.rewards(rows)
+        seen, drawn = (self._before(rows, part, self.next) for part in (rows & self.observed, rows))
+        mean = np.where(arrived > 0.0, total / np.maximum(arrived, 1.0), other_mean)
+        return mean, np.where(seen > 0.0, seen / np.maximum(drawn, 1.0), other_share)
+
+    def _before(self, values: FloatArray | BoolArray, rows: BoolArray, arrival: IntArray) -> FloatArray:
+        added = np.bincount(arrival[rows], weights=values[rows], minlength=len(rows) + 1)[: len(rows)]
+        return np.asarray(np.cumsum(added), dtype=np.float64)
 
 
-def _before(values: FloatArray, rows: BoolArray, arrival: IntArray, rounds: int) -> FloatArray:
-    """Sums over the marked rounds that had arrived before each round, shape (T,); inputs (T,)."""
-    added = np.bincount(arrival[rows], weights=values[rows], minlength=rounds + 1)[:rounds]
-    return np.asarray(np.cumsum(added), dtype=np.float64)
+def seen_scores(
+    scored: ArmScores, reward: FloatArray, propensity: FloatArray, outcome: FloatArray, seen: SeenRounds
+) -> ArmScores:
+    """Scores and weights of rounds whose reward may be missing, from those where it is not.
 
-
-def _mean_and_share(
-    sums: list[FloatArray], other_mean: FloatArray, other_share: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Means and shares observed from sums, others where nothing was observed yet; shape (T,) each."""
-    total, seen, drawn = sums
-    some = seen > 0.0
-    mean = np.where(some, total / np.maximum(seen, 1.0), other_mean)
-    return mean, np.where(some, seen / np.maximum(drawn, 1.0), other_share)
-
-
-def observed_scores(
-    chosen: FloatArray, reward: FloatArray, observed: BoolArray, probability: FloatArray, outcome: FloatArray
-) -> FloatArray:
-    """Augmented scores of rounds whose reward may be missing; the reward is not read where it is.
-
-    Shapes: chosen (T, k), reward, observed (T,), probability of the arm and of its reward's observation (T, k),
-    outcome (T, k); returns (T, k).
+    Shapes: reward, propensity of the chosen arm (T,), outcome (T, k). Rewards that are missing are not read.
     """
-    value = np.where(observed, reward, 0.0)[:, None]
-    seen = chosen * observed[:, None]
-    return np.asarray(outcome + seen * (value - outcome) / probability, dtype=np.float64)
+    above = np.where(seen.observed, reward - scored.origin, 0.0)
+    predicted = outcome - scored.origin
+    chosen = scored.chosen * seen.observed[:, None]
+    scores = aipw_scores(chosen, above, propensity * seen.probability, predicted)
+    return ArmScores(chosen, scores, scored.weights * seen.ready, scored.origin)
 
 
 def observed_counts(action: IntArray, observed: BoolArray, n_arms: int) -> tuple[FloatArray, FloatArray]:

@@ -235,10 +235,21 @@ class LogProfile:
 
     # Rewards and guarantee
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether some rewards are missing."""
+        return self.log.arrays.observed is not None
+
+    @cached_property
+    def rewards(self) -> FloatArray:
+        """The rewards that are observed; for facts of all arms together."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
+
     @cached_property
     def binary(self) -> bool:
         """Whether all rewards are 0 or 1."""
-        return is_binary(self.log.arrays.reward)
+        return is_binary(self.rewards)
 
     @cached_property
     def heavy_tailed(self) -> bool:
@@ -246,7 +257,7 @@ class LogProfile:
 
         The normal law has 3, the exponential one 9. Pooled, so that the choice of a method looks at no arm.
         """
-        reward = self.log.arrays.reward
+        reward = self.rewards
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
         if np.all((reward == low) | (reward == high)):
             return False

@@ -194,7 +194,7 @@ class _FrameCheck:
             "phases": phases,
             "randomised": self.single("randomised", rows.check_randomised),
             "received": self.single("received", check_received, self.arms),
-            "observation": self.single("observation", check_observation, reward),
+            "observation": self.single("observation", check_observation),
             "known": None,
             "context": {
                 name: rows.check_context(column, name, self.found)

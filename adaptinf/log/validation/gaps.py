@@ -49,16 +49,9 @@ def check_some_observed(reward: FloatArray | None, found: Findings) -> None:
         found.add("missing-reward", "every reward is missing: there is nothing to estimate from")
 
 
-def check_observation(
-    column: Column, name: object, reward: FloatArray | None, found: Findings
-) -> FloatArray | None:
-    """Probabilities that outcomes are observed, shape (T,); positive where they were; reward (T,)."""
-    what = f"observation column {name!r}"
-    values = check_probabilities(column, what, "[0", found)
-    if values is not None and reward is not None:
-        never = (values == 0.0) & ~np.isnan(reward)
-        found.add_rows("observed-never", f"{what} is 0 where the reward is observed", never)
-    return values
+def check_observation(column: Column, name: object, found: Findings) -> FloatArray | None:
+    """Probabilities that outcomes are observed, shape (T,); a reward that cannot be observed has no weight."""
+    return check_probabilities(column, f"observation column {name!r}", "(0", found)
 
 
 def check_received(column: Column, name: object, arms: Sequence[Label], found: Findings) -> IntArray | None:

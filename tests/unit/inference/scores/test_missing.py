@@ -7,24 +7,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.inference.scores.missing import observed_counts, observed_scores, past_rewards, strata
+from adaptinf.inference.scores.inverse import ArmScores
+from adaptinf.inference.scores.missing import (
+    SeenRounds,
+    observed_counts,
+    past_rewards,
+    seen_scores,
+    strata,
+)
 
 
 def literal_past(
     action: Any, reward: Any, observed: Any, stratum: Any, code: int, known: Any, t: int
 ) -> tuple[float, float, int]:
-    """Mean, share and count of one arm before one round, by filtering the rounds that were known by then."""
-    before = [s for s in range(len(action)) if known[s] <= t]
-    pooled = [reward[s] for s in before if observed[s]]
-    drawn = [s for s in before if action[s] == code]
-    seen = [s for s in drawn if observed[s]]
-    mean = float(np.mean([reward[s] for s in seen])) if seen else float(np.mean(pooled)) if pooled else 0.0
-    share = len(seen) / len(drawn) if seen else 1.0
-    here = [s for s in seen if stratum[s] == stratum[t]]
-    if here:
-        mean = float(np.mean([reward[s] for s in here]))
-        share = len(here) / sum(stratum[s] == stratum[t] for s in drawn)
-    return mean, share, len(seen)
+    """Mean, share and count of one arm before one round, by filtering earlier rounds and known rewards."""
+    arrived = [s for s in range(len(action)) if known[s] <= t and observed[s]]
+    pooled = [reward[s] for s in arrived]
+    mine = [s for s in arrived if action[s] == code]
+    drawn = [s for s in range(t) if action[s] == code]
+    mean = float(np.mean([reward[s] for s in mine])) if mine else float(np.mean(pooled)) if pooled else 0.0
+    share = float(np.mean([observed[s] for s in drawn])) if any(observed[s] for s in drawn) else 1.0
+    if here := [reward[s] for s in mine if stratum[s] == stratum[t]]:
+        mean = float(np.mean(here))
+    cell = [observed[s] for s in drawn if stratum[s] == stratum[t]]
+    return mean, float(np.mean(cell)) if any(cell) else share, len(mine)
 
 
 def log_of(seed: int, rounds: int = 60) -> dict[str, Any]:
@@ -70,22 +76,32 @@ def test_no_row_depends_on_rewards_that_were_not_known() -> None:
         assert moved.min(initial=60) >= known[s]
 
 
-def test_scores_by_the_formula() -> None:
+@pytest.mark.parametrize("origin", [0.0, 3.0])
+def test_scores_by_the_formula(origin: float) -> None:
     rng = np.random.default_rng(3)
     chosen = np.eye(2)[rng.integers(0, 2, 30)]
     observed = rng.random(30) < 0.5
     reward = np.where(observed, rng.normal(size=30), np.nan)
-    probability, outcome = rng.uniform(0.2, 1.0, (30, 2)), rng.normal(size=(30, 2))
-    found = observed_scores(chosen, reward, observed, probability, outcome)
+    e, pi, outcome = rng.uniform(0.2, 1.0, 30), rng.uniform(0.2, 1.0, 30), rng.normal(size=(30, 2))
+    weights, ready = rng.random((30, 2)), rng.random((30, 2)) < 0.8
+    complete = ArmScores(chosen, np.zeros((30, 2)), weights, origin)
+    found = seen_scores(complete, reward, e, outcome, SeenRounds(observed, pi, ready))
     for t in range(30):
         for k in range(2):
-            gain = (reward[t] - outcome[t, k]) / probability[t, k] if chosen[t, k] and observed[t] else 0.0
-            assert found[t, k] == pytest.approx(outcome[t, k] + gain, abs=1e-12)
+            drawn = bool(chosen[t, k]) and bool(observed[t])
+            gain = (reward[t] - outcome[t, k]) / (e[t] * pi[t]) if drawn else 0.0
+            assert found.scores[t, k] + origin == pytest.approx(outcome[t, k] + gain, abs=1e-12)
+            assert found.weights[t, k] == (weights[t, k] if ready[t, k] else 0.0)
+            assert found.chosen[t, k] == drawn
 
 
 def test_all_observed_is_the_running_mean() -> None:
     log = log_of(1)
-    log |= {"observed": np.ones(60, dtype=bool), "reward": np.arange(60.0), "stratum": np.zeros(60, dtype=int)}
+    log |= {
+        "observed": np.ones(60, dtype=bool),
+        "reward": np.arange(60.0),
+        "stratum": np.zeros(60, dtype=int),
+    }
     found = past_rewards(**log, codes=np.arange(3))
     assert np.array_equal(found.share, np.ones((60, 3)))
     assert found.mean[59, 0] == pytest.approx(log["reward"][:59][log["action"][:59] == 0].mean())
