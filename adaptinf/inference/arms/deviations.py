@@ -3,20 +3,29 @@
 References
 ----------
 Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
-observed". Manski (1990), "Nonparametric bounds on treatment effects".
+observed". Manski (1990), "Nonparametric bounds on treatment effects". Imbens, Angrist (1994), "Identification
+and estimation of local average treatment effects". Anderson, Rubin (1949), "Estimation of the parameters of a
+single equation in a complete system of stochastic equations".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import math
 
 import numpy as np
 from scipy import stats
 
+from adaptinf.errors import InvalidForLog, ParameterError
+
 from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.results.ends import both_ends
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
@@ -27,6 +36,7 @@ from adaptinf.inference.scores.missing import (
     strata,
 )
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
@@ -39,6 +49,8 @@ _ROUNDS_A_CELL = 20
 _DIFFERENT = 0.01
 """P-value below which arms are said to differ in the share of missing rewards."""
 
+_USUAL_ALPHA = 0.05
+
 # Missing at random, and late
 
 
@@ -46,11 +58,11 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     """Running means of the rewards that are observed and were known, with the probabilities to observe one."""
     profile, codes = question.profile, question.codes
     log = profile.log
-    own = asked.outcome is not None or asked.ridge is not None
-    ridge = isinstance(asked.outcome, str) and asked.outcome != "running-mean"
-    if own and not profile.incomplete and not ridge:
+    named = asked.outcome if isinstance(asked.outcome, str) else None
+    running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
+    if not running and not profile.incomplete and named != "running-ridge":
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
-    if own and asked.outcome != "running-mean":
+    if not running:
         reason = (
             "the error of the share observed is only harmless beside running means of arm and stratum"
             if profile.incomplete
@@ -192,3 +204,99 @@ def missing_told(log: AdaptiveLog) -> str:
         for arm, lost, rounds in zip(log.arms, gone.tolist(), drawn.tolist(), strict=True)
     )
     return f"Rewards missing: {shares}"
+
+
+# Received
+
+
+def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
+    """The effect of receiving the treatment rather than the control, by assignment as the instrument."""
+    _check_received(model, arguments)
+    asked = {**arguments, "estimand": "assigned", "estimator": "aipw", "keep_scores": True}
+    effect = model.fit(**asked)
+    own = {"outcome": None, "ridge": None, "null": 0.0, "weights": effect.weights}
+    share = _on(model, _share_log(model)).fit(**{**asked, **own})
+    influence = np.column_stack([_influence(effect), _influence(share)])
+    covariance = influence.T @ influence
+    top, bottom = float(effect.estimate[0]), float(share.estimate[0])
+    df = min(float(np.ravel(getattr(one.reference, "df", math.inf))[0]) for one in (effect, share))
+    reference = AndersonRubinReference(top, bottom, covariance, df)
+    ratio = top / bottom if bottom != 0.0 else math.nan
+    weights = np.array([1.0, -ratio])
+    size = math.sqrt(float(weights @ covariance @ weights)) / abs(bottom) if bottom != 0.0 else math.nan
+    rows = {"influence": (influence @ weights / bottom)[:, None]} if bottom != 0.0 else {}
+    note = (
+        f"Effect of receiving {model.treatment} rather than {model.control}, among those who receive what they "
+        f"are assigned: the effect of assignment on rewards, {top:.4g} (standard error "
+        f"{math.sqrt(covariance[0, 0]):.2g}), over that on the share that received {model.treatment}, "
+        f"{bottom:.4g} ({math.sqrt(covariance[1, 1]):.2g}). Assumes that assignment moves rewards through what is "
+        "received alone (exclusion), that nobody receives the opposite of what they are assigned (monotonicity), "
+        "and that this effect and the shares that receive stay the same. The interval inverts the Anderson-Rubin "
+        "test, which holds however few follow their assignment."
+    )
+    return replace(
+        effect,
+        estimands=(Estimand("received-contrast", treatment=model.treatment, control=model.control),),
+        estimate=np.array([ratio]),
+        std_error=np.array([size]),
+        covariance=None,
+        reference=reference,
+        details={**effect.details, "assigned_effect": np.array([top]), "received_share": np.array([bottom])},
+        notes=(note, *effect.notes),
+        cautions=(*effect.cautions, *_set_caution(reference)),
+        efficiency_note="",
+        scores=rows if arguments["keep_scores"] else None,
+    )
+
+
+def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
+    """Refuse what the instrumental estimate cannot use."""
+    log, subject = model.log, "Contrast.fit"
+    if not isinstance(arguments["estimand"], str) or arguments["estimand"] != "received":
+        named = arguments["estimand"]
+        raise ParameterError(subject, [f"estimand must be 'assigned' or 'received', got {named!r:.60}"])
+    if arguments["estimator"] not in (None, "aipw"):
+        raise ParameterError(subject, ["estimand='received' is a ratio of two aipw effects: leave estimator out"])
+    arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
+    reason = ""
+    if arrays.received is None:
+        reason = "the log does not tell received arms from assigned ones (assigned= beside action=)"
+    elif arrays.observed is not None:
+        reason = "rewards are missing"
+    elif profile_of(log).repeated_units:
+        reason = "units have several rounds, which its standard error takes to be independent"
+    else:
+        others = np.isin(arrays.action, pair) & ~np.isin(arrays.received, pair)
+        if others.any():
+            reason = f"in {int(others.sum())} rounds one of the two arms was assigned and a third one received"
+    if reason:
+        raise InvalidForLog("estimand='received'", reason, ["estimand='assigned', the effect of assignment"])
+
+
+def _share_log(model: Contrast) -> AdaptiveLog:
+    """The log with 1 in place of the rewards of rounds that received the treatment, 0 of others."""
+    log = copy(model.log)
+    assert log.arrays.received is not None
+    received = log.arrays.received == log.arms.index(model.treatment)
+    log.arrays = replace(log.arrays, reward=received.astype(np.float64))
+    log.reward_range, log.kept, log._frame = (0.0, 1.0), {}, None
+    return log
+
+
+def _influence(result: Results) -> Any:
+    """What each round contributes to the error of a difference, shape (T,)."""
+    assert result.scores is not None
+    return result.scores["influence"][:, 0]
+
+
+def _set_caution(reference: AndersonRubinReference) -> list[str]:
+    """What the 95% confidence set is where it is no bounded interval."""
+    found = reference.confidence_set(math.log(_USUAL_ALPHA))
+    if len(found) == 1 and np.isfinite(found[0]).all():
+        return []
+    if len(found) == 2:
+        return [
+            f"the 95% confidence set is two rays, up to {found[0][1]:.4g} and from {found[1][0]:.4g} on: too few "
+            "follow their assignment for an interval with two ends"
+        ]
+    return ["the 95% confidence set has no end: too few follow their assignment"]

@@ -279,6 +279,7 @@ class Contrast:
         arm_error: str = "conservative",
         named: str = "before",
         chosen_from: ChosenFrom = "actions",
+        estimand: str = "assigned",
         stationary: bool = False,
     ) -> Results:
         """Estimate the difference.
@@ -326,6 +327,11 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if estimand != "assigned":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import received_effect
+
+            return received_effect(self, given)
         if self.log.arrays.observed is not None and self.log.missing != "drop":
             given = {name: value for name, value in locals().items() if name != "self"}
             from adaptinf.inference.arms.deviations import at_both_ends

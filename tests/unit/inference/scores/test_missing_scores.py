@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from adaptinf.inference.scores.inverse import ArmScores
 from adaptinf.inference.scores.missing import (
@@ -123,3 +124,50 @@ def test_contexts_join_the_strata_while_these_are_few() -> None:
     assert (used, left_out) == (("town", "man"), ("age",))
     assert len(set(codes.tolist())) == 4
     assert strata({}, 4, most=4)[0].tolist() == [0, 0, 0, 0]
+
+
+def adaptive_logs(runs: int, rounds: int, share: Any) -> dict[str, Any]:
+    """Epsilon-greedy of .2 on the observed rewards, all runs at once; share observed by arm and stratum."""
+    rng = np.random.default_rng(20_261_123)
+    sums, counts, every = np.zeros((runs, 2)), np.zeros((runs, 2)), np.arange(runs)
+    kept: dict[str, list[Any]] = {name: [] for name in ("action", "reward", "observed", "stratum", "e1")}
+    for _ in range(rounds):
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), 5.0)
+        e1 = np.where(means[:, 1] > means[:, 0], 0.9, 0.1)
+        action, stratum = (rng.random(runs) < e1).astype(int), rng.integers(0, 2, runs)
+        observed = rng.random(runs) < share[action, stratum]
+        reward = np.where(observed, rng.normal(5.0 + stratum, 1.0), np.nan)
+        np.add.at(sums, (every[observed], action[observed]), reward[observed])
+        np.add.at(counts, (every[observed], action[observed]), 1.0)
+        for name, values in zip(kept, (action, reward, observed, stratum, e1), strict=True):
+            kept[name].append(values)
+    return {name: np.array(values).T for name, values in kept.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [[[0.9, 0.9], [0.5, 0.5]], [[0.9, 0.4], [0.5, 0.8]]])
+def test_differences_are_covered_where_leaving_rounds_out_fails(share: Any) -> None:
+    runs, rounds, codes = 800, 600, np.arange(2)
+    share = np.array(share)
+    logs = adaptive_logs(runs, rounds, share)
+    stratified = not np.array_equal(share[:, 0], share[:, 1])
+    estimates, covered, naive = [], 0, []
+    for run in range(runs):
+        action, reward, observed, stratum, e1 = (values[run] for values in logs.values())
+        cells = stratum if stratified else np.zeros(rounds, dtype=int)
+        past = past_rewards(action, reward, observed, cells, codes)
+        chosen, e = np.eye(2)[action], np.where(action == 1, e1, 1.0 - e1)
+        weights = np.repeat((1.0 / np.sqrt(1.0 / e1 + 1.0 / (1.0 - e1)))[:, None], 2, axis=1)
+        ready = np.repeat((past.count > 0).all(axis=1)[:, None], 2, axis=1)
+        seen = SeenRounds(observed, past.share[np.arange(rounds), action], ready)
+        found = seen_scores(ArmScores(chosen, chosen, weights, 0.0), reward, e, past.mean, seen)
+        h = found.weights[:, 0]
+        gap = found.scores[:, 1] - found.scores[:, 0]
+        estimate = h @ gap / h.sum()
+        estimates.append(estimate)
+        covered += abs(estimate) <= 1.96 * np.sqrt((h * (gap - estimate)) @ (h * (gap - estimate))) / h.sum()
+        naive.append(np.nanmean(reward[action == 1]) - np.nanmean(reward[action == 0]))
+    assert covered >= stats.binom.ppf(1e-4, runs, 0.94)
+    assert abs(np.mean(estimates)) < 4.0 * np.std(estimates) / np.sqrt(runs)
+    if stratified:
+        assert np.mean(naive) > 0.2
