@@ -48,7 +48,7 @@ def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[
         arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
     frame, kept = written_frame(path, content, arguments)
     if isinstance(named := arguments.get("propensities"), dict):
-        known = _labels(frame, arguments["action"])
+        known = _labels(frame, arguments.get("assigned", arguments["action"]))
         arguments["propensities"] = {_label(arm, known): column for arm, column in named.items()}
     log = named_log(path, frame, arguments, kept)
     return log, [str(name) for name in frame.columns if name not in log.columns]
@@ -99,15 +99,18 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
 def describe(log: AdaptiveLog) -> str:
     """Arms, design and guarantee of a log, and what was seen of each arm."""
     arrays = log.arrays
-    columns = {"reward": arrays.reward}
+    columns = {"reward": arrays.recorded}
     if arrays.propensity is not None:
         columns["propensity"] = arrays.propensity
     by_arm = pd.DataFrame(columns).groupby(arrays.action)
     table = pd.DataFrame({"rounds": by_arm.size(), "mean reward": by_arm["reward"].mean()})
+    if arrays.observed is not None:
+        table["rewards missing"] = by_arm.size() - by_arm["reward"].count()
     if arrays.propensity is not None:
         table["smallest propensity when chosen"] = by_arm["propensity"].min()
     table = table.reindex(range(log.n_arms))
-    table["rounds"] = table["rounds"].fillna(0).astype(int)
+    for name in {"rounds", "rewards missing"} & set(table):
+        table[name] = table[name].fillna(0).astype(int)
     table.insert(0, "arm", [str(arm) for arm in log.arms])
     return f"{log!r}\n{log.report}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
 

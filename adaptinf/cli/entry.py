@@ -19,7 +19,19 @@ from adaptinf.texts import visible
 _LINE = "\n"
 _HOLDER = "{arm}"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
-_COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
+_COLUMNS = (
+    "action",
+    "reward",
+    "propensity",
+    "batch",
+    "unit",
+    "round",
+    "phase",
+    "randomised",
+    "assigned",
+    "observation",
+    "outcome_round",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,7 +113,7 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         "columns", "A file that adaptinf wrote knows its columns; name none of them then."
     )
     for role in _COLUMNS:
-        columns.add_argument(f"--{role}", metavar="COLUMN", help=_HELP[role])
+        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=_HELP[role])
     columns.add_argument(
         "--propensities",
         action="append",
@@ -132,6 +144,12 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         "--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="smallest and largest reward"
     )
     columns.add_argument(
+        "--missing",
+        choices=("drop", "worst", "best"),
+        help="what a missing reward means: missing at random given the arm (and context), or anything in the "
+        "reward range",
+    )
+    columns.add_argument(
         "--epsilon",
         type=float,
         help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
@@ -148,6 +166,9 @@ _HELP = {
     "round": "increasing round number or time",
     "phase": "phase, such as learning and estimation",
     "randomised": "true where the arm was drawn with fixed probabilities",
+    "assigned": "assigned arm, where --action is the received one",
+    "observation": "probability that the reward is observed",
+    "outcome_round": "round at whose end the reward became known",
 }
 
 
@@ -268,7 +289,7 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*_COLUMNS, "context", "epsilon", "success", "date_format", "sort")
+    plain = (*_COLUMNS, "context", "epsilon", "success", "date_format", "sort", "missing")
     named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:

@@ -18,7 +18,15 @@ from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, same_values, storable
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.validation import METADATA, DesignRecord, Label, LogArrays, Metadata, check_frame
+from adaptinf.log.validation import (
+    METADATA,
+    DesignRecord,
+    Label,
+    LogArrays,
+    Metadata,
+    check_frame,
+    incomplete,
+)
 from adaptinf.texts import visible_lines
 
 
@@ -59,6 +67,17 @@ class AdaptiveLog(LogColumns, Publishable):
         Column of strings, such as learning and estimation.
     randomised : str, optional
         Boolean column: rounds whose arm was drawn with fixed probabilities.
+    missing : {"drop", "worst", "best"}, optional
+        What a missing reward means; without it there may be none. ``"drop"``: missing at random given the arm,
+        and the context where there is one. ``"worst"`` and ``"best"``: anything within `reward_range`, so that
+        estimates have two ends; the first, or the second, is the one that leads a table.
+    observation : str, optional
+        Column of the probabilities, known beforehand, that the rewards are observed; it implies ``"drop"``.
+    assigned : str, optional
+        Column of the arms that were assigned, where `action` holds those that were received. Propensities,
+        and all analyses but one (`Contrast.fit` with ``estimand="received"``), are then of the assigned arm.
+    outcome_round : str, optional
+        Column of the round, counted or timed as in `round`, at whose end the outcome became known.
     success : label or mapping of label to number, optional
         What counts as 1 in a reward column of two labels, such as ``"Y"``; or the number of every label.
     date_format : str, optional
@@ -106,7 +125,7 @@ class AdaptiveLog(LogColumns, Publishable):
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, rounds_per_unit, recommended, context_free
+    released_rounds, rounds_per_unit, recommended, context_free, missing
         As above.
 
     Raises
@@ -152,6 +171,10 @@ class AdaptiveLog(LogColumns, Publishable):
         round: str | None = None,
         phase: str | None = None,
         randomised: str | None = None,
+        missing: str | None = None,
+        observation: str | None = None,
+        assigned: str | None = None,
+        outcome_round: str | None = None,
         success: Any = None,
         date_format: str | None = None,
         sort: bool = False,
@@ -172,7 +195,8 @@ class AdaptiveLog(LogColumns, Publishable):
         checked = check_frame(
             frame,
             single={
-                "action": action,
+                "action": action if assigned is None else assigned,
+                "received": None if assigned is None else action,
                 "reward": reward,
                 "propensity": propensity,
                 "batch": batch,
@@ -180,6 +204,8 @@ class AdaptiveLog(LogColumns, Publishable):
                 "round": round,
                 "phase": phase,
                 "randomised": randomised,
+                "observation": observation,
+                "outcome_round": outcome_round,
             },
             context=context,
             propensities=propensities,
@@ -200,10 +226,12 @@ class AdaptiveLog(LogColumns, Publishable):
                 recommended=recommended,
                 propensity_status=propensity_status,
                 context_free=context_free,
+                missing=missing,
             ),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
+        self._outcome_rounds = checked.outcome_rounds
         self._source, self._readings = "a frame", checked.readings
 
     @classmethod
@@ -226,6 +254,7 @@ class AdaptiveLog(LogColumns, Publishable):
         guarantee_source: str | None = "stated",
         recommended: Label | None = None,
         context_free: bool | None = None,
+        missing: str | None = None,
     ) -> AdaptiveLog:
         """Log from arrays that are known to be right: nothing is checked and nothing is copied.
 
@@ -240,7 +269,7 @@ class AdaptiveLog(LogColumns, Publishable):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        released_rounds, rounds_per_unit, recommended, context_free : optional
+        released_rounds, rounds_per_unit, recommended, context_free, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
             Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
@@ -274,8 +303,10 @@ class AdaptiveLog(LogColumns, Publishable):
             recommended=recommended,
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
             context_free=context_free,
+            missing=missing,
         )
-        log._fill(arrays, tuple(arms), tuple(phases), reward_range, metadata)
+        own = arrays if missing is None else incomplete(arrays)
+        log._fill(own, tuple(arms), tuple(phases), reward_range, metadata)
         return log
 
     def _fill(
@@ -297,7 +328,7 @@ class AdaptiveLog(LogColumns, Publishable):
         if self.reward_guarantee is None and self.guarantee is not None:
             self.reward_guarantee = self.guarantee.reward_level()
         self._releases = metadata.releases
-        self._frame = self._names = self._rounds = self.units = None
+        self._frame = self._names = self._rounds = self.units = self._outcome_rounds = None
         self._source, self._readings = "arrays", ()
         self.kept = {}
 
@@ -370,6 +401,7 @@ class AdaptiveLog(LogColumns, Publishable):
         log._fill(stored.arrays, checked.arms, stored.phases, checked.reward_range, checked.metadata)
         log._names, log._rounds, log.units = stored.names, stored.rounds, stored.units
         log._source, log._readings = stored.source, stored.readings
+        log._outcome_rounds = checked.outcome_rounds
         return log
 
     def __repr__(self) -> str:
@@ -382,5 +414,6 @@ class AdaptiveLog(LogColumns, Publishable):
             f"  guarantee: {self.guarantee or 'none'}{told}",
             *self.promises,
             f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}",
+            *self.outcomes_told,
         ]
         return visible_lines(lines)

@@ -17,7 +17,7 @@ from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_prob
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import refuse
 
-_LABELS = ("action", "unit", "phase")
+_LABELS = ("action", "assigned", "unit", "phase")
 
 
 def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:

@@ -345,7 +345,7 @@ def fit_efficiency(
 
     Shapes: std_error (k,) or (1,).
     """
-    if not bound:
+    if not bound or question.profile.incomplete:
         return {}, ""
     bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)

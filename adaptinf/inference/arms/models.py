@@ -96,7 +96,7 @@ class ArmMeans:
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
-        require_log("ArmMeans", log)
+        require_log("ArmMeans", log, incomplete=True)
         self.log = log
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
@@ -158,6 +158,11 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given)
         asked = Asked(
             "ArmMeans.fit",
             estimator,
@@ -252,7 +257,7 @@ class Contrast:
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
-        require_log("Contrast", log)
+        require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
         self.log = log
@@ -274,6 +279,7 @@ class Contrast:
         arm_error: str = "conservative",
         named: str = "before",
         chosen_from: ChosenFrom = "actions",
+        estimand: str = "assigned",
         stationary: bool = False,
     ) -> Results:
         """Estimate the difference.
@@ -321,6 +327,16 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if estimand != "assigned":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import received_effect
+
+            return received_effect(self, given)
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given, opposed=(self.control,))
         asked = Asked(
             "Contrast.fit",
             estimator,

@@ -204,7 +204,11 @@ def _usual(question: Question) -> str:
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
     model = RUNNING_MEAN
-    if asked.outcome is not None or asked.ridge is not None:
+    if question.profile.incomplete or question.profile.log.arrays.known is not None:
+        from adaptinf.inference.arms.deviations import past_outcome
+
+        model = past_outcome(question, asked)
+    elif asked.outcome is not None or asked.ridge is not None:
         log, codes = question.profile.log, question.codes
         model = outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     return _fit(question, choice, asked, model)
@@ -235,6 +239,10 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones."""
     log, codes = question.profile.log, question.codes
+    if model is not None and model.seen is not None:
+        from adaptinf.inference.arms.deviations import seen_means
+
+        return seen_means(question, model, model.seen, _options(question, choice, model))
     if log.n_rounds * len(codes) <= _SMALL:
         return arm_score_means(*_columns(log), codes, **_options(question, choice, model))
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
@@ -245,6 +253,10 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
 def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> ArmScores:
     """Scores and weights of inverse weighting, shape (T, k) each."""
     log, codes = question.profile.log, question.codes
+    if model is not None and model.seen is not None:
+        from adaptinf.inference.arms.deviations import seen_rounds
+
+        return seen_rounds(question, model, model.seen, _options(question, choice, model))
     return arm_scores(*_columns(log), codes, **_options(question, choice, model))
 
 
@@ -315,6 +327,10 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
         )
     if np.any(question.profile.impossible[question.codes]):
         found += gaps_notes(question)[1]
+    if question.profile.incomplete:
+        from adaptinf.inference.arms.deviations import missing_cautions
+
+        found += missing_cautions(question)
     found += [
         f"{label}: worth {n:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be short"
         for label, n, pulls in zip(fit.labels, fit.degrees + 1.0, fit.pulls, strict=True)
@@ -382,4 +398,5 @@ AIPW = ArmMethod(
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),
     bound="propensities",
+    takes_gaps=True,
 )

@@ -264,7 +264,7 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
-    require_log("recommend", log)
+    require_log("recommend", log, incomplete=True)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
@@ -277,7 +277,7 @@ def recommend(
         codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
         own: dict[str, Any] = pair if contrast else {"arms": arms}
         rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
-        always = sequence_rows(log, target, own)
+        always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
     elif target == "policy-value":
         rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
     elif by is not None:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.scores.missing import SeenRounds
 
 OUTCOMES = ("running-mean", "running-ridge")
 _MAX_COVARIATES = 200
@@ -49,6 +52,8 @@ class Outcome:
     values: FloatArray | str
     note: str
     start: int = 0
+    seen: SeenRounds | None = None
+    """Rounds whose reward is observed, where some are not."""
 
 
 RUNNING_MEAN = Outcome(

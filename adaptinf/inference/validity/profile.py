@@ -318,10 +318,27 @@ class LogProfile:
 
     # Rewards and guarantee
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether some rewards are missing."""
+        return self.log.arrays.observed is not None
+
+    @cached_property
+    def rewards(self) -> FloatArray:
+        """The rewards that are observed; for facts of all arms together."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
+
+    @cached_property
+    def rewarded_actions(self) -> IntArray:
+        """The arm of each reward in `rewards`."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.action if observed is None else self.log.arrays.action[observed]
+
     @cached_property
     def two_values(self) -> tuple[float, float] | None:
         """The two values that rewards take, the smaller one first; None where they take others."""
-        return two_values(self.log.arrays.reward)
+        return two_values(self.rewards)
 
     @property
     def binary(self) -> bool:
@@ -331,22 +348,20 @@ class LogProfile:
     @cached_property
     def successes(self) -> FloatArray:
         """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
-        arrays = self.log.arrays
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
-        larger = arrays.action[arrays.reward == self.two_values[1]]
+        larger = self.rewarded_actions[self.rewards == self.two_values[1]]
         return np.bincount(larger, minlength=self.log.n_arms).astype(np.float64)
 
     @cached_property
     def uncommon(self) -> FloatArray:
         """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
-        arrays = self.log.arrays
-        return uncommon_outcomes(arrays.action, arrays.reward, self.log.n_arms)
+        return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
 
     @cached_property
     def squared_skewness(self) -> float:
         """Squared skewness of all rewards together."""
-        return squared_skewness(self.log.arrays.reward)
+        return squared_skewness(self.rewards)
 
     @cached_property
     def heavy_tailed(self) -> bool:
@@ -354,21 +369,23 @@ class LogProfile:
 
         The normal law has 3, the exponential one 9. Pooled, so that the choice of a method looks at no arm.
         """
-        reward = self.log.arrays.reward
+        reward = self.rewards
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
         if np.all((reward == low) | (reward == high)):
             return False
         part = (reward - low) / (high - low)
         squares = (part - part.mean()) ** 2
         return bool(np.mean(squares**2) > _HEAVY * np.mean(squares) ** 2)
+
+    @cached_property
     def pooled_mean(self) -> float:
         """Mean of all rewards, whatever their arm."""
-        return float(self.log.arrays.reward.mean()) if self.log.n_rounds else math.nan
+        return float(self.rewards.mean()) if len(self.rewards) else math.nan
 
     @cached_property
     def pooled_std(self) -> float:
         """Standard deviation of all rewards, whatever their arm."""
-        return float(self.log.arrays.reward.std()) if self.log.n_rounds else math.nan
+        return float(self.rewards.std()) if len(self.rewards) else math.nan
 
     @cached_property
     def correction(self) -> Correction | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,14 @@ from adaptinf.log.validation.columns import (
     read_column,
 )
 from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.gaps import (
+    arrays_of,
+    check_known,
+    check_meaning,
+    check_observation,
+    check_received,
+    check_some_observed,
+)
 from adaptinf.log.validation.metadata import Metadata, check_metadata
 from adaptinf.log.validation.order import check_date_format, date_formats, row_order
 from adaptinf.log.validation.outcomes import implied_range, numbered_outcomes
@@ -52,6 +60,7 @@ class CheckedLog:
     names: dict[Hashable, str]
     metadata: Metadata
     readings: tuple[Reading, ...] = ()
+    outcome_rounds: NDArray[Any] | None = None
 
 
 def check_frame(
@@ -86,11 +95,14 @@ def check_frame(
     given_range = implied_range(success) if reward_range is None else reward_range
     checked_range = rows.check_reward_range(given_range, as_written, found)
     check.success = success
+    meaning = check_meaning(metadata.missing, "observation" in check.roles.single, checked_range, found)
+    check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
     rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
+    outcome_rounds = check.outcome_rounds(columns, rounds)
     units = check.single("unit", rows.check_units)
     checked = check_metadata(
-        metadata,
+        replace(metadata, missing=meaning, adaptive_rounds=check.adaptive_rounds(metadata, columns["known"])),
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
@@ -101,7 +113,7 @@ def check_frame(
     found.raise_if_any()
     phases = columns.pop("phases")
     return CheckedLog(
-        LogArrays(**columns),
+        arrays_of(columns),
         check.arms,
         phases,
         rounds,
@@ -110,6 +122,7 @@ def check_frame(
         check.names(),
         checked,
         tuple(found.readings),
+        outcome_rounds,
     )
 
 
@@ -124,6 +137,7 @@ class _FrameCheck:
         self.arm_columns = ArmColumns()
         self.arms: tuple[Label, ...] = ()
         self.as_written = False
+        self.gaps = False
         self.success: object = None
         self.formats: dict[str, str | None] = {}
 
@@ -167,6 +181,7 @@ class _FrameCheck:
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
         reward = self.single("reward", self.check_rewards, reward_range)
         chosen, table = self.propensities(action)
+        check_some_observed(reward, self.found)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
         context = {name: self.read(name) for name in self.roles.context}
         return {
@@ -178,6 +193,9 @@ class _FrameCheck:
             "phase": phase,
             "phases": phases,
             "randomised": self.single("randomised", rows.check_randomised),
+            "received": self.single("received", check_received, self.arms),
+            "observation": self.single("observation", check_observation),
+            "known": None,
             "context": {
                 name: rows.check_context(column, name, self.found)
                 for name, column in context.items()
@@ -194,7 +212,29 @@ class _FrameCheck:
             if numbered is None:
                 return None
             column = numbered
-        return rows.check_rewards(column, name, reward_range, self.as_written, found)
+        return rows.check_rewards(column, name, reward_range, self.as_written, self.gaps, found)
+
+    def outcome_rounds(self, columns: dict[str, Any], rounds: NDArray[Any] | None) -> NDArray[Any] | None:
+        """When outcomes became known, shape (T,), as written; `columns` gets the numbers of rounds."""
+        unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
+        if unusable or self.found.problems:
+            return None
+        options = rounds, np.isnan(columns["reward"]), self.formats.get("round")
+        written, columns["known"] = self.single("outcome_round", check_known, *options) or (None, None)
+        return written
+
+    def adaptive_rounds(self, given: Metadata, known: IntArray | None) -> Any:
+        """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
+        if known is None:
+            return given.adaptive_rounds
+        most = int(np.count_nonzero(known < len(known)))
+        if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
+            self.found.add(
+                "bad-adaptive-rounds",
+                f"adaptive_rounds is {given.adaptive_rounds}, and only {most} outcomes became known before the "
+                "last choice",
+            )
+        return most if given.adaptive_rounds is None else given.adaptive_rounds
 
     def propensities(self, action: IntArray | None) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""

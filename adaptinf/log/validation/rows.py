@@ -65,10 +65,11 @@ def check_rewards(
     name: object,
     reward_range: tuple[float, float] | None,
     as_written: bool,
+    gaps: bool,
     found: Findings,
 ) -> FloatArray | None:
-    """Rewards as float64; booleans are 0 and 1."""
-    values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True)
+    """Rewards as float64, NaN where there are gaps that may be; booleans are 0 and 1."""
+    values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
     if column.values.dtype.kind == "f" and not as_written:
@@ -254,10 +255,11 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
 
 
 def _read_numbers(
-    column: Column, what: str, role: str, found: Findings, *, booleans: bool
+    column: Column, what: str, role: str, found: Findings, *, booleans: bool, gaps: bool = False
 ) -> FloatArray | None:
     """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
-    found.add_rows(f"missing-{role}", f"{what} has no value (NaN or None)", column.missing)
+    if not gaps:
+        found.add_rows(f"missing-{role}", f"{what} has no value (NaN or None)", column.missing)
     kind = column.values.dtype.kind
     if kind == "O":
         text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
