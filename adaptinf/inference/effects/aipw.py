@@ -20,6 +20,8 @@ from adaptinf.inference.effects.notes import (
     estimated_propensities,
     few_effective,
     gap_notes,
+    own_weights_caution,
+    tiny_cautions,
     warn_of_tiny,
     weight_notes,
 )
@@ -69,7 +71,8 @@ def _fit(
     kind = weights or _default_weights(question, stationary)
     weight, lagged = _weights(question, kind)
     found = _effects(question, weight)
-    warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
+    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
+    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
     asked = weights is not None or question.propensities is None
     return group_results(
@@ -95,7 +98,11 @@ def _fit(
             *estimated_propensities(question.profile),
             *gap_notes(question.terms, found.used, found.std_error),
         ),
-        cautions=few_effective(question.terms, found.df, found.std_error),
+        cautions=(
+            *own_weights_caution(kind, stationary=stationary),
+            *few_effective(question.terms, found.df, found.std_error),
+            *tiny,
+        ),
     )
 
 
