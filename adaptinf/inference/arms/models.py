@@ -29,7 +29,7 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
-from adaptinf.inference.inputs.rounds import restricted
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import LogFacts, Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
@@ -101,7 +101,7 @@ class ArmMeans:
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
         require_log("ArmMeans", log, incomplete=True)
-        self.log, self._told = (log, ()) if rounds is None else restricted("ArmMeans", log, rounds)
+        self.log, _, self._told = marked_log("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -257,7 +257,7 @@ class Contrast:
         require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
-        self.log, self._told = (log, ()) if rounds is None else restricted("Contrast", log, rounds)
+        self.log, _, self._told = marked_log("Contrast", log, rounds)
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))

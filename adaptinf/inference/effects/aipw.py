@@ -23,6 +23,8 @@ from adaptinf.inference.effects.notes import (
     estimated_propensities,
     few_effective,
     gap_notes,
+    own_weights_caution,
+    tiny_cautions,
     warn_of_tiny,
     weight_notes,
 )
@@ -100,7 +102,8 @@ def _fit(
     kind = weights or _default_weights(question, stationary)
     weight, lagged = _weights(question, kind)
     found, errors = _effects(question, weight)
-    warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
+    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
+    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
     asked = weights is not None or question.propensities is None
     uncommon = _uncommon(question)
@@ -132,9 +135,11 @@ def _fit(
             *rare.rare_notes(question.terms, uncommon),
         ),
         cautions=(
+            *own_weights_caution(kind, stationary=stationary),
             *_unit_cautions(question, errors, kind),
             *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
             *rare.rare_cautions(question.terms, uncommon, skewness),
+            *tiny,
         ),
         covariance=None if errors is None else errors.covariance,
     )
