@@ -26,7 +26,6 @@ from adaptinf.inference.effects.rounds import (
     MARKED_ROUNDS,
     Rounds,
     arm_propensities,
-    round_mask,
     weightable_rounds,
 )
 from adaptinf.inference.effects.weighted_projection import (
@@ -37,6 +36,7 @@ from adaptinf.inference.effects.weighted_projection import (
 )
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
+from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import LogFacts, Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
@@ -171,7 +171,7 @@ def projection_question(
         problems.append("the log has no context columns for a formula: give context= when making the log")
     refuse("CATEProjection", [*problems, *BOOLEAN("trusted", trusted)])
     covariates = covariate_model("CATEProjection", formula, log, trusted=trusted)
-    marked = round_mask(log, rounds)
+    marked = round_mask("CATE", log, rounds)
     pair = np.array([log.arms.index(control), log.arms.index(treatment)])
     return ProjectionQuestion(profile_of(log), formula, covariates, treatment, control, marked, pair)
 

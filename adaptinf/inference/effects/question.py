@@ -16,10 +16,10 @@ from adaptinf.inference.effects.rounds import (
     Rounds,
     arm_propensities,
     randomised_rounds,
-    round_mask,
     weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
+from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import LogFacts
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import LogProfile, profile_of
@@ -89,7 +89,7 @@ def group_question(
     treatment, control, problems = arm_pair(log, treatment, control)
     problems += context_problems(log, names)
     refuse("CATE", problems)
-    marked = round_mask(log, rounds)
+    marked = round_mask("CATE", log, rounds)
     pair = np.array([log.arms.index(control), log.arms.index(treatment)])
     group, found = group_codes([log.column(name) for name in names])
     terms = group_terms(names, found)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.effects.notes import estimated_propensities
-from adaptinf.inference.inputs.labelled import by_round
-from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -32,28 +29,6 @@ class Rounds:
 
     keep: BoolArray
     notes: tuple[str, ...]
-
-
-def round_mask(log: AdaptiveLog, rounds: Any) -> BoolArray | None:
-    """Rounds that the user marked; rounds (T,); returns (T,)."""
-    if rounds is None:
-        return None
-    try:
-        given = log.column(rounds) if isinstance(rounds, str) else rounds
-    except ParameterError as error:
-        raise ParameterError("CATE", [f"rounds: {problem}" for problem in error.problems]) from None
-    values, problems = by_round("rounds", given, pd.RangeIndex(log.n_rounds))
-    refuse("CATE", problems)
-    problem = None
-    if values.shape != (log.n_rounds,):
-        problem = f"rounds must have one entry a round, shape ({log.n_rounds},), got shape {values.shape}"
-    elif not set(np.unique(values).tolist()) <= {0, 1}:
-        problem = "rounds must hold booleans (or 0 and 1): true where the arm was drawn at random"
-    elif not values.any():
-        problem = "rounds marks no round"
-    if problem is not None:
-        raise ParameterError("CATE", [problem])
-    return values.astype(bool)
 
 
 def arm_propensities(log: AdaptiveLog, pair: IntArray) -> FloatArray | None:

@@ -64,11 +64,10 @@ class LogFacts:
     @classmethod
     def of(cls, log: AdaptiveLog) -> LogFacts:
         """Facts of a log."""
-        name = None if log.design is None else log.design.name
         units = None if log.units is None else len(set(log.units.tolist()))
         return cls(
             n_rounds=log.n_rounds,
-            design=name,
+            design=None if log.design is None else log.design.name,
             guarantee=log.guarantee,
             noise=log.noise,
             n_units=units if units is not None and units < log.n_rounds else None,
@@ -111,8 +110,8 @@ class Results(JointInference):
         Given only where the estimator is not already valid for the log.
     details : mapping of str to ndarray
         Diagnostics by term, each of shape (k,). ``"ess"`` and ``"min_propensity"`` are also attributes.
-    notes : tuple of str
-        Assumptions, adjustments and reasons for NaN.
+    notes, cautions : tuple of str
+        Assumptions, adjustments and reasons for NaN; why the numbers may be worth less than their label says.
     efficiency_note : str
         How much precision was lost, the last note on the model in a summary.
     private : bool
@@ -160,6 +159,7 @@ class Results(JointInference):
     correction: Correction | None = None
     details: Mapping[str, FloatArray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     efficiency_note: str = ""
     private: bool = False
     scores: Mapping[str, FloatArray] | None = None
@@ -212,8 +212,8 @@ class Results(JointInference):
         InvalidForLog
             If no correction is due or none is possible; `correction` is None then.
         """
-        corrected = self._due_correction().apply(self.reference.log_pvalues(self.null))
-        return self._by_term(np.asarray(corrected, dtype=float), "log_p_value_corrected")
+        corrected = np.asarray(self._due_correction().apply(self.reference.log_pvalues(self.null)))
+        return self._by_term(corrected, "log_p_value_corrected")
 
     @property
     def pvalues_corrected(self) -> pd.Series[float]:

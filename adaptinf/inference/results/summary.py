@@ -198,6 +198,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
         notes.append(_correction_note(results.correction, results.reference, alpha))
         if (person := results.facts.person) is not None and person.rounds > 1:
             notes.append(_PERSONS)
+    notes += [f"Caution: {caution}." for caution in results.cautions]
     notes += results.notes
     notes += [results.efficiency_note] if results.efficiency_note else []
     facts = results.facts

@@ -251,3 +251,8 @@ def test_csv_has_every_table() -> None:
 )
 def test_pvalues_for_tables(log_p: float, shown: str) -> None:
     assert format_pvalue(log_p) == shown
+
+
+def test_cautions_come_before_the_notes_that_every_table_has() -> None:
+    text = plain(make(cautions=("arm 'a' had 3 successes",), notes=("Assumes nothing.",)).summary().as_text())
+    assert text.index("Caution: arm 'a' had 3 successes.") < text.index("Assumes nothing.")
