@@ -18,7 +18,7 @@ from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.weighted import WEIGHTS
+from adaptinf.inference.arms.weighted import COMMON, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import profile_of
@@ -153,11 +153,13 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     if asked.weights is not None and asked.weights not in WEIGHTS:
         problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {asked.weights!r}")
+    if asked.weights == COMMON and not question.contrast:
+        problems.append(f"{COMMON} weights are one weight for two arms: use Contrast, or weights of each arm")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):
         weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
         problems.append(f"{method.no_weights} no weights: leave weights and decay out, or ask for {weighted}")
     if asked.decay is not None:
-        if asked.weights in ("uniform", "sqrt"):
+        if asked.weights in ("uniform", "sqrt", COMMON):
             problems.append(f"decay belongs to two-point weights, not to {asked.weights}")
         problems += decay_problems(asked.decay)
     return problems

@@ -51,7 +51,10 @@ ARM_ERRORS = ("self-normalised", "conservative")
 class ArmFit:
     """Estimates of k arm means with everything that tests and tables need.
 
-    Shapes: estimate, pulls, successes, ess, min_propensity (k,), covariance (k, k).
+    Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom (k,), covariance (k, k).
+
+    `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
+    holds degrees of freedom where they are other than the pulls less one.
     """
 
     choice: Choice
@@ -66,6 +69,14 @@ class ArmFit:
     sample: SampleMeans | None = None
     outcome: Outcome | None = None
     arm_error: str | None = None
+    above: FloatArray | None = None
+    freedom: FloatArray | None = None
+    stationary: bool = False
+
+    @property
+    def degrees(self) -> FloatArray:
+        """Degrees of freedom of t-tests, shape (k,)."""
+        return self.pulls - 1.0 if self.freedom is None else self.freedom
 
     @property
     def std_error(self) -> FloatArray:
@@ -84,8 +95,8 @@ class ArmFit:
         variance = float(contrast @ spread @ contrast)
         # An arm whose rewards never varied says nothing of how far its mean may be from them.
         size = math.sqrt(max(variance, 0.0)) if np.all(np.diag(spread) > 0.0) else math.nan
-        freedom = float(self.pulls[pair].min() - 1.0)
-        return float(self.estimate[first] - self.estimate[second]), size, freedom
+        value = self.estimate if self.above is None else self.above
+        return float(value[first] - value[second]), size, float(self.degrees[pair].min())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +109,7 @@ class Difference:
     reference: Reference
     details: Mapping[str, FloatArray]
     notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
     validity: Validity = "asymptotic"
     correction: Correction | None = None
     efficiency_note: str = ""
@@ -151,7 +163,7 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
-    problems += FLAG("keep_scores", keep_scores)
+    problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
     refuse(asked.subject, problems)
     if asked.arm_error not in ARM_ERRORS:
         problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {asked.arm_error!r}")
@@ -184,6 +196,16 @@ def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) 
     return "normal" if test == "auto" else test
 
 
+def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
+    """Test of an estimator that is compared with t, unless the normal law is asked for."""
+    return "t" if test == "auto" else normal_test(question, fit, test, corrected=corrected)
+
+
+def no_cautions(question: Question, fit: ArmFit) -> list[str]:
+    """Of a method whose label says it all."""
+    return []
+
+
 def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     """Of a method whose fit carries its own notes."""
     return []
@@ -194,7 +216,7 @@ def mean_reference(fit: ArmFit, kind: str) -> Reference:
     if kind in ("exact", "few"):
         return BinomialReference(fit.successes, fit.pulls)
     if kind == "t":
-        return StudentReference(fit.estimate, fit.std_error, fit.pulls - 1.0)
+        return StudentReference(fit.estimate, fit.std_error, fit.degrees)
     return NormalReference(fit.estimate, fit.std_error)
 
 
@@ -221,9 +243,14 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
     ]
     if test in ("exact", "few"):
         return notes
-    for arm, n, size in zip(fit.labels, fit.pulls, fit.std_error, strict=True):
+    for arm, n, mean, size in zip(fit.labels, fit.pulls, fit.estimate, fit.std_error, strict=True):
+        if n > 0 and math.isnan(mean):
+            notes.append(f"{arm}: no round has a weight (the first one has none), so nothing is estimated.")
+            continue
         if n == 1 and math.isnan(size):
             notes.append(f"{arm}: chosen once, so it has no standard error.")
+        elif n > 1 and math.isnan(size):
+            notes.append(f"{arm}: only one of its rewards has a weight, so it has no standard error.")
         if size == 0.0:
             notes.append(
                 f"{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact "
@@ -342,6 +369,7 @@ def difference(
         reference=reference,
         details=details,
         notes=notes,
+        cautions=tuple(method.cautions(question, fit)),
         validity=validity(question, method, kind, correction, reference),
         correction=correction,
         efficiency_note=lost,

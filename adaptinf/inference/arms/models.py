@@ -57,9 +57,10 @@ class ArmMeans:
 
     Notes
     -----
-    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past, positive in
-    every round, and that each arm's expected reward does not change over time. Their normal intervals are
-    asymptotic; stabilising weights (sqrt, two-point) keep them so when propensities move with the data.
+    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past, and that each
+    arm's expected reward does not change over time (else they estimate a weighted mean over the period). They
+    use the rounds in which an arm could be chosen. Their t intervals are asymptotic; stabilising weights
+    (sqrt, two-point) keep them so when propensities move with the data.
 
     ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are
     asymptotic too, for stable and unstable designs alike.
@@ -127,7 +128,7 @@ class ArmMeans:
         test : {"auto", "normal", "t", "exact"}
             Distribution of p-values and intervals. ``"auto"``: exact binomial where all rewards are 0 or 1
             and a correction is due, or the design does not adapt and an arm has few successes or failures;
-            otherwise t for sample means and normal for the other estimators.
+            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), else normal.
         null : float
             Value that the means are tested against.
         keep_scores : bool
@@ -195,6 +196,7 @@ class ArmMeans:
                 **efficiency,
             },
             notes=notes,
+            cautions=tuple(method.cautions(question, fit)),
             efficiency_note=lost,
             scores=method.rows(question, fit) if keep_scores else None,
         )
@@ -217,8 +219,10 @@ class Contrast:
 
     Notes
     -----
-    As for `ArmMeans`. Each arm's scores have their own weights; the standard error takes into account that
-    both are computed from the same rounds.
+    As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both arms,
+    are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both arms, and
+    under an effect that changes it is the mean of the effect with these weights. Where contexts may move
+    propensities, h is fixed by those of the batch before.
 
     Batched least squares compares the arms within each batch, so that only differences are estimated; it
     assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
@@ -269,6 +273,7 @@ class Contrast:
         arm_error: str = "conservative",
         named: str = "before",
         chosen_from: ChosenFrom = "actions",
+        stationary: bool = False,
     ) -> Results:
         """Estimate the difference.
 
@@ -277,15 +282,16 @@ class Contrast:
         estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
             By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
             batches in which both arms were chosen; ``"released"`` reads the log's private releases alone.
-        weights : {"uniform", "sqrt", "two-point"}, optional
-            Weights of the scores of IPW and AIPW.
+        weights : {"combined", "uniform", "sqrt", "two-point"}, optional
+            Weights of the scores of IPW and AIPW. Combined ones, the default, are the same for both arms, so
+            that a drift that both share does no harm; sqrt and two-point are each arm's own.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "exact"}
             Distribution of the p-value and interval. ``"auto"``: where all rewards are 0 or 1, the exact one
             of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
-            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means and
-            normal for the other estimators.
+            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
+            IPW and AIPW (the arm of the smaller effective size), and normal for the other estimators.
         null : float
             Value that the difference is tested against.
         keep_scores : bool
@@ -299,6 +305,8 @@ class Contrast:
         chosen_from : {"actions", "releases"}
             What the arms, the null and the test were chosen from, beside contexts: the corrected columns
             cover a choice by the actions, and one by the releases too where that is said.
+        stationary : bool
+            Whether no arm's mean drifts, as you know beforehand: the default is then each arm's own weights.
 
         Returns
         -------
@@ -313,10 +321,20 @@ class Contrast:
             If the log does not support what was asked for; it names the reason and what is valid.
         """
         asked = Asked(
-            "Contrast.fit", estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from
+            "Contrast.fit",
+            estimator,
+            weights,
+            decay,
+            test,
+            outcome,
+            ridge,
+            arm_error,
+            named,
+            chosen_from,
+            stationary,
         )
         check_options(asked, null, keep_scores)
-        question = Question(profile_of(self.log), self._codes, contrast=True)
+        question = Question(profile_of(self.log), self._codes, contrast=True, stationary=stationary)
         method, found = fit_method(question, asked)
         if not method.contrast_only:
             warn_of_tiny_propensities(asked.subject, found)
@@ -337,6 +355,7 @@ class Contrast:
             correction=found.correction,
             details=found.details,
             notes=found.notes,
+            cautions=found.cautions,
             efficiency_note=found.efficiency_note,
             scores=found.scores,
             private=found.private,

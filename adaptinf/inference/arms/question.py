@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What a model of arms asks about a log, and what a user knows beyond it; codes (k,)."""
+    """What a model of arms asks about a log, and what a user knows beyond it; codes (k,).
+
+    `stationary` says that no mean drifts, so that each arm of a contrast may have weights of its own.
+    """
 
     profile: LogProfile
     codes: IntArray
     contrast: bool = False
     decay: float | None = None
     variation: float | None = None
+    stationary: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +41,7 @@ class Asked:
     arm_error: str = "conservative"
     named: str = "before"
     chosen_from: ChosenFrom = "actions"
+    stationary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

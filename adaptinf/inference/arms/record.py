@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from adaptinf.inference.arms.fit import ArmFit, holds_always, no_notes, normal_test, residual_rows
+from adaptinf.inference.arms.fit import (
+    ArmFit,
+    holds_always,
+    no_cautions,
+    no_notes,
+    normal_test,
+    residual_rows,
+)
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.typing import FloatArray
@@ -22,6 +29,8 @@ class ArmMethod(MethodRecord[Question]):
     settle: Callable[[Question, Asked], Choice]
     """Completes what was asked for, or raises `Refused`."""
     notes: Callable[[Question, ArmFit, str, Correction | None], list[str]] = no_notes
+    cautions: Callable[[Question, ArmFit], list[str]] = no_cautions
+    """Why the numbers may be worth less than their label says; sentences without a full stop."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether what a fit gives without correction is valid."""
     resolve_test: Callable[..., str] = normal_test

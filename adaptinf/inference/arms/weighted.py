@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.fit import ArmFit, arm_labels
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.arms.rounds import combined_refusal, gaps_notes, gaps_refusal, pair_note, pair_weights
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
-from adaptinf.inference.scores.inverse import arm_scores
+from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, effective_events, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
-from adaptinf.inference.validity.profile import FEW_REWARDS, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
@@ -32,12 +33,21 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-WEIGHTS = ("uniform", "sqrt", "two-point")
+WEIGHTS = ("uniform", "sqrt", "two-point", "combined")
+COMMON = "combined"
+"""Weights that both arms of a contrast share: a mean has none."""
+_OWN = ("two-point", "sqrt")
+_RARELY_DRAWN = 1e-3
+"""Propensities below it leave uniform weights far from normal at usual numbers of rounds."""
 _SMALL = 100_000
 """Scores up to which NumPy is quick enough that loading Numba does not pay."""
 _KNOWN = "propensities are known"
 _UNAUGMENTED = "; without an outcome model, hence with longer intervals than aipw"
 _NO_DECAY = "its weights need decay=, which the design does not state"
+_UNSTATED = (
+    "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a (fixed in "
+    "advance, never fitted on the log); the log's design states none"
+)
 _EVERY = "they need every arm's propensity at every round, and the log has the chosen arm's alone"
 _MIXED = (
     "propensities depend on contexts, and weights made from them count contexts unequally: the estimate "
@@ -51,24 +61,31 @@ _HADAD = (
 
 def _refusal(question: Question) -> str:
     """Why inverse propensities do not serve; empty where they do."""
-    log, codes = question.profile.log, question.codes
-    if log.arrays.propensity is None:
+    profile = question.profile
+    if profile.log.arrays.propensity is None:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
-    counts = question.profile.impossible[codes]
-    if not np.any(counts):
+    if not np.any(profile.impossible[question.codes]):
         return ""
-    worst = int(np.argmax(counts))
-    return (
-        f"arm {log.arms[codes[worst]]!r} has propensity 0 in {int(counts[worst])} of {log.n_rounds} rounds, "
-        "where it could not have been chosen: there is nothing to weight"
-    )
+    return gaps_refusal(question)
 
 
-def _weights_refusal(profile: LogProfile) -> str:
+def _weights_refusal(profile: LogProfile, weights: str) -> str:
     """Why weights cannot be made from propensities; empty where they can."""
+    if weights == "uniform":
+        return ""
     if not profile.knows_every_propensity:
         return _EVERY
+    if weights == COMMON:
+        return combined_refusal(profile)
     return _MIXED if profile.decides_by_context else ""
+
+
+def _kinds(question: Question) -> tuple[str, ...]:
+    """Kinds of weights in order: for a pair first those that survive a drift of both arms."""
+    if not question.contrast:
+        return (*_OWN, "uniform")
+    shared = (COMMON, "uniform")
+    return (*_OWN, *shared) if question.stationary else (*shared, *_OWN)
 
 
 def _assess(estimator: str, first: float, caveat: str, question: Question) -> list[Verdict]:
@@ -76,21 +93,23 @@ def _assess(estimator: str, first: float, caveat: str, question: Question) -> li
     profile, refusal = question.profile, _refusal(question)
     stated = profile.usable_decay if question.decay is None else question.decay
     found = []
-    for place, weights in enumerate(("two-point", "sqrt", "uniform")):
+    for place, weights in enumerate(_kinds(question)):
         name, rank = f"{estimator} with {weights} weights", first + place
         call: dict[str, Any] = {"estimator": estimator, "weights": weights}
         if weights == "two-point" and stated is not None and profile.usable_decay != stated:
             call["decay"] = stated
+        if question.contrast and weights in _OWN:
+            call["stationary"] = True
         reason = refusal
         if not reason and weights != "uniform":
             undecided = profile.knows_every_propensity and weights == "two-point" and stated is None
-            reason = _NO_DECAY if undecided else _weights_refusal(profile)
+            reason = _NO_DECAY if undecided else _weights_refusal(profile, weights)
         if reason:
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
         why, warning = _reason(question, weights)
-        rank += _later(profile, weights)
-        assumes = _assumes(profile, weights)
+        rank += _later(question, weights)
+        assumes = _assumes(question, weights)
         found.append(Verdict(name, "asymptotic", rank, call, why + caveat, assumes, warning))
     return found
 
@@ -100,6 +119,8 @@ def _reason(question: Question, weights: str) -> tuple[str, str]:
     profile = question.profile
     small = profile.adaptive and profile.smallest_propensity[question.codes].min(initial=1.0) < SMALL
     warning = _HADAD if small else ""
+    if weights == COMMON:
+        return f"{_KNOWN}, and one weight for both arms keeps variances even and a common drift out", warning
     if weights == "two-point":
         return f"{_KNOWN} and their floor's decay is fixed: variances are kept even", warning
     if weights == "sqrt":
@@ -113,24 +134,37 @@ def _reason(question: Question, weights: str) -> tuple[str, str]:
     return f"{_KNOWN}; uniform weights, because {profile.context_names} may move them", unsettled
 
 
-def _assumes(profile: LogProfile, weights: str) -> str:
-    assumes = "the logged propensities are the design's own, and arm means stay the same"
+def _assumes(question: Question, weights: str) -> str:
+    profile = question.profile
+    assumes = "the logged propensities are the design's own, and " + _stays(question, weights)
     assumes += " (they are estimates, whose error is ignored)" * profile.estimated
-    return (
-        assumes
-        if profile.context_free or weights == "uniform"
-        else (f"{assumes}; propensities do not depend on contexts")
-    )
+    if profile.context_free or weights in ("uniform", COMMON):
+        return assumes
+    return f"{assumes}; propensities do not depend on contexts"
 
 
-def _later(profile: LogProfile, weights: str) -> float:
+def _stays(question: Question, weights: str) -> str:
+    """What has to stay the same over time."""
+    if not question.contrast:
+        return "arm means stay the same, or a mean over the rounds with their weights is wanted"
+    if weights in _OWN:
+        return "arm means stay the same: a drift that both arms share biases the difference"
+    by = "equally" if weights == "uniform" else "with the weights"
+    return f"what drifts moves both arms alike; an effect that changes is averaged over the rounds, {by}"
+
+
+def _later(question: Question, weights: str) -> float:
     """What is added to the rank: without contexts, ALEE needs fewer assumptions and hopes."""
+    profile = question.profile
     comparable = not profile.log.context and not profile.context_refusal
     # Estimated propensities are one more assumption.
     later = 11.0 if profile.estimated and comparable else 0.0
+    if question.contrast and weights in _OWN and not question.stationary:
+        return later + 16.0
     if weights != "uniform":
-        return later if profile.context_free else later + 5.0
-    return later + 15.0 if profile.moves and comparable else later
+        return later if profile.context_free or weights == COMMON else later + 5.0
+    rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
+    return later + 15.0 if profile.moves and comparable and (rare or profile.heavy_tailed) else later
 
 
 def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
@@ -144,26 +178,28 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
     weights = asked.weights if asked.decay is None else "two-point"
     decay = profile.usable_decay
     if weights is None:
-        weights = "sqrt" if decay is None else "two-point"
-        if not profile.knows_every_propensity or not profile.context_free:
-            weights = "uniform"
+        weights = _usual(question)
         return Choice(estimator, weights, decay if weights == "two-point" else None)
-    if weights == "uniform":
-        return Choice(estimator, weights)
-    refusal = _weights_refusal(profile)
+    refusal = _weights_refusal(profile, weights)
     if refusal:
         first = (f"{estimator} with uniform weights",)
         raise Refused(f"{estimator} with {weights} weights", refusal, first=first)
-    if weights == "sqrt":
+    if weights != "two-point":
         return Choice(estimator, weights)
     stated = profile.floor_decay if asked.decay is None else asked.decay
     if stated is None:
-        problem = (
-            "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a (fixed "
-            "in advance, never fitted on the log); the log's design states none"
-        )
-        raise ParameterError(asked.subject, [problem])
+        raise ParameterError(asked.subject, [_UNSTATED])
     return Choice(estimator, weights, float(stated))
+
+
+def _usual(question: Question) -> str:
+    """Weights where the estimator alone was asked for."""
+    profile = question.profile
+    if question.contrast and not question.stationary:
+        return "uniform" if _weights_refusal(profile, COMMON) else COMMON
+    if not profile.knows_every_propensity or not profile.context_free:
+        return "uniform"
+    return "sqrt" if profile.usable_decay is None else "two-point"
 
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
@@ -176,37 +212,47 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None = None) -> ArmFit:
-    means = _estimates(question.profile.log, question.codes, choice, model)
+    means = _estimates(question, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
-    once = np.where(means.pulls > 1, 0.0, np.nan)  # the spread of one reward is unknown
+    once = np.where(means.freedom > 0.0, 0.0, np.nan)  # the spread of one reward is unknown
     return ArmFit(
         choice=choice,
         labels=arm_labels(question),
-        estimate=means.estimate + never,
+        estimate=means.above + means.origin + never,
+        above=means.above + never,
         covariance=means.covariance + once[:, None] + once[None, :],
         pulls=means.pulls,
         successes=means.successes,
         ess=means.ess,
+        freedom=means.freedom,
         min_propensity=means.min_propensity,
         outcome=model,
+        stationary=asked.stationary,
     )
 
 
-def _estimates(log: AdaptiveLog, codes: IntArray, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """In NumPy for short logs, compiled and streamed for long ones; codes (k,)."""
+def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
+    """In NumPy for short logs, compiled and streamed for long ones."""
+    log, codes = question.profile.log, question.codes
     if log.n_rounds * len(codes) <= _SMALL:
-        return arm_score_means(*_columns(log), codes, **_options(choice, model))
+        return arm_score_means(*_columns(log), codes, **_options(question, choice, model))
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
 
-    return streamed_means(*_columns(log), codes, **_options(choice, model))
+    return streamed_means(*_columns(log), codes, **_options(question, choice, model))
+
+
+def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> ArmScores:
+    """Scores and weights of inverse weighting, shape (T, k) each."""
+    log, codes = question.profile.log, question.codes
+    return arm_scores(*_columns(log), codes, **_options(question, choice, model))
 
 
 def score_rows(
     log: AdaptiveLog, codes: IntArray, choice: Choice, model: Outcome | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Scores and weights of inverse weighting, shape (T, k) each."""
-    _, scores, weights = arm_scores(*_columns(log), codes, **_options(choice, model))
-    return scores, weights
+    """Scores and weights of arm means, shape (T, k) each."""
+    found = scored_rounds(Question(profile_of(log), codes), choice, model)
+    return found.scores + found.origin, found.weights
 
 
 def _columns(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
@@ -216,28 +262,35 @@ def _columns(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray, FloatA
     return arrays.action, arrays.reward, own, arrays.propensities
 
 
-def _options(choice: Choice, model: Outcome | None) -> dict[str, Any]:
+def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
+    weights: str | FloatArray = choice.weights or "uniform"
+    if weights == COMMON:
+        weights = pair_weights(question)
     return {
-        "weights": choice.weights or "uniform",
+        "weights": weights,
         "decay": choice.decay,
         "outcome": None if model is None else model.values,
+        "start": 0 if model is None else model.start,
+        "jointly": question.contrast,
     }
 
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
-    scores, weights = score_rows(question.profile.log, question.codes, fit.choice, fit.outcome)
-    influence = weighted_means(scores, weights).influence
-    return {"scores": scores, "weights": weights, "influence": influence}
+    found = scored_rounds(question, fit.choice, fit.outcome)
+    influence = weighted_means(found.scores, found.weights).influence
+    return {"scores": found.scores + found.origin, "weights": found.weights, "influence": influence}
 
 
 def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     profile, choice = question.profile, fit.choice
     log = profile.log
-    rests = "propensities given the past, positive in every round, and arm means that stay the same"
+    rests = f"propensities given the past, and {_stays(question, choice.weights or 'uniform')}"
     if choice.weights != "uniform" and not log.context and log.context_free is None:
         rests += "; that the choice of arms used no contexts, as the log has none"
     notes = [f"Assumes {rests}."]
+    if np.any(profile.impossible[question.codes]):
+        notes += gaps_notes(question)[0]
     if fit.outcome is not None:
         notes.append(fit.outcome.note)
     if profile.estimated:
@@ -248,26 +301,40 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
         notes.append(
             "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
         )
-    notes += _weights_notes(profile, choice)
-    if profile.binary:
-        notes += _few_events(fit)
-    few = (fit.pulls > 1) & (fit.ess < FEW_REWARDS)
-    if np.any(few):
-        arms = ", ".join(label for label, flag in zip(fit.labels, few, strict=True) if flag)
-        notes.append(
-            f"{arms}: effective sample size below {FEW_REWARDS:g}: normal intervals may be far too short."
+    return notes + _weights_notes(question, choice)
+
+
+def _cautions(question: Question, fit: ArmFit) -> list[str]:
+    """Why the numbers may be worth less than their label says."""
+    found = []
+    if question.contrast and fit.choice.weights in _OWN and not fit.stationary:
+        found.append(
+            f"each arm has {fit.choice.weights} weights of its own, which assume that means stay: a drift "
+            "that both arms share biases the difference (stationary=True says that there is none)"
         )
+    if np.any(question.profile.impossible[question.codes]):
+        found += gaps_notes(question)[1]
+    found += [
+        f"{label}: worth {n:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be short"
+        for label, n, pulls in zip(fit.labels, fit.degrees + 1.0, fit.pulls, strict=True)
+        if n < FEW_EFFECTIVE and pulls > 1
+    ]
+    if question.profile.binary:
+        found += _few_events(fit)
     tiny = fit.min_propensity < TINY_PROPENSITY
     if np.any(tiny):
-        notes.append(
-            f"Propensities down to {np.min(fit.min_propensity[tiny]):.2g}: a few rewards carry the estimate "
-            f"(effective sample size {np.min(fit.ess[tiny]):.1f}); normal intervals may be far too short."
+        found.append(
+            f"propensities down to {np.min(fit.min_propensity[tiny]):.2g}: a few rewards carry the estimate "
+            f"(effective sample size {np.min(fit.ess[tiny]):.1f}); intervals may be far too short"
         )
-    return notes
+    return found
 
 
-def _weights_notes(profile: LogProfile, choice: Choice) -> list[str]:
+def _weights_notes(question: Question, choice: Choice) -> list[str]:
     """What the weights rest on."""
+    profile = question.profile
+    if choice.weights == COMMON:
+        return [pair_note(question)]
     if choice.weights == "uniform" and profile.context_may_move:
         return [
             f"Uniform weights, because {profile.context_names} may move the propensities: weights made from "
@@ -276,8 +343,8 @@ def _weights_notes(profile: LogProfile, choice: Choice) -> list[str]:
         ]
     if choice.weights == "uniform":
         return profile.adaptive * [
-            "Uniform weights: not normal in general when propensities move with the data; sqrt and two-point "
-            "weights guard against that and need every arm's propensity."
+            "Uniform weights: not normal in general when propensities move with the data; others guard "
+            "against that and need every arm's propensity."
         ]
     notes = []
     if profile.log.context and not profile.context_free:
@@ -291,20 +358,14 @@ def _weights_notes(profile: LogProfile, choice: Choice) -> list[str]:
 
 
 def _few_events(fit: ArmFit) -> list[str]:
-    chosen = fit.pulls > 0
-    rate = fit.successes / np.where(chosen, fit.pulls, 1.0)
+    rate = fit.successes / np.maximum(fit.pulls, 1.0)
     events = effective_events(fit.ess, rate)
-    arms = [
-        f"{label} ({number:.1f})"
-        for label, number, flag in zip(fit.labels, events, chosen & (events < FEW_EVENTS), strict=True)
-        if flag
-    ]
+    few = (fit.pulls > 0) & (events < FEW_EVENTS)
+    arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
     if not arms:
         return []
-    return [
-        f"{', '.join(arms)}: the effective sample size is worth fewer than {FEW_EVENTS} successes or "
-        "failures: normal intervals may be far too short."
-    ]
+    few_events = f"worth fewer than {FEW_EVENTS} successes or failures: intervals may be far too short"
+    return [f"{', '.join(arms)}: the effective sample size is {few_events}"]
 
 
 IPW = ArmMethod(
@@ -314,6 +375,8 @@ IPW = ArmMethod(
     fit=_fit,
     length=weighted_length,
     notes=_notes,
+    cautions=_cautions,
+    resolve_test=student_test,
     rows=_rows,
     options=("weights", "decay"),
     bound="propensities",
@@ -325,6 +388,8 @@ AIPW = ArmMethod(
     fit=_fit_augmented,
     length=weighted_length,
     notes=_notes,
+    cautions=_cautions,
+    resolve_test=student_test,
     rows=_rows,
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),

@@ -11,10 +11,25 @@ for policy evaluation in adaptive experiments" (constant allocation, and two-poi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmScores:
+    """Scores of k arms, less an origin that their sums are taken about, and their weights.
+
+    Shapes: chosen, scores, weights (T, k).
+    """
+
+    chosen: FloatArray
+    scores: FloatArray
+    weights: FloatArray
+    origin: float
 
 
 def indicators(action: IntArray, codes: IntArray) -> FloatArray:
@@ -31,6 +46,47 @@ def running_means(chosen: FloatArray, reward: FloatArray) -> FloatArray:
     np.cumsum(chosen[:-1] * reward[:-1, None], axis=0, out=sums[1:])
     np.cumsum(chosen[:-1], axis=0, out=counts[1:])
     return np.asarray(sums / np.maximum(counts, 1.0), dtype=np.float64)
+
+
+def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
+    """What the rounds before each round predict of it: the arm's mean, before its first one that of all arms.
+
+    Shapes: chosen (T, k), reward (T,); returns (T, k).
+
+    A constant added to all rewards is added to every prediction but those of the first round. That one knows
+    of no reward: its row is 0, and its weight has to be 0 as well, or rewards that are all far from 0 would
+    count as noise. Every row is made without the rewards of its round and later: scores stay unbiased.
+    """
+    found = running_means(chosen, reward)
+    if len(reward) > 1:
+        before = np.cumsum(reward[:-1]) / np.arange(1.0, len(reward))
+        unseen = np.cumsum(chosen[:-1], axis=0) == 0.0
+        found[1:] = np.where(unseen, before[:, None], found[1:])
+    return found
+
+
+def origin_of(reward: FloatArray, outcome: object) -> float:
+    """What sums of scores are taken about: a reward, for digits; 0 for scores that rest on the origin."""
+    return float(reward[0]) if len(reward) > 0 and outcome is not None else 0.0
+
+
+def first_weighted(outcome: object, start: int | None) -> int:
+    """First round with a weight: 1 for running means, which know nothing of round 0, else 0 if not given."""
+    return int(isinstance(outcome, str)) if start is None else start
+
+
+def possible_rounds(
+    chosen: FloatArray, propensity: FloatArray, propensities: FloatArray | None, *, jointly: bool = False
+) -> BoolArray:
+    """Rounds in which each arm could be chosen, as far as is known, or all of them where asked jointly.
+
+    Shapes: chosen (T, k), propensity (T,), propensities (T, k); returns (T, k).
+    """
+    if propensities is None:
+        possible = (propensity[:, None] < 1.0) | (chosen > 0.0)
+    else:
+        possible = propensities > 0.0
+    return np.broadcast_to(possible.all(axis=1, keepdims=True), chosen.shape) if jointly else possible
 
 
 def ipw_scores(chosen: FloatArray, reward: FloatArray, propensity: FloatArray) -> FloatArray:
@@ -59,25 +115,38 @@ def arm_scores(
     propensities: FloatArray | None,
     codes: IntArray,
     *,
-    weights: str = "uniform",
+    weights: str | FloatArray = "uniform",
     decay: float | None = None,
     outcome: FloatArray | str | None = "running-mean",
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    start: int | None = None,
+    jointly: bool = False,
+) -> ArmScores:
     """Choices of arms, their scores (IPW where `outcome` is None) and the weights of these.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), outcome (T, k); returns
-    (T, k) each.
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
+    one for all arms, outcome (T, k).
+
+    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
+    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
     """
     chosen = indicators(action, codes)
+    origin = origin_of(reward, outcome)
     if outcome is None:
         scores = ipw_scores(chosen, reward, propensity)
     else:
-        predicted = running_means(chosen, reward) if isinstance(outcome, str) else outcome
-        scores = aipw_scores(chosen, reward, propensity, predicted)
-    if propensities is None or weights == "uniform":
-        return chosen, scores, uniform_weights(*chosen.shape)
-    every = propensities[:, codes]
-    return chosen, scores, sqrt_weights(every) if decay is None else two_point_weights(every, decay)
+        above = reward - origin
+        predicted = predictions(chosen, above) if isinstance(outcome, str) else outcome - origin
+        scores = aipw_scores(chosen, above, propensity, predicted)
+    every = None if propensities is None else propensities[:, codes]
+    if isinstance(weights, np.ndarray):
+        h = np.repeat(weights[:, None], len(codes), axis=1)
+    elif every is None or weights == "uniform":
+        h = uniform_weights(*chosen.shape)
+    else:
+        h = sqrt_weights(every) if decay is None else two_point_weights(every, decay)
+    h *= possible_rounds(chosen, propensity, every, jointly=jointly)
+    h[: first_weighted(outcome, start)] = 0.0
+    return ArmScores(chosen, scores, h, origin)
 
 
 def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
@@ -88,6 +157,43 @@ def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
 def sqrt_weights(propensities: FloatArray) -> FloatArray:
     """Constant-allocation weights: square roots of the propensities; propensities (T, k); returns (T, k)."""
     return np.asarray(np.sqrt(propensities), dtype=np.float64)
+
+
+def combined_weights(propensities: FloatArray) -> FloatArray:
+    """One weight for all arms: the root of 1 / sum(1 / e), 0 where one of them has propensity 0.
+
+    Shapes: propensities (T, k); returns (T,).
+
+    A difference of two scores has a variance near sigma^2 (1 / e1 + 1 / e0), which the weight evens out. As
+    it is the same for both arms, what moves both rewards in a round cancels in the weighted difference.
+    """
+    return np.asarray(1.0 / np.sqrt(_inverse_sums(propensities)), dtype=np.float64)
+
+
+def lagged_combined_weights(propensities: FloatArray, batch: IntArray) -> FloatArray:
+    """Combined weights fixed before a batch: by the mean of sum(1 / e) in the one before, at first 1.
+
+    Shapes: propensities (T, k), batch (T,), numbered in order; returns (T,).
+
+    Where contexts move propensities within a batch, a weight made of a round's own ones would count contexts
+    unequally. Rounds in which an arm has propensity 0 have weight 0 and no part in the mean.
+    """
+    sums = _inverse_sums(propensities)
+    usable = np.isfinite(sums)
+    size = int(batch.max(initial=-1)) + 1
+    count = np.bincount(batch[usable], minlength=size)
+    total = np.bincount(batch[usable], weights=sums[usable], minlength=size)
+    last = np.maximum.accumulate(np.where(count > 0, np.arange(size), -1))  # the last batch with such rounds
+    before = np.concatenate([[-1], last[:-1]]) if size else last
+    mean = total / np.maximum(count, 1)
+    fixed = np.where(before >= 0, 1.0 / np.sqrt(np.where(count[before] > 0, mean[before], 1.0)), 1.0)
+    return np.asarray(np.where(usable, fixed[batch], 0.0), dtype=np.float64)
+
+
+def _inverse_sums(propensities: FloatArray) -> FloatArray:
+    """Sums of 1 / e over the arms, infinite where one is 0; propensities (T, k); returns (T,)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray((1.0 / propensities).sum(axis=1), dtype=np.float64)
 
 
 def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:

@@ -4,7 +4,8 @@ References
 ----------
 Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
 experiments". Welch (1947), "The generalization of 'Student's' problem when several different population
-variances are involved". Kish (1965), "Survey Sampling" (effective sample size).
+variances are involved". Kish (1965), "Survey Sampling" (effective sample size). Satterthwaite (1946), "An
+approximate distribution of estimates of variance components".
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.inference.distributions import two_samples as small_samples
-from adaptinf.inference.scores.inverse import arm_scores
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.inference.scores.inverse import ArmScores, arm_scores
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""
@@ -52,17 +53,28 @@ class WeightedMeans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMeans:
-    """Weighted means of scores, and what tables show of them.
+    """Weighted means of scores, and what tests and tables need of them.
 
-    Shapes: estimate (k,), covariance (k, k), pulls, successes (k,), ess (k,), min_propensity (k,).
+    Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used (k,).
+
+    The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
+    over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight.
     """
 
-    estimate: FloatArray
+    above: FloatArray
+    origin: float
     covariance: FloatArray
     pulls: FloatArray
     successes: FloatArray
     ess: FloatArray
+    freedom: FloatArray
     min_propensity: FloatArray
+    used: FloatArray
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The means, shape (k,)."""
+        return self.above + self.origin
 
 
 @np.errstate(under="ignore")
@@ -100,6 +112,30 @@ def effective_size(weights: FloatArray) -> FloatArray:
     return np.asarray(weights.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0), dtype=np.float64)
 
 
+def degrees_of_freedom(gains: FloatArray) -> FloatArray:
+    """Degrees of freedom of weighted means of scores; gains (T, k), h / e in an arm's rounds.
+
+    Returns shape (k,).
+
+    The variance of a mean is estimated by the sum of squared residuals times w = h^2 / e^2. Where the
+    rewards are normal with one variance, that has the mean and variance of chi-squared with
+    (sum w)^2 / sum w^2 degrees of freedom (Satterthwaite 1946), of which the mean takes one.
+    """
+    return np.maximum(effective_size(gains**2) - 1.0, 0.0)
+
+
+def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
+    """Whether standard errors are the rounding of scores that are all the same; size, above (k,)."""
+    level = np.maximum(np.abs(above), np.abs(above + origin))
+    return np.asarray(size <= ROUNDING * level, dtype=np.bool_)
+
+
+def _smallest(propensities: FloatArray) -> FloatArray:
+    """Smallest positive propensities, NaN without any; propensities (T, k); returns (k,)."""
+    found = np.min(np.where(propensities > 0.0, propensities, np.inf), axis=0, initial=np.inf)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
 def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
     """Expected successes or failures, whichever are fewer, in an effective sample size; shape (...,).
 
@@ -119,38 +155,32 @@ def arm_score_means(
     **options: Any,
 ) -> ScoreMeans:
     """Estimates of arm means from the scores that `arm_scores` makes of the same arguments."""
-    chosen, scores, weights = arm_scores(action, reward, propensity, propensities, codes, **options)
-    every = None if propensities is None else propensities[:, codes]
-    return score_means(chosen, reward, propensity, every, scores, weights)
+    scored = arm_scores(action, reward, propensity, propensities, codes, **options)
+    return score_means(scored, reward, propensity, None if propensities is None else propensities[:, codes])
 
 
 def score_means(
-    chosen: FloatArray,
-    reward: FloatArray,
-    propensity: FloatArray,
-    propensities: FloatArray | None,
-    scores: FloatArray,
-    weights: FloatArray,
+    scored: ArmScores, reward: FloatArray, propensity: FloatArray, propensities: FloatArray | None
 ) -> ScoreMeans:
-    """Weighted means of scores of arms, and what tables show of them.
+    """Weighted means of scores of arms, and what tests and tables need of them.
 
-    Shapes: chosen (T, k), reward, propensity (T,), propensities (T, k), scores, weights (T, k).
+    Shapes: reward, propensity (T,), propensities (T, k).
     """
-    weighted = weighted_means(scores, weights)
+    chosen, weights = scored.chosen, scored.weights
+    weighted = weighted_means(scored.scores, weights)
     covariance = weighted.covariance
-    constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(weighted.estimate)
+    constant = negligible(np.sqrt(np.diag(covariance)), weighted.estimate, scored.origin)
     covariance[constant, :] = covariance[:, constant] = 0.0
     observed = chosen / propensity[:, None]
-    if propensities is None:
-        largest = observed.max(axis=0)
-        smallest = np.where(largest > 0.0, 1.0 / np.where(largest > 0.0, largest, 1.0), np.nan)
-    else:
-        smallest = propensities.min(axis=0)
+    every = chosen * propensity[:, None] if propensities is None else propensities
     return ScoreMeans(
-        estimate=weighted.estimate,
+        above=weighted.estimate,
+        origin=scored.origin,
         covariance=covariance,
         pulls=chosen.sum(axis=0),
         successes=reward @ chosen,
         ess=effective_size(weights * observed),
-        min_propensity=smallest,
+        freedom=degrees_of_freedom(weights * observed),
+        min_propensity=_smallest(np.where(weights > 0.0, every, 0.0)),
+        used=np.count_nonzero(weights, axis=0).astype(np.float64),
     )

@@ -40,13 +40,21 @@ class Outcome:
         Row t was made without the rewards of round t and later.
     note : str
         What it is, for the footer.
+    start : int
+        First round, from 0, for which it knew a reward; those before have no weight.
     """
 
     values: FloatArray | str
     note: str
+    start: int = 0
 
 
-RUNNING_MEAN = Outcome("running-mean", "Outcome model: the arm's mean over earlier rounds.")
+RUNNING_MEAN = Outcome(
+    "running-mean",
+    "Outcome model: the arm's mean over earlier rounds, before its first one the mean of all arms; the first "
+    "round has no weight.",
+    1,
+)
 
 
 def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object) -> Outcome:
@@ -62,12 +70,15 @@ def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any,
         if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
             raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
         x = context_matrix(subject, log)
-        values = running_ridge(log.arrays.action, log.arrays.reward, x, codes, float(penalty))
+        # About the first reward, so that the penalty pulls towards it and not towards 0.
+        reward = log.arrays.reward
+        origin = float(reward[0]) if len(reward) else 0.0
+        values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, float(penalty))
         note = (
             f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(log.context)}, "
-            f"penalty {float(penalty):g} (fixed in advance)."
+            f"penalty {float(penalty):g} (fixed in advance); the first round has no weight."
         )
-        return Outcome(values, note)
+        return Outcome(values, note, 1)
     values = _own_predictions(subject, log, codes, outcome)
     reasons = foreseeing(log.arrays.action, log.arrays.reward, values, codes)
     if reasons:

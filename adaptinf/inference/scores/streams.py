@@ -16,33 +16,42 @@ from typing import NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.inference.scores.inverse import two_point_shares
-from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
+from adaptinf.inference.scores.inverse import first_weighted, origin_of, two_point_shares
+from adaptinf.inference.scores.means import ScoreMeans, negligible
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
-_UNIFORM, _SQRT, _TWO_POINT = range(3)
+_UNIFORM, _SQRT, _TWO_POINT, _SHARED = range(4)
 _WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
 _NOTHING, _RUNNING, _GIVEN = range(3)
-_SUMS = 8
-_TOTAL, _SCORE, _PULLS, _REWARDS, _GAIN, _GAIN_SQUARES, _SMALLEST, _SMALLEST_CHOSEN = range(_SUMS)
-_STATE = 6
-_PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM = range(_STATE)
+_SUMS = 10
+_TOTAL, _SCORE, _PULLS, _REWARDS, _GAIN, _GAIN_SQUARES, _GAIN_FOURTHS, _USED, _SMALLEST, _SMALLEST_CHOSEN = (
+    range(_SUMS)
+)
+_STATE = 7
+_PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY = range(_STATE)
 
 
 class _Stream(NamedTuple):
-    """Rounds, and how they are scored and weighted; empty arrays stand for what is not there."""
+    """Rounds, and how they are scored and weighted; empty arrays stand for what is not there.
+
+    Rewards and given predictions are less the origin.
+    """
 
     action: IntArray
     reward: FloatArray
+    origin: float
     propensity: FloatArray
     propensities: FloatArray
     codes: IntArray
     weights: int
     outcome: int
     given: FloatArray
+    shared: FloatArray
     floored: FloatArray
     always: FloatArray
+    start: int
+    jointly: bool
 
 
 def streamed_means(
@@ -52,15 +61,22 @@ def streamed_means(
     propensities: FloatArray | None,
     codes: IntArray,
     *,
-    weights: str = "uniform",
+    weights: str | FloatArray = "uniform",
     decay: float | None = None,
     outcome: FloatArray | str | None = "running-mean",
+    start: int | None = None,
+    jointly: bool = False,
 ) -> ScoreMeans:
     """Estimate arm means from inverse-propensity scores.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), outcome (T, k).
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
+    one for all arms, outcome (T, k).
+
+    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
+    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
     """
-    stream = _stream(action, reward, propensity, propensities, codes, weights, decay, outcome)
+    rounds = (action, reward, propensity, propensities, codes)
+    stream = _stream(*rounds, weights, decay, outcome, start, jointly=jointly)
     size = len(codes)
     state, sums = np.zeros((_STATE, size)), np.zeros((_SUMS, size))
     estimate, covariance = np.zeros(size), np.zeros((size, size))
@@ -71,18 +87,21 @@ def streamed_means(
     state[:] = 0.0
     _spread(stream, estimate, 1.0 / total, state, covariance)
     # Scores that are all the same leave nothing but the rounding of their mean.
-    constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
+    constant = negligible(np.sqrt(np.diag(covariance)), estimate, stream.origin)
     covariance[constant, :] = covariance[:, constant] = 0.0
     missing = np.where(positive, 0.0, np.nan)
     smallest = sums[_SMALLEST if stream.propensities.shape[0] else _SMALLEST_CHOSEN]
-    gain = sums[_GAIN_SQUARES]
+    squares, fourths = (np.where(row > 0.0, row, 1.0) for row in (sums[_GAIN_SQUARES], sums[_GAIN_FOURTHS]))
     return ScoreMeans(
-        estimate=estimate + missing,
+        above=estimate + missing,
+        origin=stream.origin,
         covariance=covariance + missing[:, None] + missing[None, :],
         pulls=sums[_PULLS],
-        successes=sums[_REWARDS],
-        ess=sums[_GAIN] ** 2 / np.where(gain > 0.0, gain, 1.0),
+        successes=sums[_REWARDS] + stream.origin * sums[_PULLS],
+        ess=sums[_GAIN] ** 2 / squares,
+        freedom=np.maximum(sums[_GAIN_SQUARES] ** 2 / fourths - 1.0, 0.0),
         min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
+        used=sums[_USED],
     )
 
 
@@ -92,16 +111,23 @@ def _stream(
     propensity: FloatArray,
     propensities: FloatArray | None,
     codes: IntArray,
-    weights: str,
+    weights: str | FloatArray,
     decay: float | None,
     outcome: FloatArray | str | None,
+    start: int | None,
+    *,
+    jointly: bool,
 ) -> _Stream:
-    rounds = len(action)
-    given = outcome if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
+    rounds, origin = len(action), origin_of(reward, outcome)
+    given = outcome - origin if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
+    shared = weights if isinstance(weights, np.ndarray) else np.zeros(0)
+    weights = "shared" if isinstance(weights, np.ndarray) else weights
     problems = []
-    if weights not in _WEIGHTS:
+    if weights == "shared" and shared.shape != (rounds,):
+        problems.append(f"weights must have shape {(rounds,)}, got {shared.shape}")
+    if weights != "shared" and weights not in _WEIGHTS:
         problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
-    if weights != "uniform" and propensities is None:
+    if weights in ("sqrt", "two-point") and propensities is None:
         problems.append(f"{weights} weights need the propensities of all arms")
     if weights == "two-point" and decay is None:
         problems.append("two-point weights need decay=")
@@ -117,15 +143,19 @@ def _stream(
     every = np.zeros((0, 0)) if propensities is None else propensities
     return _Stream(
         np.ascontiguousarray(action, dtype=np.int64),
-        np.ascontiguousarray(reward, dtype=np.float64),
+        np.ascontiguousarray(reward, dtype=np.float64) - origin,
+        origin,
         np.ascontiguousarray(propensity, dtype=np.float64),
         np.ascontiguousarray(every, dtype=np.float64),
         np.ascontiguousarray(codes, dtype=np.int64),
-        _WEIGHTS[weights],
+        _WEIGHTS.get(weights, _SHARED),
         kind,
         np.ascontiguousarray(given, dtype=np.float64),
+        np.ascontiguousarray(shared, dtype=np.float64),
         shares[0],
         shares[1],
+        first_weighted(outcome, start),
+        jointly,
     )
 
 
@@ -138,6 +168,7 @@ def _prepare(stream: _Stream, state: FloatArray) -> None:
         state[_LEFT, j] = 1.0
         state[_COUNT, j] = 0.0
         state[_SUM, j] = 0.0
+        state[_EVERY, j] = 0.0
 
 
 @kernel
@@ -151,7 +182,16 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
     if stream.propensities.shape[0] > 0:
         for j in range(size):
             state[_PROPENSITY, j] = stream.propensities[t, stream.codes[j]]
-    if stream.weights == _SQRT:
+    elif stream.propensity.shape[0] > 0:  # the arms but one cannot be chosen where one is sure
+        for j in range(size):
+            state[_PROPENSITY, j] = 0.0 if stream.propensity[t] >= 1.0 and j != chosen else 1.0
+    if stream.weights == _SHARED:
+        for j in range(size):
+            state[_WEIGHT, j] = stream.shared[t]
+    elif stream.weights == _UNIFORM:
+        for j in range(size):
+            state[_WEIGHT, j] = 1.0
+    elif stream.weights == _SQRT:
         for j in range(size):
             state[_WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
     elif stream.weights == _TWO_POINT:
@@ -161,6 +201,7 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
             share = min(max((1.0 - e) * floored + e * always, 0.0), 1.0)
             state[_WEIGHT, j] = math.sqrt(share * state[_LEFT, j] * e)
             state[_LEFT, j] *= 1.0 - share
+    _leave_out(stream, t, state)
     if stream.outcome == _GIVEN:
         for j in range(size):
             state[_OUTCOME, j] = stream.given[t, j]
@@ -168,12 +209,31 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
 
 
 @kernel
+def _leave_out(stream: _Stream, t: int, state: FloatArray) -> None:
+    """No weight before the start, and where an arm, or one of them, could not be chosen."""
+    size = stream.codes.shape[0]
+    possible = t >= stream.start
+    for j in range(size):
+        if stream.jointly and state[_PROPENSITY, j] <= 0.0:
+            possible = False
+    for j in range(size):
+        if not possible or state[_PROPENSITY, j] <= 0.0:
+            state[_WEIGHT, j] = 0.0
+
+
+@kernel
 def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
-    """Take the round's reward into the running mean of its arm."""
-    if chosen >= 0 and stream.outcome == _RUNNING:
-        state[_COUNT, chosen] += 1.0
-        state[_SUM, chosen] += stream.reward[t]
-        state[_OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
+    """Take the round's reward into the running mean of its arm, and of the arms that have none yet."""
+    if stream.outcome != _RUNNING:
+        return
+    for j in range(stream.codes.shape[0]):
+        state[_EVERY, j] += stream.reward[t]
+        if j == chosen:
+            state[_COUNT, j] += 1.0
+            state[_SUM, j] += stream.reward[t]
+            state[_OUTCOME, j] = state[_SUM, j] / state[_COUNT, j]
+        elif state[_COUNT, j] == 0.0:
+            state[_OUTCOME, j] = state[_EVERY, j] / (t + 1.0)
 
 
 @compiled
@@ -189,7 +249,9 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
         for j in range(size):
             sums[_TOTAL, j] += state[_WEIGHT, j]
             sums[_SCORE, j] += state[_WEIGHT, j] * state[_OUTCOME, j]
-            sums[_SMALLEST, j] = min(sums[_SMALLEST, j], state[_PROPENSITY, j])
+            if state[_WEIGHT, j] > 0.0:
+                sums[_USED, j] += 1.0
+                sums[_SMALLEST, j] = min(sums[_SMALLEST, j], state[_PROPENSITY, j])
         if chosen >= 0:
             y, e = stream.reward[t], stream.propensity[t]
             gain = state[_WEIGHT, chosen] / e
@@ -197,9 +259,11 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
             sums[_PULLS, chosen] += 1.0
             sums[_REWARDS, chosen] += y
             sums[_GAIN, chosen] += gain
-            sums[_GAIN_SQUARES, chosen] += gain * gain
-            sums[_SMALLEST_CHOSEN, chosen] = min(sums[_SMALLEST_CHOSEN, chosen], e)
-            _learn(stream, t, chosen, state)
+            sums[_GAIN_SQUARES, chosen] += gain**2
+            sums[_GAIN_FOURTHS, chosen] += gain**4
+            if gain > 0.0:
+                sums[_SMALLEST_CHOSEN, chosen] = min(sums[_SMALLEST_CHOSEN, chosen], e)
+        _learn(stream, t, chosen, state)
 
 
 @compiled
@@ -216,7 +280,7 @@ def _spread(
         if chosen >= 0:
             residual = (stream.reward[t] - state[_OUTCOME, chosen]) / stream.propensity[t]
             state[_PROPENSITY, chosen] += state[_WEIGHT, chosen] * scale[chosen] * residual
-            _learn(stream, t, chosen, state)
+        _learn(stream, t, chosen, state)
         for j in range(size):
             influence = state[_PROPENSITY, j]
             for k in range(j + 1):

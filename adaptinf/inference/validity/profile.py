@@ -17,8 +17,10 @@ SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4
 """Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
-FEW_REWARDS = 10.0
-"""Effective sample size below which a note doubts normal intervals."""
+FEW_EFFECTIVE = 20.0
+"""Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubted."""
+_HEAVY = 20.0
+"""Kurtosis of pooled rewards above which tails count as heavy."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 _NO_CONTEXTS = "contexts that the log does not have"
@@ -204,10 +206,12 @@ class LogProfile:
 
     @cached_property
     def smallest_propensity(self) -> FloatArray:
-        """Smallest propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
+        """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
         arrays, n_arms = self.log.arrays, self.log.n_arms
-        if arrays.propensities is not None:
+        if arrays.propensities is not None and not self.impossible.any():
             return np.asarray(arrays.propensities.min(axis=0, initial=1.0), dtype=np.float64)
+        if arrays.propensities is not None:
+            return np.array([column[column > 0.0].min(initial=1.0) for column in arrays.propensities.T])
         least = 1.0 if arrays.propensity is None else float(arrays.propensity.min(initial=1.0))
         return np.full(n_arms, least)
 
@@ -246,6 +250,20 @@ class LogProfile:
     def pooled_std(self) -> float:
         """Standard deviation of all rewards, whatever their arm."""
         return float(self.log.arrays.reward.std()) if self.log.n_rounds else math.nan
+
+    @cached_property
+    def heavy_tailed(self) -> bool:
+        """Whether the rewards of all arms together have a sample kurtosis above 20; never of two values.
+
+        The normal law has 3, the exponential one 9. Pooled, so that the choice of a method looks at no arm.
+        """
+        reward = self.log.arrays.reward
+        low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
+        if np.all((reward == low) | (reward == high)):
+            return False
+        part = (reward - low) / (high - low)
+        squares = (part - part.mean()) ** 2
+        return bool(np.mean(squares**2) > _HEAVY * np.mean(squares) ** 2)
 
     @cached_property
     def correction(self) -> Correction | None:

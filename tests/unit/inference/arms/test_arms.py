@@ -98,7 +98,10 @@ class TestRareArms:
     def test_few_rewards_are_said_to_be_few(self) -> None:
         rng = np.random.default_rng(6)
         log = self.log(rng.normal(size=500).tolist(), [1, 1, 1] + [0] * 497)
-        assert "b: effective sample size below 10" in notes(ArmMeans(log).fit("aipw", "sqrt"))
+        result = ArmMeans(log).fit("aipw", "sqrt")
+        assert result.cautions[0].startswith("b: worth 2.0 rewards of equal weight, below 20")
+        assert not ArmMeans(log, ["a"]).fit("aipw", "sqrt").cautions
+        assert result.reference.df[1] == pytest.approx(1.0, abs=1e-9)  # the first round has no weight
 
     def test_a_difference_from_an_arm_without_spread_has_no_interval(self) -> None:
         rng = np.random.default_rng(7)
@@ -120,7 +123,9 @@ class TestDefault:
         reason = recommend(log).best.verdict.reason
         chosen = f"Chosen as the first of recommend(log): {reason}"
         assert chosen in notes(ArmMeans(log).fit())
-        assert chosen in notes(Contrast(log, treatment="b", control="a").fit())
+        pair = {"treatment": "b", "control": "a"}
+        reason = recommend(log, "contrast", **pair).best.verdict.reason
+        assert f"Chosen as the first of recommend(log): {reason}" in notes(Contrast(log, **pair).fit())
         assert "Chosen as" not in notes(ArmMeans(log).fit("aipw", "sqrt"))
 
     def test_a_floor_of_known_decay(self) -> None:
@@ -133,7 +138,7 @@ class TestDefault:
         assert default_estimator(log) == Choice("aipw", "sqrt", None)
 
     def test_the_chosen_arms_propensity(self) -> None:
-        assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("alee", None, None)
+        assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("aipw", "uniform", None)
         fixed = make_log("chosen", adaptive_rounds=0)
         assert default_estimator(fixed) == Choice("aipw", "uniform", None)
 
@@ -143,14 +148,19 @@ class TestDefault:
 
     def test_a_zero_propensity_counts_for_its_own_arm_only(self) -> None:
         log = make_log(zero=1)
-        assert default_estimator(log).estimator == "alee"
-        assert default_estimator(log, ["a", "c"]).estimator == "aipw"
+        assert default_estimator(log).estimator == "aipw"
+        learned = make_log(zero=1, design=designs.Thompson(floor=None).record())
+        assert default_estimator(learned).estimator == "alee"
+        assert default_estimator(learned, ["a", "c"]).estimator == "aipw"
 
     def test_fit_takes_it(self) -> None:
         for log in (make_log(), make_log("chosen"), make_log("none"), make_log(design=FLOOR)):
             choice = default_estimator(log)
-            for result in (ArmMeans(log).fit(), Contrast(log, treatment="b", control="a").fit()):
+            contrast = Contrast(log, treatment="b", control="a")
+            for result in (ArmMeans(log).fit(), contrast.fit(stationary=True)):
                 assert (result.estimator, result.weights) == (choice.estimator, choice.weights)
+            own = choice.weights in ("sqrt", "two-point")
+            assert contrast.fit().weights == ("combined" if own else choice.weights)
 
     def test_weights_or_decay_alone_mean_aipw(self) -> None:
         result = ArmMeans(make_log()).fit(decay=0.5)
@@ -195,7 +205,7 @@ class TestRefusals:
         assert "The log has contexts" not in notes(ArmMeans(make_log()).fit("sample-mean"))
 
     def test_zero_propensities(self) -> None:
-        log = make_log(zero=1)
+        log = make_log(zero=1, design=designs.Thompson(floor=None).record())
         with pytest.raises(InvalidForLog, match="arm 'b' has propensity 0 in 5 of 300 rounds") as caught:
             ArmMeans(log).fit("aipw", "uniform")
         assert NAIVE in caught.value.alternatives
@@ -208,9 +218,10 @@ class TestRefusals:
             action=np.array([0, 1, 0, 1]), reward=np.ones(4), propensity=np.array([0.5, 0.5, 1.0, 1.0])
         )
         log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
-        with pytest.raises(InvalidForLog, match="has propensity 0 in 1 of 4 rounds"):
-            ArmMeans(log).fit("ipw")
-        assert default_estimator(log).estimator == "alee"
+        result = ArmMeans(log).fit("ipw")
+        np.testing.assert_allclose(result.estimate, [(2.0 + 1.0) / 3, (2.0 + 1.0) / 3])
+        assert "Left out of 4 rounds: 1 for a, 1 for b" in notes(result)
+        assert Contrast(log, treatment="b", control="a").fit("ipw").estimate[0] == 0.0
 
     def test_two_point_needs_a_decay(self) -> None:
         with pytest.raises(ParameterError, match="two-point weights need decay="):
@@ -220,7 +231,7 @@ class TestRefusals:
         ("arguments", "problem"),
         [
             ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, alee, got 'ols'"),
-            ({"weights": "best"}, "weights must be one of uniform, sqrt, two-point, got 'best'"),
+            ({"weights": "best"}, "weights must be one of uniform, sqrt, two-point, combined, got 'best'"),
             ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
             ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
             ({"weights": "sqrt", "decay": 0.5}, "decay belongs to two-point weights, not to sqrt"),
@@ -308,7 +319,8 @@ class TestReferences:
         private = make_log(guarantee=self.guarantee)
         contrast = Contrast(private, treatment="b", control="a")
         assert isinstance(contrast.fit("sample-mean").reference, BoundedDifferenceReference)
-        assert isinstance(contrast.fit("aipw").reference, NormalReference)
+        assert isinstance(contrast.fit("aipw").reference, StudentReference)
+        assert isinstance(contrast.fit("alee").reference, NormalReference)
         continuous = make_log(guarantee=self.guarantee, binary=False)
         assert isinstance(ArmMeans(continuous).fit("sample-mean").reference, StudentReference)
         public = Contrast(make_log(), treatment="b", control="a").fit("sample-mean").reference
@@ -355,13 +367,16 @@ class TestReferences:
 
     def test_t_for_inverse_weighting_counts_the_smaller_arm(self) -> None:
         log = make_log()
-        pulls = np.bincount(log.arrays.action)
-        means = ArmMeans(log).fit("aipw", test="t").reference
-        assert isinstance(means, StudentReference)
-        assert means.df.tolist() == (pulls - 1).tolist()
-        contrast = Contrast(log, treatment="a", control="b").fit("aipw", test="t").reference
-        assert isinstance(contrast, StudentReference)
-        assert contrast.df.tolist() == [pulls[:2].min() - 1]
+        for test in ("auto", "t"):
+            means = ArmMeans(log).fit("aipw", "uniform", test=test).reference
+            assert isinstance(means, StudentReference)
+            w = np.where(np.arange(HORIZON) > 0, log.arrays.propensity, np.inf) ** -2.0
+            sums = [np.bincount(log.arrays.action, weights=w**power) for power in (1, 2)]
+            np.testing.assert_allclose(means.df, sums[0] ** 2 / sums[1] - 1.0, rtol=1e-12)
+            contrast = Contrast(log, treatment="a", control="b").fit("aipw", "uniform", test=test).reference
+            assert isinstance(contrast, StudentReference)
+            assert contrast.df.tolist() == [means.df[:2].min()]
+        assert isinstance(ArmMeans(log).fit("aipw", test="normal").reference, NormalReference)
 
 
 class TestResults:
@@ -379,7 +394,7 @@ class TestResults:
         log = make_log()
         for estimator in ("sample-mean", "ipw", "aipw"):
             means = ArmMeans(log).fit(estimator)
-            result = Contrast(log, treatment="c", control="a").fit(estimator)
+            result = Contrast(log, treatment="c", control="a").fit(estimator, stationary=True)
             assert result.terms == ("c - a",)
             assert result.estimands == (Estimand("contrast", treatment="c", control="a"),)
             assert result.params.iloc[0] == pytest.approx(means.params["c"] - means.params["a"], rel=1e-12)
@@ -395,13 +410,13 @@ class TestResults:
         assert np.isnan(naive.min_propensity)
         weighted = ArmMeans(log).fit("aipw")
         assert log.arrays.propensities is not None
-        assert weighted.min_propensity == log.arrays.propensities.min()
+        assert weighted.min_propensity == log.arrays.propensities[1:].min()
         assert (weighted.ess < pulls).all()
         np.testing.assert_array_equal(weighted.diagnostics()["pulls"], pulls)
         assert log.arrays.propensity is not None
         chosen = ArmMeans(make_log("chosen")).fit("aipw")
         assert chosen.min_propensity == pytest.approx(log.arrays.propensity.min(), rel=1e-15)
-        contrast = Contrast(log, treatment="b", control="a").fit("aipw")
+        contrast = Contrast(log, treatment="b", control="a").fit("aipw", stationary=True)
         assert contrast.ess.iloc[0] == weighted.ess[["a", "b"]].min()
         assert contrast.diagnostics().iloc[0][["pulls_treatment", "pulls_control"]].tolist() == [
             pulls[1],
@@ -418,7 +433,7 @@ class TestResults:
         )
         log = AdaptiveLog.from_arrays(constant, arms=ARMS)
         np.testing.assert_allclose(
-            ArmMeans(log).fit("aipw", "sqrt").ess, np.bincount(arrays.action), rtol=1e-12
+            ArmMeans(log).fit("aipw", "sqrt").ess, np.bincount(arrays.action[1:]), rtol=1e-12
         )
 
     def test_rows_are_kept_on_request_only(self) -> None:
@@ -427,7 +442,7 @@ class TestResults:
         kept = model.fit("aipw", "uniform", keep_scores=True)
         assert kept.scores is not None
         assert kept.scores["scores"].shape == kept.scores["weights"].shape == (HORIZON, 3)
-        np.testing.assert_allclose(kept.scores["scores"].mean(axis=0), kept.estimate, rtol=1e-12)
+        np.testing.assert_allclose(kept.scores["scores"][1:].mean(axis=0), kept.estimate, rtol=1e-12)
 
     def test_facts_of_the_log(self) -> None:
         guarantee = PrivacyGuarantee(epsilon=0.1)

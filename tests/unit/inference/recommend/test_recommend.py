@@ -288,8 +288,25 @@ class TestOrder:
         assert given.call == "ArmMeans(log).fit(estimator='aipw', weights='two-point', decay=0.7)"
 
     def test_without_them_alee(self) -> None:
-        for name in ("ucb", "no propensities", "chosen arm's", "estimated"):
+        for name in ("ucb", "no propensities", "estimated"):
             assert recommend(log_of(name)).best.verdict.name == "alee", name
+
+    def test_the_chosen_arms_propensity(self) -> None:
+        """Uniform weights come before ALEE, but where propensities are tiny or rewards have heavy tails."""
+        assert recommend(log_of("chosen arm's")).best.verdict.name == "aipw with uniform weights"
+        rng = np.random.default_rng(3)
+        base = log_of("chosen arm's").arrays
+        for reward, least, first in (
+            (rng.normal(size=200), 0.1, "aipw with uniform weights"),
+            (100.0 * base.reward, 0.1, "aipw with uniform weights"),
+            (rng.standard_t(2.0, size=200) ** 3, 0.1, "alee"),
+            (rng.normal(size=200), 5e-4, "alee"),
+        ):
+            propensity = np.where(np.arange(200) == 7, least, base.propensity)
+            arrays = LogArrays(action=base.action, reward=reward, propensity=propensity)
+            log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+            assert recommend(log).best.verdict.name == first
+            assert recommend(log, "contrast").best.verdict.name == first
         contexts = recommend(log_of("chosen arm's, contexts")).best.verdict
         assert contexts.name == "aipw with uniform weights"
         assert "not normal in general" in contexts.warning

@@ -1,0 +1,161 @@
+"""Rounds of which inverse weighting can tell, and the one weight that both arms of a pair have there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from adaptinf.inference.scores.inverse import (
+    combined_weights,
+    indicators,
+    lagged_combined_weights,
+    possible_rounds,
+)
+from adaptinf.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.validity.profile import LogProfile
+
+_SAME = 1e-9
+_NO_BATCHES = (
+    "propensities may depend on contexts, and the log has no batches: no weight is fixed before a context is "
+    "seen"
+)
+
+# Arms that come and go
+
+
+def gaps_refusal(question: Question) -> str:
+    """Why rounds without an arm leave nothing to weight; empty where they do not, or there are none."""
+    profile, codes = question.profile, question.codes
+    log, counts = profile.log, profile.impossible[question.codes]
+    if not np.any(counts):
+        return ""
+    worst = int(np.argmax(counts))
+    found = (
+        f"arm {log.arms[codes[worst]]!r} has propensity 0 in {int(counts[worst])} of {log.n_rounds} rounds"
+    )
+    if profile.traits is not None and profile.traits.adapts:
+        return (
+            f"{found}, where it could not have been chosen: {profile.design_title} takes arms away by what "
+            "it learns, and rounds that rewards select are no fair sample"
+        )
+    possible, drawn = _possible(question), _drawn(question)
+    if not possible.any():
+        both = "could both arms" if question.contrast else "could the arms asked for"
+        return f"{found}: in no round {both} have been chosen, and there is nothing to weight"
+    never = np.flatnonzero(possible.any(axis=0) & ~(possible & drawn).any(axis=0))
+    if len(never) == 0:
+        return ""
+    return (
+        f"arm {log.arms[codes[never[0]]]!r} was never drawn at random, its propensity is 0 or 1 in every "
+        "round: there is nothing to weight"
+    )
+
+
+def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
+    """Notes and cautions on the rounds that were left out, none without any."""
+    profile, log = question.profile, question.profile.log
+    if not np.any(profile.impossible[question.codes]):
+        return [], []
+    possible = _possible(question)
+    arms = [str(log.arms[code]) for code in question.codes]
+    left = len(possible) - possible.sum(axis=0)
+    if question.contrast:
+        told, same = f"{int(left[0])}", "the difference is"
+        where = f"{arms[0]} or {arms[1]}"
+    else:
+        named = [(arm, int(n)) for arm, n in zip(arms, left, strict=True) if n]
+        told, same = ", ".join(f"{n} for {arm}" for arm, n in named), "each mean is"
+        where = "the arm"
+    notes = [
+        f"Left out of {log.n_rounds} rounds: {told}, in which {where} could not be chosen (propensity 0). "
+        f"Assumes that {same} the same in the rounds that are used as in those that it is wanted for."
+    ]
+    gone = [arm for arm, here in zip(arms, possible.T, strict=True) if _leaves(here)]
+    if question.contrast:
+        gone = arms * bool(gone)
+    if not gone or not profile.adaptive:
+        return notes, []
+    return notes, [
+        f"{' and '.join(gone)}: there are rounds after which an arm could no longer be chosen; if its "
+        "rewards were the reason, the estimate is biased"
+    ]
+
+
+def _possible(question: Question) -> BoolArray:
+    """Rounds that each arm's estimate uses, shape (T, k)."""
+    arrays = question.profile.log.arrays
+    chosen = indicators(arrays.action, question.codes)
+    every = None if arrays.propensities is None else arrays.propensities[:, question.codes]
+    own = np.ones(len(chosen)) if arrays.propensity is None else arrays.propensity
+    return possible_rounds(chosen, own, every, jointly=question.contrast)
+
+
+def _drawn(question: Question) -> BoolArray:
+    """Rounds in which each arm was neither sure nor impossible, as far as is known; shape (T, k)."""
+    arrays = question.profile.log.arrays
+    if arrays.propensities is not None:
+        every = arrays.propensities[:, question.codes]
+        return np.asarray((every > 0.0) & (every < 1.0))
+    own = np.ones(1) if arrays.propensity is None else arrays.propensity
+    return np.repeat((own < 1.0)[:, None], len(question.codes), axis=1)
+
+
+def _leaves(possible: BoolArray) -> bool:
+    """Whether a round in which an arm was possible comes before one in which it was not; possible (T,)."""
+    known = np.flatnonzero(possible)
+    return len(known) > 0 and not possible[known[0] :].all()
+
+
+# One weight for both arms of a pair
+
+
+def combined_refusal(profile: LogProfile) -> str:
+    """Why both arms cannot have one weight that evens out variances; empty where they can."""
+    return "" if profile.log.arrays.batch is not None or not _may_follow_contexts(profile) else _NO_BATCHES
+
+
+def pair_weights(question: Question) -> FloatArray:
+    """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
+    arrays = question.profile.log.arrays
+    assert arrays.propensities is not None
+    pair = arrays.propensities[:, question.codes]
+    if fixed_by(question) == "batch" and arrays.batch is not None:
+        return lagged_combined_weights(pair, arrays.batch)
+    return combined_weights(pair)
+
+
+def pair_note(question: Question) -> str:
+    """What combined weights do, and what they estimate."""
+    by = "its propensities" if fixed_by(question) == "round" else "the propensities of the batch before"
+    return (
+        f"Combined weights, one a round for both arms, by {by}: a drift that both arms share does no harm. "
+        "Under an effect that changes the target is its mean over the rounds with these weights; uniform "
+        "weights estimate the mean over the period."
+    )
+
+
+def fixed_by(question: Question) -> Literal["round", "batch"]:
+    """Whether a round's propensities are fixed before its context is seen, or those of earlier batches."""
+    profile, arrays = question.profile, question.profile.log.arrays
+    if arrays.batch is None or arrays.propensities is None or _free_of_contexts(profile):
+        return "round"
+    pair = arrays.propensities[:, question.codes]
+    within = np.diff(arrays.batch) == 0
+    moves = np.any(np.abs(np.diff(pair, axis=0)) > _SAME, axis=1)
+    return "batch" if bool(np.any(within & moves)) else "round"
+
+
+def _free_of_contexts(profile: LogProfile) -> bool:
+    """Whether it is said, by the log or the design, that contexts have no part; no contexts say nothing."""
+    if profile.log.context_free is not None:
+        return profile.log.context_free
+    return profile.traits is not None and profile.traits.uses_context == "no"
+
+
+def _may_follow_contexts(profile: LogProfile) -> bool:
+    """Whether propensities may move with contexts from one round to the next."""
+    return (profile.decides_by_context or not profile.context_free) and not profile.constant_propensities
