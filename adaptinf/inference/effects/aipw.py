@@ -18,34 +18,43 @@ from adaptinf.inference.effects.groups import GroupEffects, group_aipw
 from adaptinf.inference.effects.lengths import aipw_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
-    SAME_EFFECT,
     estimated_propensities,
+    few_effective,
     gap_notes,
+    own_weights_caution,
+    tiny_cautions,
     warn_of_tiny,
     weight_notes,
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
 
 _NAME = "aipw"
-_OWN = f"{SAME_EFFECT}; the logged propensities are the design's own"
+_OWN = "the logged propensities are the design's own"
+_COMMON_DRIFT = f"{_OWN}; drift common to both arms is allowed, an effect that changes is averaged"
+_NO_DRIFT = f"{_OWN}; no drift: each arm's mean within a group stays the same"
 
 
 def _assess(question: GroupQuestion) -> list[Verdict]:
-    others = bool(question.other_contexts)
     why = refusal(lambda: question.weightable)
+    combined = why or refusal(lambda: question.combined)
     sqrt = why or ("" if question.propensities is not None else BOTH_PROPENSITIES)
-    rests = _OWN + ("; propensities within a group do not depend on other contexts" if others else "")
-    even = "inverse propensities, with weights that keep the variance even"
+    rests = _NO_DRIFT
+    if question.movers:
+        rests += "; propensities within a group do not depend on other contexts"
+    even = "inverse propensities, with one weight for both arms that keeps the variance even"
+    own = "inverse propensities, with weights of each arm's own that keep the variance even"
     every = "inverse propensities over all rounds in which both arms could be chosen"
     caution = UNSETTLED if question.profile.moves else ""
     return [
-        _verdict("sqrt", 16.0 if others else 14.0, sqrt, even, rests, ""),
-        _verdict("uniform", 15.0, why, every, _OWN, caution),
+        _verdict("combined", 14.0, combined, even, _COMMON_DRIFT, ""),
+        _verdict("uniform", 15.0, why, every, _COMMON_DRIFT, caution),
+        _verdict("sqrt", 16.0, sqrt, own, rests, ""),
     ]
 
 
@@ -56,15 +65,17 @@ def _verdict(weights: str, rank: float, why: str, reason: str, assumes: str, war
     return Verdict(name, "asymptotic", rank, call, reason, assumes, warning)
 
 
-def _fit(question: GroupQuestion, null: float, weights: str | None = None) -> GroupResults:
-    rounds, both = question.weightable, question.propensities
-    if weights == "sqrt" and both is None:
-        raise InvalidForLog("aipw with sqrt weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
-    others = question.other_contexts
-    weighted = weights == "sqrt" or (weights is None and both is not None and not others)
-    found = _effects(question, weighted=weighted)
-    warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
+def _fit(
+    question: GroupQuestion, null: float, weights: str | None = None, stationary: bool = False
+) -> GroupResults:
+    rounds = question.weightable
+    kind = weights or _default_weights(question, stationary)
+    weight, lagged = _weights(question, kind)
+    found = _effects(question, weight)
+    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
+    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
+    asked = weights is not None or question.propensities is None
     return group_results(
         question,
         _NAME,
@@ -72,7 +83,7 @@ def _fit(question: GroupQuestion, null: float, weights: str | None = None) -> Gr
         found.std_error,
         StudentReference(found.estimate, found.std_error, found.df),
         null=null,
-        weights="sqrt" if weighted else "uniform",
+        weights=kind,
         details={
             "pulls_treatment": treatment,
             "pulls_control": control,
@@ -81,17 +92,46 @@ def _fit(question: GroupQuestion, null: float, weights: str | None = None) -> Gr
         },
         notes=(
             *rounds.notes,
-            "Outcome model: the arm's mean reward over the earlier rounds of its group among these. Student's"
-            " t with the smaller arm's rewards minus 1 degrees of freedom.",
-            *weight_notes(others, weighted=weighted, asked=weights is not None or both is None),
+            "Outcome model: the arm's mean reward over the earlier rounds of its group among these, before "
+            "its first one the mean of all; the first round has no weight. Student's t with an arm's "
+            "effective number of rewards minus 1 degrees of freedom, the smaller arm's.",
+            *weight_notes(question.movers, kind, lagged=lagged, asked=asked),
             *estimated_propensities(question.profile),
-            *gap_notes(question.terms, found.count, found.std_error),
+            *gap_notes(question.terms, found.used, found.std_error),
+        ),
+        cautions=(
+            *question.profile.propensity_cautions,
+            *own_weights_caution(kind, stationary=stationary),
+            *few_effective(question.terms, found.df, found.std_error),
+            *tiny,
         ),
     )
 
 
-def _effects(question: GroupQuestion, *, weighted: bool) -> GroupEffects:
-    """Effects by group from the rounds used, where arms are 0 for control, 1 for treatment, else -1."""
+def _default_weights(question: GroupQuestion, stationary: bool) -> str:
+    """Each arm's own where nothing drifts, else one for both arms; uniform where neither is known in time."""
+    if stationary and question.propensities is not None and not question.movers:
+        return "sqrt"
+    return "uniform" if refusal(lambda: question.combined) else "combined"
+
+
+def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, bool]:
+    """Weights of both arms, shape (n, 2), None for uniform ones; and whether they lag by a batch."""
+    if kind == "combined":
+        weight, lagged = question.combined
+        return np.column_stack([weight, weight]), lagged
+    if kind == "uniform":
+        return None, False
+    if question.propensities is None:
+        raise InvalidForLog(f"aipw with {kind} weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
+    return np.sqrt(question.propensities[question.weightable.keep]), False
+
+
+def _effects(question: GroupQuestion, weight: FloatArray | None) -> GroupEffects:
+    """Effects by group from the rounds used, where arms are 0 for control, 1 for treatment, else -1.
+
+    Shapes: weight (n, 2).
+    """
     log, keep, both = question.profile.log, question.weightable.keep, question.propensities
     role = np.full(log.n_arms, -1)
     role[question.pair] = (0, 1)
@@ -102,7 +142,8 @@ def _effects(question: GroupQuestion, *, weighted: bool) -> GroupEffects:
         log.arrays.reward[keep],
         log.arrays.propensity[keep],
         len(question.labels),
-        both[keep] if both is not None and weighted else None,
+        None if both is None else both[keep],
+        weight,
     )
 
 

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.notes import BOTH_PROPENSITIES
 from adaptinf.inference.effects.rounds import (
     Rounds,
     arm_propensities,
     randomised_rounds,
     weightable_rounds,
 )
+from adaptinf.inference.effects.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import LogFacts
@@ -56,6 +59,32 @@ class GroupQuestion:
             for name, values in contexts.items()
             if name not in used and len(group_codes([*grouped, values])[1]) > len(self.labels)
         )
+
+    @property
+    def movers(self) -> tuple[str, ...]:
+        """Those that may have had a part in the choice: none where contexts are known to have had none."""
+        return () if self.profile.context_free else self.other_contexts
+
+    @cached_property
+    def combined(self) -> tuple[FloatArray, bool]:
+        """One weight for both arms in each of the rounds used, and whether it lags by a batch; shape (n,)."""
+        rounds, both = self.weightable, self.propensities
+        if both is None:
+            raise InvalidForLog(
+                "aipw with combined weights", BOTH_PROPENSITIES, ["aipw with uniform weights"]
+            )
+        batch = self.profile.log.arrays.batch
+        kept = None if batch is None else batch[rounds.keep]
+        cell, free = self.group[rounds.keep], self.profile.context_free
+        found = combined_weights(both[rounds.keep], cell, kept, moved=bool(self.movers), free=free)
+        if found is None:
+            reason = (
+                f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "
+                "weight is known before the round's context"
+            )
+            ways = ["aipw with uniform weights", "context_free=True of the log, if contexts had no part"]
+            raise InvalidForLog("aipw with combined weights", reason, ways)
+        return found
 
     @cached_property
     def propensities(self) -> FloatArray | None:
@@ -106,6 +135,7 @@ def group_results(
     null: float,
     details: Mapping[str, FloatArray],
     notes: Sequence[str],
+    cautions: tuple[str, ...] = (),
     weights: str | None = None,
     terms: tuple[str, ...] | None = None,
     groups: Sequence[Any] | None = None,
@@ -132,6 +162,7 @@ def group_results(
         null=null,
         details=details,
         notes=(f"Effect of {treatment!r} over {control!r}.", *notes),
+        cautions=cautions,
         private=private,
     )
 

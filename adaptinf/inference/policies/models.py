@@ -289,6 +289,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
         notes=policy_notes(question, terms, fit, options, few),
+        cautions=question.profile.propensity_cautions,
         scores=fit.rows if chosen.keep_scores else None,
     )
 

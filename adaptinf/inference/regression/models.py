@@ -31,7 +31,7 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes
+from adaptinf.inference.regression.notes import rounds_notes, weight_cautions
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import LogFacts
@@ -232,6 +232,7 @@ class AdaptiveOLS:
             correction=fit.correction,
             details=fit.details,
             notes=(*rounds_notes(data, profile), *chosen, *fit.notes),
+            cautions=weight_cautions(data, profile, fit.details),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,

@@ -213,6 +213,7 @@ class ConfidenceSequence:
             null=float(null),
             details=details,
             notes=_notes(profile, self.target, settings),
+            cautions=() if settings.estimator == "sample-mean" else profile.propensity_cautions,
         )
 
 

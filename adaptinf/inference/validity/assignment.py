@@ -53,14 +53,13 @@ def strata(rounds: int, batch: IntArray | None) -> IntArray:
     size = max(_STRATUM, math.ceil(rounds / _MOST_STRATA))
     if batch is None:
         return np.arange(rounds) // size
-    ends = np.cumsum(np.bincount(batch - int(batch.min(initial=0))))
-    return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1])[
-        batch - int(batch.min(initial=0))
-    ]
+    first = batch - int(batch.min(initial=0))
+    ends = np.cumsum(np.bincount(first))
+    return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1], dtype=np.int64)[first]
 
 
 def context_levels(values: Any) -> tuple[IntArray, int]:
-    """A context column as few levels: its labels, the rare ones as one, or eight pieces of its range; (T,)."""
+    """A context column as few levels: labels, the rare ones as one, or eight pieces of its range; (T,)."""
     column = np.asarray(values)
     codes, labels = pd.factorize(column)
     if len(labels) > _MOST_LEVELS and column.dtype.kind in "fiu":

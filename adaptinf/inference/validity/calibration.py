@@ -94,7 +94,7 @@ def calibration_caution(found: str) -> tuple[str, ...]:
     if not found:
         return ()
     return (
-        f"arms were not chosen as often as the logged propensities say, {found} (p < {ALARM:g}): what weights "
-        "by them is not to be trusted; look for propensities logged after the choice, averages in their place, "
-        "or rounds that were lost (diagnose shows where)",
+        f"arms were not chosen as often as the logged propensities say, {found} (p < {ALARM:g}): what "
+        "divides by them is not to be trusted (propensities logged after the choice, averages in their place, "
+        "rounds that were lost; diagnose shows where)",
     )
