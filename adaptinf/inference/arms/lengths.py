@@ -8,12 +8,11 @@ import numpy as np
 
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.scores.inverse import two_point_weights
+from adaptinf.inference.scores.inverse import combined_weights, two_point_weights
 from adaptinf.inference.validity.lengths import (
     LOG_ALPHA,
     binomial_length,
     combined_error,
-    combined_weights,
     some_arms,
     student_length,
     typical,

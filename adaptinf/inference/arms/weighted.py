@@ -325,6 +325,7 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
             f"each arm has {fit.choice.weights} weights of its own, which assume that means stay: a drift "
             "that both arms share biases the difference (stationary=True says that there is none)"
         )
+    found += question.profile.propensity_cautions
     if np.any(question.profile.impossible[question.codes]):
         found += gaps_notes(question)[1]
     if question.profile.incomplete:

@@ -29,6 +29,7 @@ from adaptinf.typing import FloatArray, IntArray
 MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""
 MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
+COMMON = "common drift"
 MISSED = "drift that could be missed"
 _POWER = 0.8
 _LEAST_PULLS = 20
@@ -51,7 +52,7 @@ _CONTEXTS = "; contexts that arrive differently later look the same"
 def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float) -> list[Check]:
     """Sample means against AIPW, and drift."""
     codes, refused = _usable(log)
-    checks: dict[str, list[Check]] = {MEAN: [], TREND: [], BATCHES: [], MISSED: []}
+    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
         checks[name] += [Check(name, term, advice=reason) for term, reason in refused.items()]
     if codes.size:
@@ -59,9 +60,11 @@ def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float
         group = _groups(log)
         sums = _sums(log, codes, choice, group)
         checks[MEAN] += _mean_checks(log, codes, choice, sums, tables)
-        checks[TREND] += _trend_checks(log, codes, sums, tables)
+        for check in _trend_checks(log, codes, sums, tables):
+            checks[check.name].append(check)
         checks[BATCHES] += _batch_checks(log, codes, sums, group)
-        checks[MISSED] += _missed_checks(log, codes, sums, [*checks[TREND], *checks[BATCHES]], tables, alpha)
+        tests = [*checks[TREND], *checks[BATCHES]]
+        checks[MISSED] += _missed_checks(log, codes, sums, tests, tables, alpha)
     place = {str(arm): code for code, arm in enumerate(log.arms)}
     return [
         check
@@ -195,15 +198,15 @@ def _trend_checks(
         slopes, errors = np.append(slopes, slope), np.append(errors, error)
         terms.append("all arms")
         freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
-    checks = []
-    for term, slope, error, df in zip(terms, slopes, errors, freedom, strict=True):
+    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", advice="there is one arm to follow")]
+    for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
+        name = TREND if place < len(codes) else COMMON
         if not error > 0.0:
-            checks.append(Check(TREND, term, advice="what is compared does not vary"))
+            checks.append(Check(name, term, advice="what is compared does not vary"))
             continue
         t = float(slope / error)
         log_p = math.log(2.0) + float(stats.t.logsf(abs(t), df))
-        measure = "t, common slope" if term == "all arms" else "t, slope"
-        checks.append(Check(TREND, term, measure, t, min(0.0, log_p), "", advice))
+        checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", advice))
     tables["drift"] = pd.DataFrame({"of": terms, "change": slopes, "std_error": errors, "df": freedom})
     return checks
 
@@ -225,7 +228,9 @@ def _missed_checks(
     size = np.sqrt(squares / df)
     if len(frame) > len(codes):
         size = np.append(size, math.sqrt(squares.sum() / df.sum()))
-    critical = stats.t.isf(alpha / (2.0 * tried), frame["df"])
+    level = np.full(len(frame), alpha / tried)
+    level[len(codes) :] = alpha  # common drift is a test of its own
+    critical = stats.t.isf(0.5 * level, frame["df"])
     frame["sd"] = size
     frame["could_be_missed"] = (critical + stats.norm.ppf(_POWER)) * frame["std_error"] / size
     checks = []

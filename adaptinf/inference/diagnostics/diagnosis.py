@@ -40,6 +40,7 @@ QUESTIONS = {
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
     "sample ratio, anytime": "The same, exact and at every round: was it ever in doubt?",
     "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
+    "common drift": "Do the arms' means rise or fall together from the first round to the last?",
     "drift over time": "Does an arm's mean rise or fall from the first round to the last?",
     "drift by batch": "Is an arm's mean the same in all stretches of batches?",
     "drift that could be missed": "Which steady change, in sd, would have been found 4 times out of 5?",
@@ -52,10 +53,11 @@ FAMILIES = {
     "sample ratio": "choices",
     "sample ratio, anytime": "choices",
     "sample mean against AIPW": "weighting",
+    "common drift": "common drift",
     "drift over time": "drift",
     "drift by batch": "drift",
 }
-"""Tests that are adjusted together: of the choices, of what weighting changes, and of drift."""
+"""Tests that are adjusted together: of the choices, of what weighting changes, of common and other drift."""
 _FIX_PROPENSITIES = (
     "estimates that weight by these propensities are not to be trusted; look for propensities that were "
     "logged after the choice, rounds that were lost or filtered, or overrides of the design"
@@ -82,8 +84,8 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
         design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
         the propensities.
     alpha : float
-        Level of the tests of choices together, of those of weighting and of those of drift, between 0 and
-        0.5.
+        Level of the tests of one kind together, between 0 and 0.5: of choices, of weighting, of common drift,
+        and of the arms' own drift.
 
     Returns
     -------
@@ -151,8 +153,9 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
         notes.append("The propensities are estimates, whose error the tests of means and drift ignore.")
     if tested:
         notes.append(
-            f"Holm: adjusted within the tests of choices, of weighting and of drift, {tested} p-values in "
-            f"all; the verdicts of each are at {alpha:g}. A test that does not reject is no proof."
+            f"Holm: adjusted within the tests of choices, of weighting, of common drift and of the arms' own "
+            f"drift, {tested} p-values in all; the verdicts of each are at {alpha:g}. A test that does not "
+            "reject is no proof."
         )
     notes += missed_note(tables)
     return Diagnosis(judged(checks, alpha, FAMILIES), QUESTIONS, float(alpha), tables, tuple(notes))

@@ -1,4 +1,4 @@
-"""Sums over the rounds of a log that its diagnosis rests on, without an array of the size of the propensities."""
+"""Sums over the rounds of a log, without an array of the size of the propensities."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def score_sums(rounds: Rounds) -> ScoreSums:
 
         sum h (x - c) Gamma / sum h (x - c)^2,    c = sum h x / sum h,
 
-    and a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2 to its error where the mean Q is the same in
-    all rounds.
+    and a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2 to its error where the mean Q is the same
+    in all rounds.
     """
     size, groups = len(rounds.codes), int(rounds.group.max(initial=0)) + 1
     state, sums = np.zeros((5, size)), np.zeros((7, size))

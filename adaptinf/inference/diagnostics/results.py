@@ -67,7 +67,8 @@ class Diagnosis:
     questions : mapping of str to str
         What each check asks, by its name.
     alpha : float
-        Level of the tests of one kind together, by Holm: of choices, of weighting, of drift.
+        Level of the tests of one kind together, by Holm: of choices, of weighting, of common drift, and of
+        the arms' own drift.
     tables : mapping of str to DataFrame
         Behind the checks: "calibration" (choices by bins of propensity), "decay" (smallest propensities over
         time), "drift" (slopes, and what could be missed) and "arms" (pulls, effective sample sizes,

@@ -135,6 +135,7 @@ def _fit(
             *rare.rare_notes(question.terms, uncommon),
         ),
         cautions=(
+            *question.profile.propensity_cautions,
             *own_weights_caution(kind, stationary=stationary),
             *_unit_cautions(question, errors, kind),
             *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),

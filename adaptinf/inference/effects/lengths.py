@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.effects.weighted_projection import contrast_weights
-from adaptinf.inference.validity.lengths import combined_weights, student_length, typical, weighted_errors
+from adaptinf.inference.scores.inverse import combined_weights
+from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -325,7 +325,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
         notes=(*question.notes, *policy_notes(question, terms, fit, options)),
-        cautions=(*few, *few_effective(terms, fit)),
+        cautions=(*question.profile.propensity_cautions, *few, *few_effective(terms, fit)),
         scores=fit.rows if chosen.keep_scores else None,
     )
 

@@ -33,7 +33,7 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes
+from adaptinf.inference.regression.notes import rounds_notes, weight_cautions
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import LogFacts
@@ -252,7 +252,10 @@ class AdaptiveOLS:
             correction=fit.correction,
             details=fit.details,
             notes=(*self._notes, *rounds_notes(data, profile), *chosen, *fit.notes),
-            cautions=unit_cautions(data, profile, entry, kind),
+            cautions=(
+                *weight_cautions(data, profile, fit.details),
+                *unit_cautions(data, profile, entry, kind),
+            ),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,

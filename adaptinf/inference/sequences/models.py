@@ -225,7 +225,7 @@ class ConfidenceSequence:
             null=float(null),
             details=details,
             notes=(*self._notes, *_notes(profile, self.target, settings)),
-            cautions=(OF_LOGGED_ROUNDS,) if profile.repeated_units else (),
+            cautions=_cautions(profile, settings),
         )
 
 
@@ -269,6 +269,12 @@ def _check_target(target: Any, **given: Any) -> None:
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
     refuse("ConfidenceSequence", problems)
+
+
+def _cautions(profile: LogProfile, settings: Settings) -> tuple[str, ...]:
+    """What speaks against dividing by the propensities, and for whom the limits hold."""
+    found = () if settings.estimator == "sample-mean" else profile.propensity_cautions
+    return (*found, OF_LOGGED_ROUNDS) if profile.repeated_units else found
 
 
 def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy import special
 
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import FloatArray, IntArray
 
 LOG_ALPHA = math.log(0.05)
 _MOST_ARMS = 64
@@ -73,14 +73,6 @@ def weighted_errors(
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(variance, 0.0)) / total
     return np.where(total > 0.0, error, np.inf), effective - 1.0
-
-
-def combined_weights(propensities: FloatArray) -> FloatArray:
-    """Weights (1/e1 + 1/e0)^(-1/2) of differences, 0 where an arm could not be chosen; (T, 2) to (T,)."""
-    possible: BoolArray = (propensities > 0.0).all(axis=1)
-    weight = np.zeros(len(propensities))
-    weight[possible] = 1.0 / np.sqrt((1.0 / propensities[possible]).sum(axis=1))
-    return weight
 
 
 def combined_error(weight: FloatArray, std: float) -> float:

@@ -11,6 +11,8 @@ import pandas as pd
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
+from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -130,12 +132,31 @@ class LogProfile:
         return named and open_question and not weighable
 
     @cached_property
+    def deciding_context(self) -> str:
+        """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
+
+        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
+        """
+        log = self.log
+        known = self.traits is not None and self.traits.uses_context == "no"
+        if log.arrays.propensity is not None or log.context_free is not None or known or not log.context:
+            return ""
+        arrays = log.arrays
+        return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @cached_property
     def context_refusal(self) -> str:
         """Why means of the arms' rounds cannot be compared; empty where they can."""
         if self.decides_by_context:
             return (
                 f"{self.design_title or 'the design, as the log says,'} assigns arms by context, so that the "
                 "arms' rounds are different mixes of contexts, whose means cannot be compared"
+            )
+        if self.deciding_context:
+            return (
+                f"arms follow the context {self.deciding_context} (p < {VISIBLE:g} within short stretches of "
+                "rounds), so that the arms' rounds are different mixes of contexts, whose means cannot be "
+                "compared"
             )
         if self.undeclared_context:
             return (
@@ -147,6 +168,8 @@ class LogProfile:
     @cached_property
     def in_place_of_means(self) -> str:
         """What takes the place of arm means, or makes them comparable, where contexts may assign arms."""
+        if self.deciding_context:
+            return f"the propensities of the choices, or AdaptiveOLS with {self.deciding_context} as a column"
         if not self.decides_by_context:
             return "context_free=True, or the design itself as design=, if contexts had no part in the choice"
         kind = "by-group" if self.traits is None else self.traits.arm_means
@@ -206,6 +229,14 @@ class LogProfile:
             )
         chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
+
+    @cached_property
+    def propensity_cautions(self) -> tuple[str, ...]:
+        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
+        if self.log.arrays.propensity is None or self.estimated:
+            return ()
+        draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
+        return calibration_caution(miscalibration(self.log, draws))
 
     @cached_property
     def moves(self) -> bool:

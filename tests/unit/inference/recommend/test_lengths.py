@@ -14,10 +14,10 @@ from adaptinf import designs
 from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.recommend.recommendation import Recommendation, recommend
+from adaptinf.inference.scores.inverse import combined_weights
 from adaptinf.inference.validity.lengths import (
     binomial_length,
     combined_error,
-    combined_weights,
     student_length,
     weighted_errors,
 )
