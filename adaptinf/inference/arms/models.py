@@ -174,7 +174,7 @@ class ArmMeans:
         warn_of_tiny_propensities(asked.subject, fit)
         kind, correction, notes = tested(question, method, fit, asked)
         reference = mean_reference(fit, kind)
-        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
+        efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -185,7 +185,7 @@ class ArmMeans:
             reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=fit.by_unit is not None),
             validity=validity(question, method, kind, correction, reference),
             null=null,
             correction=correction,
@@ -349,7 +349,7 @@ class Contrast:
             reference=found.reference,
             estimator=found.choice.estimator,
             weights=found.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=found.by_unit),
             validity=found.validity,
             null=null,
             correction=found.correction,

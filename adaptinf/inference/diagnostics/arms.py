@@ -10,8 +10,8 @@ from scipy import stats
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import choose
-from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.arms.weighted import score_rows
+from adaptinf.inference.arms.question import Choice, Question
+from adaptinf.inference.arms.weighted import scored_rounds
 from adaptinf.inference.diagnostics.agreement import (
     Differences,
     batch_groups,
@@ -56,7 +56,8 @@ def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame]) -> list[Chec
         checks[name] += [Check(name, term, advice=reason) for term, reason in refused.items()]
     if codes.size:
         choice = _choice(log, codes)
-        scores, weights = score_rows(log, codes, choice, RUNNING_MEAN)
+        found = scored_rounds(Question(profile_of(log), codes), choice, RUNNING_MEAN)
+        scores, weights = found.scores + found.origin, found.weights
         checks[MEAN] += _mean_checks(log, codes, choice, scores, weights, tables)
         checks[HALVES] += _half_checks(log, codes, scores, weights)
         checks[BATCHES] += _batch_checks(log, codes, scores, weights)
