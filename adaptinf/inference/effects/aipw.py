@@ -20,6 +20,8 @@ from adaptinf.inference.effects.notes import (
     estimated_propensities,
     few_effective,
     gap_notes,
+    own_weights_caution,
+    tiny_cautions,
     warn_of_tiny,
     weight_notes,
 )
@@ -96,7 +98,8 @@ def _fit(
     kind = weights or _default_weights(question, stationary)
     weight, lagged = _weights(question, kind)
     found, errors = _effects(question, weight)
-    warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
+    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
+    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
     asked = weights is not None or question.propensities is None
     return group_results(
@@ -122,7 +125,9 @@ def _fit(
         ),
         cautions=(
             *_unit_cautions(question, errors, kind),
+            *own_weights_caution(kind, stationary=stationary),
             *few_effective(question.terms, found.df, _uncautioned(found.std_error, errors)),
+            *tiny,
         ),
         covariance=None if errors is None else errors.covariance,
     )
