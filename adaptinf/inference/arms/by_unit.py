@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores, indicators
 from adaptinf.inference.scores.means import ScoreMeans, score_means, weighted_means
-from adaptinf.inference.scores.units import FEWEST_EVENTS, others_means, totals_by_unit, unit_errors
+from adaptinf.inference.scores.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.validity.units import (
     BY_UNIT,
     NO_CARRY_OVER,
@@ -89,12 +89,11 @@ def unit_means(question: Question, scored: ArmScores, columns: Columns) -> Score
     return replace(means, covariance=errors.covariance, freedom=errors.freedom, by_unit=errors)
 
 
-def unit_rows(question: Question, influence: FloatArray) -> dict[str, FloatArray]:
-    """What each unit contributes to the error of each estimate, shape (G, k)."""
+def contributions(question: Question, influence: FloatArray) -> dict[str, FloatArray]:
+    """What each unit adds to the errors; influence (T, k)."""
     unit = question.profile.units
     assert unit is not None
-    totals = totals_by_unit(influence, unit)
-    return {"influence_by_unit": totals * np.sqrt(len(totals) / (len(totals) - 1.0))}
+    return unit_rows(influence, unit)
 
 
 def fit_notes(question: Question, fit: ArmFit) -> list[str]:

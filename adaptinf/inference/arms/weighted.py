@@ -278,7 +278,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     found = scored_rounds(question, fit.choice, fit.outcome)
     influence = weighted_means(found.scores, found.weights).influence
     rows = {"scores": found.scores + found.origin, "weights": found.weights, "influence": influence}
-    return rows if fit.by_unit is None else {**rows, **by_unit.unit_rows(question, influence)}
+    return rows if fit.by_unit is None else {**rows, **by_unit.contributions(question, influence)}
 
 
 def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
