@@ -160,7 +160,8 @@ def _default(question: Question, asked: Asked) -> Choice:
     """What the first valid verdict asks for."""
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
-        reason = question.profile.context_refusal or question.profile.unit_refusal or first.reason
+        profile = question.profile
+        reason = profile.context_refusal or profile.contradicted_draws or profile.unit_refusal or first.reason
         raise Refused("an estimator of arm means", reason)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason

@@ -175,7 +175,7 @@ class ArmMeans:
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
-        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
+        efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -186,7 +186,7 @@ class ArmMeans:
             reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=fit.by_unit is not None),
             validity=validity(question, method, shown.kind, shown.correction, reference),
             null=null,
             correction=shown.correction,
@@ -352,7 +352,7 @@ class Contrast:
             reference=found.reference,
             estimator=found.choice.estimator,
             weights=found.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=found.by_unit),
             validity=found.validity,
             null=null,
             correction=found.correction,

@@ -139,6 +139,15 @@ def _where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
     return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
 
 
+def unit_rows(influence: FloatArray, unit: IntArray) -> dict[str, FloatArray]:
+    """What each unit adds to the errors, squares of which make up the covariance; shape (G, k).
+
+    Shapes: influence (T, k), unit (T,).
+    """
+    totals = totals_by_unit(influence, unit)
+    return {"influence_by_unit": totals * np.sqrt(len(totals) / max(len(totals) - 1.0, 1.0))}
+
+
 def units_with(rows: FloatArray | BoolArray, unit: IntArray) -> IntArray:
     """Number of units with a row that is not 0; rows (T, k), unit (T,); returns (k,)."""
     found = [np.count_nonzero(np.bincount(unit[column != 0])) for column in np.asarray(rows).T]

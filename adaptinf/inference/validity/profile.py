@@ -284,7 +284,7 @@ class LogProfile:
         """Number of units; rounds where the log names none."""
         return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
 
-    @property
+    @cached_property
     def repeated_units(self) -> bool:
         """Whether some unit has several rounds, as far as the log tells."""
         return self.n_units < self.log.n_rounds

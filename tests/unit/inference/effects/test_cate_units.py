@@ -128,3 +128,36 @@ def test_rounds_that_no_unit_shares_need_no_errors_by_unit() -> None:
     result = CATE(log_of(frame), by="site", rounds=first).fit("aipw")
     alone = CATE(log_of(frame[first], unit=None), by="site").fit("aipw")
     np.testing.assert_array_equal(result.std_error, alone.std_error)
+
+
+def test_projections_add_up_influence_by_unit() -> None:
+    frame = frame_of().assign(z=np.random.default_rng(8).normal(size=480))
+    log = log_of(frame, context=["site", "day", "z"])
+    result = CATE.from_formula("~ z + day", log).fit(keep_scores=True)
+    assert result.scores is not None
+    assert (result.weights, result.cautions) == ("uniform", ())
+    who = frame["who"].to_numpy()
+    sums = np.array([result.scores["influence"][who == u].sum(axis=0) for u in range(60)])
+    np.testing.assert_allclose(result.covariance, 60 / 59 * sums.T @ sums, rtol=1e-11)
+    rows = result.scores["influence_by_unit"]
+    np.testing.assert_allclose(rows.T @ rows, result.covariance, rtol=1e-11)
+    point = result.predict({"z": [0.0], "day": [0]})  # the intercept itself
+    np.testing.assert_allclose(point["std_error"], result.std_error[:1], rtol=1e-10)
+
+
+def test_a_projection_on_groups_has_the_degrees_of_freedom_of_the_groups_units() -> None:
+    frame = frame_of(kept=True)
+    law: Any = CATE.from_formula("~ 0 + C(site)", log_of(frame, context=["site"])).fit().reference
+    arms = frame.iloc[:60].groupby(["site", "arm"]).size().unstack()
+    np.testing.assert_allclose(law.df, arms.min(axis=1) - 1.0, atol=0.02)  # the first round has no weight
+
+
+def test_projections_refuse_what_errors_by_unit_do_not_allow_for() -> None:
+    kept = log_of(frame_of(kept=True))
+    with pytest.raises(InvalidForLog, match="errors are by unit"):
+        CATE.from_formula("~ day", kept).fit(covariance="HC3")
+    with pytest.raises(InvalidForLog, match="how it fell"):
+        CATE.from_formula("~ day", kept).fit(outcome="running-ridge")
+    rare = CATE.from_formula("~ day", log_of(frame_of(rate=0.01))).fit()
+    assert np.all(np.isnan(rare.conf_int().to_numpy()))
+    assert any("no interval, as fewer than 5 units" in note for note in rare.notes)
