@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
-    reward_sums,
     without_propensities,
 )
 from adaptinf.inference.arms.question import Asked, Choice, Question
@@ -171,7 +170,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=means.estimate,
         covariance=np.diag(means.std_error(asked.arm_error) ** 2),
         pulls=means.count,
-        successes=reward_sums(question),
+        successes=question.profile.successes[question.codes],
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,

@@ -34,8 +34,8 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
     if not few:
         return []
     return [
-        f"No test or interval for {few}: fewer than {FEWEST} outcomes other than the commonest (in "
-        "brackets) say too little of how far the estimate may be off."
+        f"{few}: no test or interval, as fewer than {FEWEST} outcomes other than the commonest (their number "
+        "in brackets) tell too little of how far the estimate may be off."
     ]
 
 
@@ -45,8 +45,8 @@ def rare_cautions(terms: Sequence[str], uncommon: FloatArray, skewness: FloatArr
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
     if few:
         cautions.append(
-            f"{few}: fewer than {CAUTIOUS} outcomes other than the commonest (in brackets): intervals may "
-            "be too short"
+            f"{few}: fewer than {CAUTIOUS} outcomes other than the commonest (their number in brackets), "
+            "intervals may be too short"
         )
     strong = [term for term, one in zip(terms, skewness > STRONGLY_SKEWED, strict=True) if one]
     if strong:
