@@ -22,6 +22,8 @@ from adaptinf.inference.effects.notes import (
     estimated_propensities,
     few_effective,
     gap_notes,
+    own_weights_caution,
+    tiny_cautions,
     warn_of_tiny,
     weight_notes,
 )
@@ -72,7 +74,8 @@ def _fit(
     kind = weights or _default_weights(question, stationary)
     weight, lagged = _weights(question, kind)
     found = _effects(question, weight)
-    warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
+    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
+    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
     asked = weights is not None or question.propensities is None
     uncommon = _uncommon(question)
@@ -105,8 +108,10 @@ def _fit(
             *rare.rare_notes(question.terms, uncommon),
         ),
         cautions=(
+            *own_weights_caution(kind, stationary=stationary),
             *few_effective(question.terms, found.df, std_error),
             *rare.rare_cautions(question.terms, uncommon, skewness),
+            *tiny,
         ),
     )
 

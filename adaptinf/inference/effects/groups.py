@@ -142,10 +142,10 @@ def group_aipw(
     both = (propensity, propensity) if propensities is None else (propensities[:, 0], propensities[:, 1])
     # From the first reward on: rewards far from 0 keep their digits.
     shifted = reward - reward[:1].sum()
-    totals = np.cumsum(shifted)
-    fits = []
-    for rows in group_rows(group, n_groups):
-        start = int(rows[0]) if rows.size else 0
+    every, fits = group_rows(group, n_groups), []
+    starts = [int(rows[0]) if rows.size else 0 for rows in every]
+    totals = np.cumsum(shifted[: max(starts)])
+    for rows, start in zip(every, starts, strict=True):
         known = totals[start - 1] / start if start else 0.0
         fits.append(_one_group(rows, treated, shifted, both, weights, float(known)))
     counts = np.array([fit[0] for fit in fits])

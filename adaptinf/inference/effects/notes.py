@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
-from adaptinf.inference.validity.profile import TINY_PROPENSITY
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 SAME_EFFECT = "drift is allowed; under an effect that changes, its average over these rounds"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
-FEW_EFFECTIVE = 20
-"""Effective number of an arm's rewards below which a caution stands under the table."""
 _SHOWN, _FEW = 8, 3
 
 
@@ -113,10 +111,31 @@ def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -
     ]
     if not found:
         return ()
+    least = float(np.min(df[std_error > 0.0])) + 1.0
     return (
-        f"{_some(found)}: the standard error rests on an effective {float(np.nanmin(df)) + 1.0:.1f} rewards "
-        f"of an arm, fewer than {FEW_EFFECTIVE}, and the interval may be too short",
+        f"{_some(found)}: an arm is worth {least:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: "
+        "intervals may be short",
     )
+
+
+def own_weights_caution(kind: str, *, stationary: bool) -> tuple[str, ...]:
+    """That weights of each arm's own need means that stay, where nobody said that they do."""
+    if kind != "sqrt" or stationary:
+        return ()
+    return (
+        "each arm has sqrt weights of its own, which assume that means stay: a drift that both arms share "
+        "biases the difference (stationary=True says that there is none)",
+    )
+
+
+def tiny_cautions(terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> tuple[str, ...]:
+    """Where an estimate divides by a tiny propensity; lowest, ess (k,)."""
+    found = [
+        f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
+        for term, low, size in zip(terms, lowest, ess, strict=True)
+        if low < TINY_PROPENSITY
+    ]
+    return tuple(f"{one}; a few rewards carry the estimate, intervals may be far too short" for one in found)
 
 
 def estimated_propensities(profile: LogProfile) -> list[str]:
@@ -135,13 +154,7 @@ def empty_interval_notes(
     return by_reason(terms, [reason if flag else "" for flag in empty])
 
 
-def warn_of_tiny(subject: str, terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> None:
-    """Warn where an estimate divides by a tiny propensity; lowest, ess (k,)."""
-    found = [
-        f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
-        for term, low, size in zip(terms, lowest, ess, strict=True)
-        if low < TINY_PROPENSITY
-    ]
-    if found:
-        consequence = "a few rewards carry the estimate, and its interval may be far too short"
-        warnings.warn(f"{subject}: {'; '.join(found)}; {consequence}.", AdaptinfWarning, stacklevel=4)
+def warn_of_tiny(subject: str, cautions: Sequence[str]) -> None:
+    """Warn of what `tiny_cautions` says."""
+    if cautions:
+        warnings.warn(f"{subject}: {'; '.join(cautions)}.", AdaptinfWarning, stacklevel=4)

@@ -9,18 +9,24 @@ effects and other causal functions".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.notes import BOTH_PROPENSITIES, estimated_propensities, warn_of_tiny
+from adaptinf.inference.effects.notes import (
+    BOTH_PROPENSITIES,
+    estimated_propensities,
+    few_effective,
+    tiny_cautions,
+    warn_of_tiny,
+)
 from adaptinf.inference.effects.question import arm_pair
 from adaptinf.inference.effects.rounds import (
     MARKED_ROUNDS,
@@ -31,6 +37,7 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.effects.weighted_projection import (
     Projection,
     check_columns,
+    combined_weights,
     contrast_weights,
     weighted_projection,
 )
@@ -39,9 +46,9 @@ from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import LogFacts, Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.scores.outcome_models import outcome_model
+from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
@@ -50,7 +57,7 @@ from adaptinf.parameters import BOOLEAN, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SUBJECT = "CATEProjection.fit"
-WEIGHTS = ("uniform", "sqrt", "two-point")
+WEIGHTS = ("uniform", "combined", "two-point")
 _GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
 
 
@@ -82,8 +89,8 @@ class ProjectionResults(Results):
         Returns
         -------
         DataFrame
-            Columns effect, std_error, low and high. The intervals are for the value of the projection, one at
-            a time; where the formula does not hold exactly it is not the effect at that point.
+            Columns effect, std_error, low and high. The intervals, by Student's t, are for the value of the
+            projection, one at a time; where the formula does not hold exactly it is not the effect there.
 
         Raises
         ------
@@ -92,10 +99,10 @@ class ProjectionResults(Results):
         """
         check_alpha("predict", alpha)
         rows = self.covariates.rows("predict", frame)
-        effect, std_error = self.projection.predict(rows)
+        effect, std_error, df = self.projection.predict(rows)
         std_error = np.where(np.all(np.isfinite(self.std_error)) & (std_error > 0.0), std_error, np.nan)
-        half = -float(special.ndtri(0.5 * alpha)) * std_error
-        columns = {"effect": effect, "std_error": std_error, "low": effect - half, "high": effect + half}
+        low, high = StudentReference(effect, std_error, df).interval(math.log(alpha)).T
+        columns = {"effect": effect, "std_error": std_error, "low": low, "high": high}
         return pd.DataFrame(columns, index=frame.index if isinstance(frame, pd.DataFrame) else None)
 
 
@@ -150,10 +157,36 @@ class ProjectionQuestion:
             return False
         return len(group_codes(columns)[1]) == width
 
+    @cached_property
+    def combined(self) -> tuple[FloatArray, bool] | None:
+        """Combined weights that do not follow the round's context, and whether they lag; shape (n,)."""
+        log, kept, free = self.profile.log, self.kept, self.profile.context_free
+        if self.propensities is None:
+            return None
+        cell = np.zeros(len(kept), dtype=np.int64)
+        if self.saturated:
+            cell = group_codes([values[kept] for values in log.arrays.context.values()])[0]
+        batch = None if log.arrays.batch is None else log.arrays.batch[kept]
+        moved = not (free or self.saturated)
+        return combined_weights(self.propensities[kept], cell, batch, moved=moved, free=free)
+
     @property
     def default_weights(self) -> str:
-        """Sqrt where they cannot change what is estimated, else uniform."""
-        return "sqrt" if self.saturated and self.propensities is not None else "uniform"
+        """Combined where they cannot change what is estimated, else uniform."""
+        return "uniform" if self.combined is None else "combined"
+
+    def weights(self, kind: str, decay: float | None) -> FloatArray:
+        """Weights of the rounds used, one for both arms; shape (n,)."""
+        both, kept = self.propensities, self.kept
+        if both is None:
+            if kind != "uniform":
+                raise InvalidForLog(
+                    f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"]
+                )
+            return np.ones(len(kept))
+        if kind == "combined" and self.combined is not None:
+            return self.combined[0]
+        return contrast_weights(both, kind, decay)[kept]
 
     @property
     def alternatives(self) -> list[str]:
@@ -200,7 +233,8 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
         assumes = "contexts do not depend on the past; the logged propensities are the design's own"
-        if weights != "uniform":
+        assumes += "; drift common to both arms is allowed, an effect that changes is averaged"
+        if weights == "two-point" or (weights == "combined" and question.combined is None):
             assumes += "; weights count contexts by their propensities, right where the formula holds"
         caution = UNSETTLED if weights == "uniform" and question.profile.moves else ""
         reason = "the best linear approximation of the effect by the formula"
@@ -221,22 +255,21 @@ def _fit(
 ) -> ProjectionResults:
     log, names, both = question.profile.log, question.covariates.names, question.propensities
     kept, kind = question.kept, weights or question.default_weights
-    if kind != "uniform" and both is None:
-        raise InvalidForLog(f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"])
-    weight = np.ones(len(kept)) if both is None else contrast_weights(both, kind, decay)[kept]
-    chosen = question.chosen
+    weight, chosen = question.weights(kind, decay), question.chosen
     model = outcome_model(SUBJECT, log, question.pair, outcome, ridge)
     assert log.arrays.propensity is not None
-    reward, own = log.arrays.reward[kept], log.arrays.propensity[kept]
-    predicted = model.values[kept] if isinstance(model.values, np.ndarray) else running_means(chosen, reward)
-    scores = aipw_scores(chosen, reward, own, predicted)
-    x = question.covariates.matrix[kept]
-    fit = weighted_projection(x, scores[:, 1] - scores[:, 0], weight, names, covariance)
-    std_error, gaps = _standard_errors(fit, kept)
-    size = effective_size(chosen * (weight / own)[:, None]).min()
-    lowest = (own if both is None else both[kept]).min()
-    warn_of_tiny(SUBJECT, ["the projection"], np.array([lowest]), np.array([size]))
-    notes = _notes(question, kind, model.note, covariance, lowest)
+    own, score = log.arrays.propensity[kept], _effect_scores(question, model)
+    # What knows no reward yet predicts nothing: its rounds are left out.
+    used = np.arange(len(kept)) >= (1 if isinstance(model.values, str) else 0)
+    used &= kept >= model.start
+    x, gain = question.covariates.matrix[kept], chosen * (weight / own)[:, None]
+    fit = weighted_projection(x[used], score[used], weight[used], names, covariance, gain[used])
+    std_error, gaps = _standard_errors(fit, kept[used])
+    size = np.full(len(names), effective_size(gain[used]).min())
+    lowest = np.full(len(names), (own if both is None else both[kept]).min())
+    tiny = tiny_cautions(["the projection"], lowest[:1], size[:1])
+    warn_of_tiny(SUBJECT, tiny)
+    notes = _notes(question, kind, model.note, covariance, float(lowest[0]))
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -246,18 +279,30 @@ def _fit(
         estimate=fit.coefficient,
         std_error=std_error,
         covariance=fit.covariance,
-        reference=NormalReference(fit.coefficient, std_error),
+        reference=StudentReference(fit.coefficient, std_error, fit.df),
         estimator="aipw",
         facts=LogFacts.of(log),
         validity="asymptotic",
         weights=kind,
         null=null,
-        details={"ess": np.full(len(names), size), "min_propensity": np.full(len(names), lowest)},
+        details={"ess": size, "min_propensity": lowest},
         notes=(*notes, *gaps),
-        scores={"influence": _every_round(fit.influence, kept, log.n_rounds)} if keep_scores else None,
+        cautions=(*few_effective(names, fit.df, std_error), *tiny),
+        scores={"influence": _every_round(fit.influence, kept[used], log.n_rounds)} if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
     )
+
+
+def _effect_scores(question: ProjectionQuestion, model: Outcome) -> FloatArray:
+    """AIPW scores of the effect in the rounds used, taken about the first reward; shape (n,)."""
+    arrays, kept, chosen = question.profile.log.arrays, question.kept, question.chosen
+    assert arrays.propensity is not None
+    origin = float(arrays.reward[kept[0]])
+    above = arrays.reward[kept] - origin
+    predicted = predictions(chosen, above) if isinstance(model.values, str) else model.values[kept] - origin
+    scores = aipw_scores(chosen, above, arrays.propensity[kept], predicted)
+    return scores[:, 1] - scores[:, 0]
 
 
 def _every_round(influence: FloatArray, kept: IntArray, n_rounds: int) -> FloatArray:
@@ -276,9 +321,9 @@ def _notes(
         f"{covariance}.",
         *rounds.notes,
         outcome,
-        _meaning(kind, saturated=question.saturated, complete=len(rounds.notes) == 1),
-        "Assumes contexts that do not depend on earlier rewards or actions, and an effect that does "
-        "not change over the rounds.",
+        *_meaning(question, kind),
+        "Assumes contexts that do not depend on earlier rewards or actions. Student's t, for each term by "
+        "the effective number of the smaller arm's rewards.",
         *_low_propensity(lowest),
         *_bare_columns(x, question.chosen, question.covariates.names),
         *estimated_propensities(question.profile),
@@ -300,19 +345,27 @@ def _standard_errors(fit: Projection, kept: Any) -> tuple[FloatArray, list[str]]
     return np.where(std_error > 0.0, std_error, np.nan), []
 
 
-def _meaning(kind: str, *, saturated: bool, complete: bool) -> str:
-    if saturated:
-        return "The formula gives every combination of contexts its own effect: the weights do not change it."
-    if kind == "uniform" and complete:
-        return (
-            "Estimand: the best linear approximation of the effect over the log's contexts. The normal law "
-            "needs propensities that settle or stay away from 0."
-        )
+def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
+    """What is estimated, and what an effect that changes over the rounds makes of it."""
+    complete = len(question.rounds.notes) == 1
+    fixed = kind == "uniform" or (kind == "combined" and question.combined is not None)
+    over = "these weights" if kind != "uniform" else "the same weight for every round"
+    drift = f"A drift that both arms share cancels; an effect that changes is averaged with {over}."
+    if kind == "combined" and question.combined is not None and question.combined[1]:
+        drift += " The weights are those of the previous batch, known before the round's contexts."
+    if question.saturated:
+        same = "The formula gives every combination of contexts its own effect: the weights do not change it."
+        return [same, drift]
+    if fixed and complete:
+        need = " The t law needs propensities that settle or stay away from 0." if kind == "uniform" else ""
+        blp = "Estimand: the best linear approximation of the effect over the log's contexts."
+        return [f"{blp}{need}", drift]
     what = f"{kind} weights" if kind != "uniform" else "Uniform weights over the rounds that could be used"
-    return (
+    return [
         f"{what}: valid if the formula holds exactly, or the propensities do not depend on the context. Else "
-        "they estimate an approximation weighted by propensities that the log itself determined."
-    )
+        "they estimate an approximation weighted by propensities that the log itself determined.",
+        drift,
+    ]
 
 
 def _low_propensity(lowest: float) -> list[str]:
@@ -337,4 +390,4 @@ def _bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> 
 
 
 PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord("projection", _assess, _fit)
-"""By uniform, sqrt or two-point weights."""
+"""By uniform, combined or two-point weights."""

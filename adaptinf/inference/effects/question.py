@@ -75,7 +75,8 @@ class GroupQuestion:
             )
         batch = self.profile.log.arrays.batch
         kept = None if batch is None else batch[rounds.keep]
-        found = combined_weights(both[rounds.keep], self.group[rounds.keep], kept, moved=bool(self.movers))
+        cell, free = self.group[rounds.keep], self.profile.context_free
+        found = combined_weights(both[rounds.keep], cell, kept, moved=bool(self.movers), free=free)
         if found is None:
             reason = (
                 f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "

@@ -21,11 +21,13 @@ from scipy import linalg
 from adaptinf.errors import ParameterError
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
+from adaptinf.inference.scores.means import effective_size
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
+_CELLS = 4_000_000
 _SAME = 1e-9
 
 
@@ -33,7 +35,11 @@ _SAME = 1e-9
 class Projection:
     """Coefficients of a weighted projection.
 
-    Shapes: coefficient (p,), covariance (p, p), influence (n, p), center (p,).
+    Shapes: coefficient (p,), covariance (p, p), influence (n, p), center (p,), df (p,), leverage (n, p),
+    gain (n, 2).
+
+    `df` are the degrees of freedom of the coefficients' standard errors, `leverage` what a unit of weighted
+    residual adds to the centered coefficients, and `gain` the weight of each arm's reward in the score.
     """
 
     coefficient: FloatArray
@@ -42,12 +48,33 @@ class Projection:
     center: FloatArray
     centered_coefficient: FloatArray
     centered_covariance: FloatArray
+    df: FloatArray
+    leverage: FloatArray
+    gain: FloatArray
 
-    def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fitted values and their standard errors; rows (m, p); returns value, std_error (m,)."""
+    def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Fitted values, their standard errors and degrees of freedom; rows (m, p); returns (m,) each."""
         centered = rows - self.center
         variance = np.einsum("ij,jk,ik->i", centered, self.centered_covariance, centered)
-        return centered @ self.centered_coefficient, np.sqrt(np.maximum(variance, 0.0))
+        df, block = np.empty(len(rows)), max(1, _CELLS // max(len(self.gain), 1))
+        for start in range(0, len(rows), block):
+            part = slice(start, start + block)
+            df[part] = freedom(self.leverage @ centered[part].T, self.gain)
+        return centered @ self.centered_coefficient, np.sqrt(np.maximum(variance, 0.0)), df
+
+
+def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
+    """Degrees of freedom of sums of squared residuals, by the arm that has fewer.
+
+    Shapes: leverage (n, p), gain (n, 2); returns (p,).
+
+    In the sum over rounds of (a h)^2 times a squared residual, the part of the rounds that chose an arm has
+    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, w = (a h / e)^2, where
+    that arm's rewards are normal with one variance (Satterthwaite 1946); its mean takes 1. For an indicator
+    of a group this is the group's own.
+    """
+    sizes = [effective_size(np.square(leverage * one[:, None])) for one in gain.T]
+    return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
 
 
 def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:
@@ -74,20 +101,22 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
 
 def combined_weights(
-    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool
+    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool, free: bool = False
 ) -> tuple[FloatArray, bool] | None:
     """Combined weights that are fixed before the round's context is seen, and whether they lag by a batch.
 
     Shapes: propensities (n, 2), both positive; cell, batch (n,); returns (n,). None where there are none.
 
-    Within a cell (a group, or a combination of contexts) a round's own propensities serve, unless contexts
-    may move them there (`moved`) or they are seen to vary within a batch. Then a weight that follows the
-    round's own context gives contexts other shares than they have, and is correlated with the score: the
-    mean of 1/e1 + 1/e0 over the cell's previous batch serves, which the past alone decides; the first batch
-    of a cell has weight 1.
+    Within a cell (a group, or a combination of contexts) a round's own propensities serve where contexts are
+    known to have had no part (`free`) or the propensities are seen to stay within batches. Else a weight that
+    follows the round's own context gives contexts other shares than they have, and is correlated with the
+    score: the mean of 1/e1 + 1/e0 over the cell's previous batch serves, which the past alone decides; the
+    first batch of a cell has weight 1. Without batches there are none where contexts may move propensities
+    within a cell (`moved`).
     """
-    if batch is None:
-        return None if moved else (contrast_weights(propensities, "combined"), False)
+    own = contrast_weights(propensities, "combined"), False
+    if free or batch is None:
+        return None if moved else own
     inverse = (1.0 / propensities).sum(axis=1)
     steps = int(batch.max(initial=0)) + 1
     _, first, place, size = np.unique(
@@ -96,8 +125,9 @@ def combined_weights(
     low, high = np.full(len(size), np.inf), np.zeros(len(size))
     np.minimum.at(low, place, inverse)
     np.maximum.at(high, place, inverse)
-    if not moved and np.all(high - low <= _SAME * high):
-        return contrast_weights(propensities, "combined"), False
+    # Batches of single rounds cannot show that contexts moved nothing.
+    if np.all(high - low <= _SAME * high) and (not moved or len(cell) >= 2 * len(size)):
+        return own
     mean = np.bincount(place, weights=inverse) / size
     earliest = np.append(True, np.diff(cell[first]) != 0)
     known = np.where(earliest, 1.0, np.append(1.0, mean[:-1]))
@@ -110,10 +140,11 @@ def weighted_projection(
     weight: FloatArray,
     names: Sequence[str],
     covariance: str = "HC0",
+    gain: FloatArray | None = None,
 ) -> Projection:
     """Weighted least squares of scores on covariates.
 
-    Shapes: covariates (n, p), score (n,), weight (n,).
+    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm where it was chosen.
 
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
     is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
@@ -132,7 +163,11 @@ def weighted_projection(
         left = 1.0 - np.einsum("tj,tj->t", q, q)
         left = np.where(left > FULL_LEVERAGE, left, np.nan)
         residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
-    influence = linalg.solve_triangular(r, (q * (root * residual)[:, None]).T, check_finite=False).T / size
+    unit = linalg.solve_triangular(r, q.T, check_finite=False).T / size
+    influence = unit * (root * residual)[:, None]
+    # For a score of weight h the root is in `unit` already, and the gain holds the other one with 1 / e.
+    arms = np.column_stack([weight, weight]) if gain is None else gain
+    arms = np.divide(arms, root[:, None], out=np.zeros(arms.shape), where=root[:, None] > 0.0)
     if covariance == "HC1":
         n, p = covariates.shape
         influence = influence * np.sqrt(n / (n - p)) if n > p else influence * np.nan
@@ -144,6 +179,9 @@ def weighted_projection(
         center=center,
         centered_coefficient=solved,
         centered_covariance=influence.T @ influence,
+        df=freedom(unit @ back.T, arms),
+        leverage=unit,
+        gain=arms,
     )
 
 

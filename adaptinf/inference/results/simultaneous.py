@@ -19,6 +19,7 @@ import pandas as pd
 from scipy import special, stats
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -27,6 +28,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.results.student_maxima import max_student_tail
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
@@ -130,7 +132,9 @@ class JointInference:
             One minus the joint level, between 0 and 0.5.
         method : {"max-t", "bootstrap", "sidak", "bonferroni"}
             How single levels are made from alpha. ``"max-t"``: by the distribution of the largest of the
-            normal statistics with the estimated correlations, or Bonferroni's where these are unknown.
+            normal statistics with the estimated correlations, or Bonferroni's where these are unknown; of t
+            statistics (Dunnett's) where the terms have Student's law, all with the fewest degrees of freedom
+            of any term.
             ``"bootstrap"``: of the studentised rows under random signs, for results fitted with
             ``keep_scores=True``. ``"sidak"``: right for normal statistics whatever their correlations.
             ``"bonferroni"``: always.
@@ -148,8 +152,8 @@ class JointInference:
         DataFrame
             Columns low and high, one row a term: the result's own intervals at a smaller alpha, the same for
             all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to the
-            error of the multivariate normal distribution, 1e-5). Terms without a standard error are left out
-            of the count and get NaN.
+            error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard error
+            are left out of the count and get NaN.
 
         Raises
         ------
@@ -159,7 +163,7 @@ class JointInference:
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
         check_alpha("conf_int_simultaneous", alpha)
-        tail, size = self._family("conf_int_simultaneous", method, draws, rng)
+        law, tail, size = self._family("conf_int_simultaneous", method, draws, rng)
         due = self._family_correction(method, corrected)
         if size == 0:
             log_level = math.log(alpha)
@@ -167,7 +171,7 @@ class JointInference:
             log_level = _log_single_level(due.level(math.log(alpha)), method, size)
         else:
             log_level = math.log(familywise_level(tail, alpha, size))
-        limits = self.reference.interval(log_level)
+        limits = law.interval(log_level)
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     @np.errstate(under="ignore")
@@ -198,9 +202,9 @@ class JointInference:
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
-        tail, size = self._family("pvalues_simultaneous", method, draws, rng)
+        law, tail, size = self._family("pvalues_simultaneous", method, draws, rng)
         due = self._family_correction(method, corrected)
-        logs = self.reference.log_pvalues(self.null)
+        logs = law.log_pvalues(self.null)
         if due is not None:
             family = np.array([_log_any(float(log_p), method, size) for log_p in logs])
             adjusted = np.exp(np.asarray(due.apply(family), dtype=np.float64)).tolist()
@@ -316,30 +320,34 @@ class JointInference:
 
     def _family(
         self, subject: str, method: str, draws: int, rng: RandomSource | None
-    ) -> tuple[Callable[[float], float], int]:
-        """Chance of any false rejection by the level of single tests, and the number of tests."""
+    ) -> tuple[Reference, Callable[[float], float], int]:
+        """Law of the single tests, chance of any false rejection by their level, and their number."""
         problems = [*COUNT("draws", draws), *SEED("rng", rng)]
         if method not in METHODS:
             problems.append(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         refuse(subject, problems)
-        usable = np.isfinite(self.reference.log_pvalues(self.null)) | np.isneginf(
-            self.reference.log_pvalues(self.null)
-        )
+        law = self.reference
+        logs = law.log_pvalues(self.null)
+        usable: BoolArray = np.isfinite(logs) | np.isneginf(logs)
         size = int(usable.sum())
         if method == "bootstrap":
             maxima = self._maxima(usable, draws, np.random.default_rng(rng))
-            return lambda level: _bootstrap_tail(level, maxima, size), size
+            return law, lambda level: _bootstrap_tail(level, maxima, size), size
         if method == "sidak":
-            return lambda level: max_normal_tail(level, None, size), size
-        if method == "bonferroni" or self.covariance is None:
-            return lambda level: min(1.0, size * level), size
+            return law, lambda level: max_normal_tail(level, None, size), size
+        if method == "bonferroni" or self.covariance is None or size == 0:
+            return law, lambda level: min(1.0, size * level), size
         spread = self.covariance[np.ix_(usable, usable)]
         scale = np.sqrt(np.diag(spread))
         if not np.all(scale > 0.0):
-            return lambda level: min(1.0, size * level), size
+            return law, lambda level: min(1.0, size * level), size
         correlation = spread / np.outer(scale, scale)
         np.fill_diagonal(correlation, 1.0)
-        return lambda level: max_normal_tail(level, correlation, size), size
+        if isinstance(law, StudentReference) and np.all(np.isfinite(law.df[usable])):
+            least = float(law.df[usable].min())
+            common = StudentReference(law.estimate, law.std_error, np.full(len(law.df), least))
+            return common, max_student_tail(correlation, least), size
+        return law, lambda level: max_normal_tail(level, correlation, size), size
 
     def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
         rows = None if self.scores is None else self.scores.get("influence")

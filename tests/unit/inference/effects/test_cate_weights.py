@@ -69,14 +69,18 @@ def test_own_propensities_serve_where_they_are_known_before_the_context() -> Non
     share = rng.uniform(0.1, 0.9, 40)
     cell, batch = np.zeros(40, dtype=np.int64), np.arange(40) // 8
     by_batch = np.repeat(share[::8], 8)
-    for shares, steps, moved, lag in (
-        (share, None, False, False),
-        (by_batch, batch, False, False),
-        (share, batch, False, True),
-        (by_batch, batch, True, True),
+    for shares, steps, moved, free, lag in (
+        (share, None, False, False, False),
+        (by_batch, batch, False, False, False),
+        (share, batch, False, False, True),
+        (share, batch, False, True, False),
+        (by_batch, batch, True, False, False),
+        (share, batch, True, False, True),
+        (share, np.arange(40), False, False, False),
+        (share, np.arange(40), True, False, True),
     ):
         both = np.column_stack([shares, 1 - shares])
-        found = combined_weights(both, cell, steps, moved=moved)
+        found = combined_weights(both, cell, steps, moved=moved, free=free)
         assert found is not None
         assert found[1] is lag
         if not lag:
@@ -124,7 +128,10 @@ def test_own_weights_are_the_default_of_means_that_do_not_drift() -> None:
     result = CATE(free, by="g").fit("aipw", stationary=True)
     assert result.weights == "sqrt"
     assert "assumes that each arm's mean within a group stays the same" in " ".join(result.notes)
-    np.testing.assert_array_equal(result.estimate, CATE(free, by="g").fit(weights="sqrt").estimate)
+    asked = CATE(free, by="g").fit(weights="sqrt")
+    np.testing.assert_array_equal(result.estimate, asked.estimate)
+    assert result.cautions == ()
+    assert asked.cautions[0].startswith("each arm has sqrt weights of its own, which assume that means stay")
     assert CATE(free, by="g").fit("aipw", weights="uniform", stationary=True).weights == "uniform"
     assert CATE(log_of(arrays()), by="g").fit("aipw", stationary=True).weights == "combined"
     with pytest.raises(ParameterError, match="stationary must be"):
@@ -156,7 +163,7 @@ def test_few_effective_rewards_are_cautioned() -> None:
     given = arrays(4, rounds=60, batches=None)
     few = CATE(log_of(given), by=["g"]).fit(weights="uniform")
     assert len(few.cautions) == 1
-    assert few.cautions[0].startswith("g=0; g=1: the standard error rests on an effective ")
+    assert few.cautions[0].startswith("g=0; g=1: an arm is worth ")
     assert "Caution: g=0" in str(few)
     assert CATE(log_of(arrays()), by="g").fit("aipw").cautions == ()
     half = np.full((400, 2), 0.5)
@@ -219,3 +226,86 @@ def test_common_drift_does_not_disturb_combined_weights(
     error = math.sqrt(0.06 * 0.94 / (2 * runs))
     assert np.mean(miss["combined"]) < (0.06 if decay == 0.0 else 0.07) + 3.7 * error
     assert own[0] <= np.mean(miss["sqrt"]) <= own[1]
+
+
+@pytest.mark.parametrize("outcome", ["running-mean", "running-ridge"])
+@pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-9)])
+def test_projections_do_not_depend_on_where_rewards_start(outcome: str, shift: float, scale: float) -> None:
+    given = arrays(3)
+    moved = LogArrays(
+        given.action,
+        given.reward * scale + shift,
+        propensity=given.propensity,
+        propensities=given.propensities,
+        batch=given.batch,
+        context=given.context,
+    )
+    fits = [CATE.from_formula("~ g + x", log_of(one)).fit(outcome=outcome) for one in (given, moved)]
+    plain, other = fits
+    assert (np.abs(other.estimate / scale - plain.estimate) / plain.std_error).max() < 1e-9
+    np.testing.assert_allclose(other.std_error / scale, plain.std_error, rtol=1e-9)
+
+
+def test_the_default_weights_of_projections_are_known_before_the_context() -> None:
+    given = arrays()
+    assert given.propensities is not None
+    lagged = CATE.from_formula("~ x", log_of(given)).fit()
+    assert lagged.weights == "combined"
+    notes = " ".join(lagged.notes)
+    assert "Estimand: the best linear approximation of the effect over the log's contexts." in notes
+    assert "The weights are those of the previous batch, known before the round's contexts." in notes
+    found = combined_weights(given.propensities, np.zeros(ROUNDS, dtype=np.int64), given.batch, moved=True)
+    assert found is not None
+    np.testing.assert_array_equal(
+        CATE.from_formula("~ x", log_of(given)).question.weights("combined", None), found[0]
+    )
+    alone = arrays(batches=None)
+    assert CATE.from_formula("~ x", log_of(alone)).fit().weights == "uniform"
+    free = CATE.from_formula("~ x", log_of(alone, context_free=True)).fit()
+    assert free.weights == "combined"
+    assert "Estimand: the best linear approximation" in " ".join(free.notes)
+    asked = CATE.from_formula("~ x", log_of(alone)).fit(weights="combined")
+    assert "valid if the formula holds exactly" in " ".join(asked.notes)
+
+
+@pytest.mark.slow
+def test_weights_of_the_previous_batch_are_unbiased_where_contexts_move_propensities() -> None:
+    """A context moves propensities and effects, by what the past has shown; 2 groups, 10 batches, drift."""
+    runs, rounds, per = 500, 600, 60
+    rng = np.random.default_rng(12)
+    x = rng.integers(0, 2, (runs, rounds))
+    sums, counts = np.zeros((runs, 2, 2)), np.full((runs, 2, 2), 1e-9)
+    action, reward, share = (np.zeros((runs, rounds)) for _ in range(3))
+    rows = np.arange(runs)
+    for start in range(0, rounds, per):
+        block = slice(start, start + per)
+        means = sums / counts
+        better = means[:, :, 1] > means[:, :, 0]
+        e = np.where(start == 0, 0.5, np.where(better, 0.9, 0.1))[rows[:, None], x[:, block]]
+        a = (rng.random(e.shape) < e).astype(np.int64)
+        drift = np.arange(start, start + per) / rounds
+        y = rng.normal(size=e.shape) + drift + a * np.where(x[:, block] == 1, 0.8, -0.4)
+        action[:, block], reward[:, block], share[:, block] = a, y, e
+        for context in (0, 1):
+            for arm in (0, 1):
+                mine = (x[:, block] == context) & (a == arm)
+                sums[:, context, arm] += (y * mine).sum(axis=1)
+                counts[:, context, arm] += mine.sum(axis=1)
+    batch, group = np.arange(rounds) // per, np.tile([0, 1], rounds // 2)
+    error = {"previous": np.zeros((runs, 2)), "own": np.zeros((runs, 2))}
+    miss = np.zeros((runs, 2))
+    for run in range(runs):
+        arm, e = action[run].astype(np.int64), share[run]
+        both = np.column_stack([1 - e, e])
+        previous = combined_weights(both, group, batch, moved=True)
+        assert previous is not None
+        for kind, weights in (("previous", previous[0]), ("own", contrast_weights(both, "combined"))):
+            pair = np.repeat(weights[:, None], 2, axis=1)
+            found = group_aipw(group, arm, reward[run], both[np.arange(rounds), arm], 2, both, pair)
+            error[kind][run] = found.estimate - 0.2
+            if kind == "previous":
+                miss[run] = np.abs(error[kind][run]) > stats.t.isf(0.025, found.df) * found.std_error
+    spread = error["previous"].std() / math.sqrt(2 * runs)
+    assert abs(error["previous"].mean()) < 4.0 * spread
+    assert miss.mean() < 0.06 + 4.0 * math.sqrt(0.06 * 0.94 / (2 * runs))
+    assert error["own"].mean() < -10.0 * spread
