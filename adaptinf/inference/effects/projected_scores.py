@@ -39,6 +39,7 @@ from adaptinf.inference.effects.weighted_projection import (
     check_columns,
     combined_weights,
     contrast_weights,
+    projection_law,
     weighted_projection,
 )
 from adaptinf.inference.inputs.arguments import require_log
@@ -270,6 +271,8 @@ def _fit(
     tiny = tiny_cautions(["the projection"], lowest[:1], size[:1])
     warn_of_tiny(SUBJECT, tiny)
     notes = _notes(question, kind, model.note, covariance, float(lowest[0]))
+    reward = log.arrays.reward[kept][used]
+    law = projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -277,17 +280,17 @@ def _fit(
         ),
         terms=names,
         estimate=fit.coefficient,
-        std_error=std_error,
-        covariance=fit.covariance,
-        reference=StudentReference(fit.coefficient, std_error, fit.df),
+        std_error=law.std_error,
+        covariance=law.covariance,
+        reference=law.reference,
         estimator="aipw",
         facts=LogFacts.of(log),
         validity="asymptotic",
         weights=kind,
         null=null,
         details={"ess": size, "min_propensity": lowest},
-        notes=(*notes, *gaps),
-        cautions=(*few_effective(names, fit.df, std_error), *tiny),
+        notes=(*notes, *gaps, *law.notes),
+        cautions=(*few_effective(names, fit.df, law.std_error), *law.cautions, *tiny),
         scores={"influence": _every_round(fit.influence, kept[used], log.n_rounds)} if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
