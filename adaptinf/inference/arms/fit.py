@@ -350,7 +350,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     notes += gaps(fit, kind)
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += laws.shape_notes(question, fit, kind)
-        cautions += laws.shape_cautions(question, fit)
+        cautions += laws.shape_cautions(question, fit, kind)
         fit = laws.without_rare(question, fit)
     return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
 

@@ -60,10 +60,11 @@ def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
     return notes + rare_notes(fit.labels, _uncommon(question, fit))
 
 
-def shape_cautions(question: Question, fit: ArmFit) -> list[str]:
+def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Why intervals of arms may be too short for the shape of their rewards."""
     uncommon = _uncommon(question, fit)
-    found = list(rare_cautions(fit.labels, uncommon, expected_skewness(question, fit)))
+    skewness = expected_skewness(question, fit)
+    found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
     share = uncommon / np.maximum(fit.pulls, 1.0)
     with np.errstate(invalid="ignore"):
         events = np.where(np.isfinite(share), effective_events(fit.ess, share), np.inf)

@@ -31,7 +31,7 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes
+from adaptinf.inference.regression.notes import rounds_notes, without_rare
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import LogFacts
@@ -216,6 +216,7 @@ class AdaptiveOLS:
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
         log = self.log
+        fit, cautions = without_rare(data, fit)
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -232,6 +233,7 @@ class AdaptiveOLS:
             correction=fit.correction,
             details=fit.details,
             notes=(*rounds_notes(data, profile), *chosen, *fit.notes),
+            cautions=cautions,
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,
