@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,3 +38,41 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     if problem is not None:
         raise ParameterError(subject, [problem])
     return values.astype(bool)
+
+
+def restricted(subject: str, log: AdaptiveLog, rounds: Any) -> tuple[AdaptiveLog, tuple[str, ...]]:
+    """A log of the rounds that the user marked, and what a table says of it; rounds (T,)."""
+    keep = round_mask(subject, log, rounds)
+    if keep is None:
+        return log, ()
+    note = (
+        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
+        "assumption, and the results are of these rounds."
+    )
+    return log_of_rounds(log, keep), (note,)
+
+
+def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
+    """Some rounds of a log in their order, without its releases, which are of all rounds; keep (T,)."""
+    part = copy.copy(log)
+    for name, value in vars(log).items():
+        setattr(part, name, _rows(value, keep))
+    columns = {field.name: getattr(log.arrays, field.name) for field in fields(log.arrays)}
+    part.arrays = replace(log.arrays, **{name: _rows(value, keep) for name, value in columns.items()})
+    if part.arrays.batch is not None:
+        batch = np.unique(part.arrays.batch, return_inverse=True)[1]
+        part.arrays = replace(part.arrays, batch=batch.astype(np.int64))
+    part.n_rounds = int(keep.sum())
+    # Of some rounds it is not known how many could still move an action, unless none could.
+    part.adaptive_rounds = log.adaptive_rounds if log.adaptive_rounds == 0 else None
+    part.released_rounds = None
+    part._releases = part._frame = None
+    part.kept = {}
+    return part
+
+
+def _rows(column: Any, keep: BoolArray) -> Any:
+    """The marked rounds of a column, or of each of a mapping of columns; what is no column stays."""
+    if isinstance(column, dict):
+        return {name: _rows(value, keep) for name, value in column.items()}
+    return column[keep] if isinstance(column, np.ndarray) and column.shape[:1] == keep.shape else column

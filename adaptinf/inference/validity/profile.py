@@ -63,9 +63,19 @@ class LogProfile:
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: unless the log says that none could."""
-        fixed = self.traits is not None and not self.traits.adapts
+        """Whether rewards may have changed later actions: unless the log says that none could.
+
+        It says so by exact propensities of every arm that are the same in all rounds, too.
+        """
+        fixed = self.constant_propensities or (self.traits is not None and not self.traits.adapts)
         return not fixed and self.log.adaptive_rounds != 0
+
+    @property
+    def why_not_adaptive(self) -> str:
+        """Why rewards cannot have moved actions, where they cannot."""
+        if self.constant_propensities:
+            return "every arm's propensity is the same in all rounds, so that nothing adapted"
+        return "the design does not adapt to rewards"
 
     @cached_property
     def stability(self) -> Stability | None:
