@@ -19,7 +19,6 @@ from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
     independent_rounds,
-    reward_sums,
 )
 from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
@@ -174,7 +173,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=means.estimate,
         covariance=np.diag(means.std_error(asked.arm_error) ** 2),
         pulls=means.count,
-        successes=reward_sums(question),
+        successes=question.profile.successes[question.codes],
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,

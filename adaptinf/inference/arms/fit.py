@@ -18,23 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms import rare
+from adaptinf.inference.arms import laws
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
-from adaptinf.inference.distributions.base import (
-    BinomialReference,
-    NormalReference,
-    Reference,
-    StudentReference,
-    recoded,
-)
-from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.distributions.two_samples import DifferenceReference, agresti_caffo
+from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
 from adaptinf.inference.validity.profile import TINY_PROPENSITY
-from adaptinf.inference.validity.rare import SKEWED
+from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.typing import FloatArray, IntArray, Validity
 
@@ -151,13 +144,6 @@ def arm_labels(question: Question) -> tuple[str, ...]:
     return tuple(str(question.profile.log.arms[code]) for code in question.codes)
 
 
-def reward_sums(question: Question) -> FloatArray:
-    """Sums of the arms' rewards, shape (k,)."""
-    log = question.profile.log
-    sums = np.bincount(log.arrays.action, weights=log.arrays.reward, minlength=log.n_arms)
-    return np.asarray(sums[question.codes], dtype=np.float64)
-
-
 def without_propensities(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
     """Refuse an estimator that uses no propensities where contexts may have assigned the arms."""
     if question.profile.context_refusal:
@@ -243,8 +229,15 @@ def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool)
 
 def is_skewed(question: Question, fit: ArmFit) -> bool:
     """Whether the pooled skewness of rewards, by independent rounds, calls for corrected intervals."""
-    skewness = question.profile.squared_skewness * fit.evenness_lost
-    return not question.profile.repeated_units and bool(np.any(skewness > SKEWED))
+    skewed = np.any(question.profile.squared_skewness * fit.evenness_lost > SKEWED)
+    return bool(skewed) and not question.profile.repeated_units
+
+
+def _remarkable(question: Question, fit: ArmFit) -> bool:
+    """Whether outcomes are rare, or rewards skewed, so that something is to be said of them."""
+    uncommon = question.profile.uncommon[question.codes]
+    worth = uncommon * np.maximum(fit.ess / np.maximum(fit.pulls, 1.0), 1e-9)
+    return bool(np.any((uncommon < CAUTIOUS) | (worth < FEW_EVENTS))) or is_skewed(question, fit)
 
 
 def no_cautions(question: Question, fit: ArmFit) -> list[str]:
@@ -259,34 +252,17 @@ def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     """Distribution of the means."""
-    if kind == "hall":
-        return rare.hall_reference(question, fit)
-    if kind in ("exact", "few"):
-        low, high = fit.values
-        return recoded(BinomialReference(fit.successes, fit.pulls), low, high - low)
-    if kind == "t":
-        return StudentReference(fit.estimate, fit.std_error, fit.degrees)
-    return NormalReference(fit.estimate, fit.std_error)
+    if kind in ("t", "normal"):
+        found = (fit.estimate, fit.std_error)
+        return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)
+    return laws.mean_reference(question, fit, kind)
 
 
-def difference_reference(
-    question: Question, fit: ArmFit, kind: str, difference: float, std_error: float, df: float
-) -> Reference:
-    """Distribution of the first arm's mean minus the second's."""
-    if kind == "hall":
-        return rare.mover_reference(question, fit, difference, df)
-    step = fit.values[1] - fit.values[0]
-    if kind == "exact":
-        means = fit.successes / np.maximum(fit.pulls, 1.0)
-        law = BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
-        return recoded(law, 0.0, step)
-    if kind == "few":
-        counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
-        return DifferenceReference(agresti_caffo(*counts, step))
-    estimate, size = np.array([difference]), np.array([std_error])
-    return (
-        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
-    )
+def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
+    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
+    if kind in ("t", "normal"):
+        return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
+    return laws.difference_reference(question, fit, kind, found[0], found[2])
 
 
 def gaps(fit: ArmFit, test: str) -> list[str]:
@@ -386,10 +362,10 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     if fit.choice.reason:
         notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
     notes += gaps(fit, kind)
-    if kind not in ("exact", "few"):
-        notes += rare.shape_notes(question, fit, kind)
-        cautions += rare.shape_cautions(question, fit)
-        fit = rare.without_rare(question, fit)
+    if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
+        notes += laws.shape_notes(question, fit, kind)
+        cautions += laws.shape_cautions(question, fit, kind)
+        fit = laws.without_rare(question, fit)
     return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
 
 
@@ -413,7 +389,7 @@ def difference(
     if rows is not None:
         own = {name: part for name, part in rows.items() if name.startswith("influence")}
         rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
-    reference = difference_reference(question, fit, kind, difference, std_error, df)
+    reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
     efficiency, lost = fit_efficiency(question, fit.bound(method), np.array([std_error]))
     details = {
         "pulls_treatment": fit.pulls[:1],

@@ -129,10 +129,11 @@ class ArmMeans:
             Weights of the scores of IPW and AIPW.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial where all rewards are 0 or 1
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of p-values and intervals. ``"auto"``: exact binomial where rewards take two values
             and a correction is due, or the design does not adapt and an arm has few successes or failures;
-            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), else normal.
+            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), corrected for
+            skewness (Hall) where all rewards together are skewed; else normal.
         null : float
             Value that the means are tested against.
         keep_scores : bool
@@ -291,11 +292,12 @@ class Contrast:
             that a drift that both share does no harm; sqrt and two-point are each arm's own.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "exact"}
-            Distribution of the p-value and interval. ``"auto"``: where all rewards are 0 or 1, the exact one
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of the p-value and interval. ``"auto"``: where rewards take two values, the exact one
             of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
             not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
-            IPW and AIPW (the arm of the smaller effective size), and normal for the other estimators.
+            IPW and AIPW (the arm of the smaller effective size), both by Hall and MOVER where all rewards
+            together are skewed, and normal for the other estimators.
         null : float
             Value that the difference is tested against.
         keep_scores : bool

@@ -143,7 +143,7 @@ def length_ratio(question: Question, correction: Correction) -> float:
 def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     profile, codes = question.profile, question.codes
     every = sample_means(profile.log.arrays.action, profile.log.arrays.reward, profile.log.n_arms)
-    sample = SampleMeans(every.count[codes], every.mean[codes], every.std_error[codes])
+    sample = SampleMeans(every.count[codes], every.above[codes], every.std_error[codes], every.origin)
     return ArmFit(
         choice=choice,
         labels=arm_labels(question),

@@ -9,6 +9,7 @@ of proportions result from adding two successes and two failures".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,8 @@ def _fit(question: GroupQuestion, rounds: Rounds, null: float) -> GroupResults:
         step = high - low
         arms = (n1, np.rint(n1 * ((m1 - low) / step)), n0, np.rint(n0 * ((m0 - low) / step)))
         difference = choose_difference(difference, agresti_caffo(*arms, step), few_events(*arms))
-        law = _Law(DifferenceReference(difference), difference.std_error)
+        cautions = _few_cautions(terms, arms, difference)
+        law = _Law(DifferenceReference(difference), difference.std_error, cautions=cautions)
     return group_results(
         question,
         _NAME,
@@ -112,6 +114,16 @@ class _Law:
     std_error: FloatArray
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+
+
+def _few_cautions(
+    terms: Sequence[str], arms: tuple[FloatArray, ...], difference: Difference
+) -> tuple[str, ...]:
+    """Cautions for groups that are not adjusted for few events; arms (G,), counts and successes in turn."""
+    n1, s1, n0, s0 = arms
+    fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
+    uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)
+    return rare.rare_cautions(terms, uncommon, np.zeros(len(terms)))
 
 
 def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, difference: Difference) -> _Law:

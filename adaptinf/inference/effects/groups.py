@@ -282,7 +282,7 @@ def _one_arm(
         scores[block] = weight * predicted
         gain = weight[picked] / e[picked]
         scores[start + picked] += gain * (y[picked] - predicted[picked])
-        count, used = count + picked.size, used + np.count_nonzero(gain)
+        count, used = count + picked.size, used + int(np.count_nonzero(gain))
         total = float(totals[-1]) if picked.size else total
         lowest = min(lowest, float(e.min()))
         squared = np.square(gain)

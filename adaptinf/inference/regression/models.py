@@ -33,7 +33,7 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes, weight_cautions
+from adaptinf.inference.regression.notes import rounds_notes, weight_cautions, without_rare
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.base import LogFacts
@@ -236,6 +236,7 @@ class AdaptiveOLS:
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
         log = self.log
+        fit, cautions = without_rare(data, fit)
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -253,6 +254,7 @@ class AdaptiveOLS:
             details=fit.details,
             notes=(*self._notes, *rounds_notes(data, profile), *chosen, *fit.notes),
             cautions=(
+                *cautions,
                 *weight_cautions(data, profile, fit.details),
                 *unit_cautions(data, profile, entry, kind),
             ),

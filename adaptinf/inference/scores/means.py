@@ -29,11 +29,17 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class SampleMeans:
-    """Plain means of the arms' rewards; count (K,), mean (K,), std_error (K,)."""
+    """Plain means of the arms' rewards, `above` an origin; count, above, std_error (K,)."""
 
     count: FloatArray
-    mean: FloatArray
+    above: FloatArray
     std_error: FloatArray
+    origin: float = 0.0
+
+    @property
+    def mean(self) -> FloatArray:
+        """The means, shape (K,)."""
+        return self.above + self.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +96,22 @@ class ScoreMeans:
 def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
     """Means of the arms' rewards, and their standard errors; action (T,), reward (T,)."""
     count = np.bincount(action, minlength=n_arms).astype(np.float64)
+    # Rewards that are all far on one side of 0 keep their digits in differences from one of them.
+    far = reward.size > 0 and (reward.min() > 0.0 or reward.max() < 0.0)
+    origin = float(reward[0]) if far else 0.0
+    moved = reward - origin if far else reward
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.bincount(action, weights=reward, minlength=n_arms) / count
-        squares = np.bincount(action, weights=(reward - mean[action]) ** 2, minlength=n_arms)
+        above = np.bincount(action, weights=moved, minlength=n_arms) / count
+        squares = np.bincount(action, weights=(moved - above[action]) ** 2, minlength=n_arms)
         variance = np.where(count > 1, squares / (count - 1.0), np.nan)
-        return SampleMeans(count, mean, np.sqrt(variance / count))
+        return SampleMeans(count, above, np.sqrt(variance / count), origin)
 
 
 @np.errstate(under="ignore")
 def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, float]:
     """Difference of two sample means."""
     variance = sample.std_error**2 * sample.count
-    moments = ((sample.count[arm], sample.mean[arm], variance[arm]) for arm in (first, second))
+    moments = ((sample.count[arm], sample.above[arm], variance[arm]) for arm in (first, second))
     result = small_samples.welch(*next(moments), *next(moments))
     return float(result.estimate), float(result.std_error), float(result.df)
 

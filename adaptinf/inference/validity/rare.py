@@ -16,6 +16,8 @@ SKEWED = 0.01
 """From this squared skewness of an estimate on, its interval is corrected for skewness."""
 STRONGLY_SKEWED = 0.5
 """Beyond it, the corrected interval is cautioned."""
+TOO_SKEWED = 0.05
+"""Beyond it, an interval that is not corrected is cautioned."""
 CORRECTED = (
     "Intervals and p-values are corrected for skewness, as the rewards are skewed: Hall's transformation of "
     "each mean, and MOVER for differences. The standard errors are the usual ones."
@@ -34,25 +36,29 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
     if not few:
         return []
     return [
-        f"No test or interval for {few}: fewer than {FEWEST} outcomes other than the commonest (in "
-        "brackets) say too little of how far the estimate may be off."
+        f"{few}: no test or interval, as fewer than {FEWEST} outcomes other than the commonest (their number "
+        "in brackets) tell too little of how far the estimate may be off."
     ]
 
 
-def rare_cautions(terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray) -> tuple[str, ...]:
+def rare_cautions(
+    terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, *, corrected: bool = True
+) -> tuple[str, ...]:
     """Why intervals of terms may be too short; uncommon, skewness (k,), the squared one of the estimates."""
     cautions = []
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
     if few:
         cautions.append(
-            f"{few}: fewer than {CAUTIOUS} outcomes other than the commonest (in brackets): intervals may "
-            "be too short"
+            f"{few}: fewer than {CAUTIOUS} outcomes other than the commonest (their number in brackets), "
+            "intervals may be too short"
         )
-    strong = [term for term, one in zip(terms, skewness > STRONGLY_SKEWED, strict=True) if one]
+    most = STRONGLY_SKEWED if corrected else TOO_SKEWED
+    strong = [term for term, one in zip(terms, skewness > most, strict=True) if one]
     if strong:
+        how = "although they are corrected for skewness" if corrected else "as they allow for no skewness"
         cautions.append(
-            f"{_some(strong)}: the rewards are so skewed, and heavy rounds so few, that intervals may be "
-            "too short although they are corrected for skewness"
+            f"{_some(strong)}: the rewards are skewed, and rounds that weigh much are few, so that intervals "
+            f"may be too short, {how}"
         )
     return tuple(cautions)
 

@@ -237,7 +237,7 @@ class TestRefusals:
             ({"weights": "sqrt", "decay": 0.5}, "decay belongs to two-point weights, not to sqrt"),
             ({"weights": "two-point", "decay": 1.0}, r"decay must be in \[0, 1\), got 1.0"),
             ({"weights": "two-point", "decay": -0.1}, r"decay must be in \[0, 1\), got -0.1"),
-            ({"test": "welch"}, "test must be one of auto, normal, t, exact, got 'welch'"),
+            ({"test": "welch"}, "test must be one of auto, normal, t, hall, exact, got 'welch'"),
             ({"null": float("nan")}, "null must be a finite number, got nan"),
         ],
     )

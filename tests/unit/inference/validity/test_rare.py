@@ -81,7 +81,7 @@ def test_what_is_said_of_rare_outcomes() -> None:
     terms = tuple("abcdef")
     assert without_interval(uncommon).tolist() == [True, True, False, False, False, False]
     (note,) = rare_notes(terms, uncommon)
-    assert note.startswith("No test or interval for a (3), b (4):")
+    assert note.startswith("a (3), b (4): no test or interval")
     few, strong = rare_cautions(terms, uncommon, skewness)
     assert few.startswith("c (5), d (19): fewer than 20 outcomes")
     assert strong.startswith("d, f: ")

@@ -1,4 +1,4 @@
-"""Rare outcomes and skewed rewards of arms: no interval, a caution, or one that is corrected for skewness."""
+"""Laws of arm means and their differences; what rare outcomes and skewed rewards do to intervals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.distributions.base import (
+    BinomialReference,
+    Reference,
+    recoded,
+)
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.validity.rare import CORRECTED, rare_cautions, rare_notes, without_interval
 from adaptinf.typing import FloatArray
@@ -19,9 +24,32 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
 
 
+def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
+    """Distribution of the means, corrected for skewness or exact."""
+    if kind == "hall":
+        return SkewedReference(fit.estimate, fit.std_error, _skewness(question, fit), fit.degrees)
+    low, high = fit.values
+    return recoded(BinomialReference(fit.successes, fit.pulls), low, high - low)
+
+
+def difference_reference(
+    question: Question, fit: ArmFit, kind: str, difference: float, df: float
+) -> Reference:
+    """Distribution of the first arm's mean minus the second's, corrected for skewness or of two values."""
+    if kind == "hall":
+        return _mover_reference(question, fit, difference, df)
+    step = fit.values[1] - fit.values[0]
+    if kind == "exact":
+        means = fit.successes / np.maximum(fit.pulls, 1.0)
+        law = BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
+        return recoded(law, 0.0, step)
+    counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
+    return DifferenceReference(agresti_caffo(*counts, step))
+
+
 def without_rare(question: Question, fit: ArmFit) -> ArmFit:
     """The fit without standard errors of arms whose outcomes are too rare for them."""
-    hidden = np.where(without_interval(question.profile.uncommon[question.codes]), np.nan, 0.0)
+    hidden = np.where(without_interval(_uncommon(question, fit)), np.nan, 0.0)
     sample = None if fit.sample is None else replace(fit.sample, std_error=fit.sample.std_error + hidden)
     return replace(fit, covariance=fit.covariance + hidden[:, None] + hidden[None, :], sample=sample)
 
@@ -32,10 +60,11 @@ def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
     return notes + rare_notes(fit.labels, _uncommon(question, fit))
 
 
-def shape_cautions(question: Question, fit: ArmFit) -> list[str]:
+def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Why intervals of arms may be too short for the shape of their rewards."""
     uncommon = _uncommon(question, fit)
-    found = list(rare_cautions(fit.labels, uncommon, expected_skewness(question, fit)))
+    skewness = expected_skewness(question, fit)
+    found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
     share = uncommon / np.maximum(fit.pulls, 1.0)
     with np.errstate(invalid="ignore"):
         events = np.where(np.isfinite(share), effective_events(fit.ess, share), np.inf)
@@ -62,12 +91,7 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     return np.asarray(question.profile.squared_skewness * fit.evenness_lost, dtype=np.float64)
 
 
-def hall_reference(question: Question, fit: ArmFit) -> Reference:
-    """Law of the means."""
-    return SkewedReference(fit.estimate, fit.std_error, _skewness(question, fit), fit.degrees)
-
-
-def mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
+def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
     """Law of the first arm's mean minus the second's."""
     size = fit.std_error if fit.sample is None else fit.sample.std_error
     spread = size[0] * size[1]
@@ -82,8 +106,8 @@ def mover_reference(question: Question, fit: ArmFit, difference: float, df: floa
 
 
 def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
-    """Outcomes of the arms other than their commonest; those never or once chosen are told elsewhere; (k,)."""
-    return np.where(fit.pulls > 1, question.profile.uncommon[question.codes], np.inf)
+    """Outcomes of the arms other than their commonest; infinite where there is no error anyway; (k,)."""
+    return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
 
 
 def _skewness(question: Question, fit: ArmFit) -> FloatArray:
