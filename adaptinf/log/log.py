@@ -68,9 +68,9 @@ class AdaptiveLog(LogColumns, Publishable):
     randomised : str, optional
         Boolean column: rounds whose arm was drawn with fixed probabilities.
     missing : {"drop", "worst", "best"}, optional
-        What a missing reward means; without it there may be none. ``"drop"``: missing at random given the arm,
-        and the context where there is one. ``"worst"`` and ``"best"``: anything within `reward_range`, so that
-        estimates have two ends; the first, or the second, is the one that leads a table.
+        What a missing reward means; without it there may be none. ``"drop"``: missing at random given the
+        arm, and the context where there is one. ``"worst"`` and ``"best"``: anything within `reward_range`,
+        so that estimates have two ends; the first, or the second, is the one that leads a table.
     observation : str, optional
         Column of the probabilities, known beforehand, that the rewards are observed; it implies ``"drop"``.
     assigned : str, optional

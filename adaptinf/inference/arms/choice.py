@@ -29,7 +29,8 @@ from adaptinf.typing import IntArray
 
 _NAMED = {method.name: method for method in METHODS}
 _GAPS = (
-    "rewards are missing, and leaving their rounds out is biased where arms differ in how many are; aipw weighs "
+    "rewards are missing, and leaving their rounds out is biased where arms differ in how many are; aipw "
+    "weighs "
     "them by the share observed"
 )
 CONTRAST_ESTIMATORS = tuple(_NAMED)

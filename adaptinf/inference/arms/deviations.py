@@ -53,7 +53,7 @@ _USUAL_ALPHA = 0.05
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
-    """Running means of the rewards that are observed and were known, with the probabilities to observe one."""
+    """Running means of rewards that are observed and were known, with the probabilities to observe one."""
     profile, codes = question.profile, question.codes
     log = profile.log
     named = asked.outcome if isinstance(asked.outcome, str) else None
@@ -100,13 +100,15 @@ def _outcome_note(log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str]
     told = f"{missing_told(log)}. "
     if log.arrays.observation is not None:
         return (
-            f"{told}Assumes that a reward is observed with the probability that the log gives, whatever it is. "
+            f"{told}Assumes that a reward is observed with the probability that the log gives, whatever it "
+            f"is. "
             f"{model}."
         )
     given = "the arm" + (f" and {', '.join(used)}" if used else "")
     beyond = f" (not on {', '.join(left_out)}, of too many values)" if left_out else ""
     return (
-        f"{told}Assumes that they are missing at random given {given}{beyond}, and that shares observed or means "
+        f"{told}Assumes that they are missing at random given {given}{beyond}, and that shares observed or "
+        f"means "
         f"stay the same: scores are weighted by the share "
         f"observed so far{within}. Rounds before an arm's first observed reward have no weight ({waiting} at "
         f"most). {model}."
@@ -128,7 +130,8 @@ def missing_cautions(question: Question) -> list[str]:
         return []
     return [
         f"arms differ in the share of missing rewards (chi-squared {found.statistic:.1f}, {found.dof} df, "
-        f"p = {found.pvalue:.2g}): if what is missing depends on the rewards themselves, estimates are biased, "
+        f"p = {found.pvalue:.2g}): if what is missing depends on the rewards themselves, estimates are "
+        f"biased, "
         "and missing='worst' tells by how much at most"
     ]
 
@@ -152,7 +155,8 @@ def seen_means(
 def _scored(question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]) -> Any:
     """Scores, rewards (the first one where they are missing), and propensities with those of observation."""
     arrays, codes = question.profile.log.arrays, question.codes
-    assert arrays.propensity is not None and isinstance(model.values, np.ndarray)
+    assert arrays.propensity is not None
+    assert isinstance(model.values, np.ndarray)
     reward = np.where(seen.observed, arrays.recorded, arrays.recorded[np.argmax(seen.observed)])
     scored = arm_scores(arrays.action, reward, arrays.propensity, arrays.propensities, codes, **options)
     found = seen_scores(scored, reward, arrays.propensity, model.values, seen)
@@ -170,7 +174,8 @@ def at_both_ends(
     The rewards of `opposed` arms, which are subtracted, are at the other end.
     """
     log = model.log
-    assert log.reward_range is not None and log.missing is not None
+    assert log.reward_range is not None
+    assert log.missing is not None
     low, high = log.reward_range
     ends = {arm: (high, low) if arm in opposed else (low, high) for arm in log.arms}
     lowest = _on(model, log.filled({arm: own[0] for arm, own in ends.items()})).fit(**arguments)
@@ -224,12 +229,16 @@ def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
     size = math.sqrt(float(weights @ covariance @ weights)) / abs(bottom) if bottom != 0.0 else math.nan
     rows = {"influence": (influence @ weights / bottom)[:, None]} if bottom != 0.0 else {}
     note = (
-        f"Effect of receiving {model.treatment} rather than {model.control}, among those who receive what they "
+        f"Effect of receiving {model.treatment} rather than {model.control}, among those who receive what "
+        f"they "
         f"are assigned: the effect of assignment on rewards, {top:.4g} (standard error "
         f"{math.sqrt(covariance[0, 0]):.2g}), over that on the share that received {model.treatment}, "
-        f"{bottom:.4g} ({math.sqrt(covariance[1, 1]):.2g}). Assumes that assignment moves rewards through what is "
-        "received alone (exclusion), that nobody receives the opposite of what they are assigned (monotonicity), "
-        "and that this effect and the shares that receive stay the same. The interval inverts the Anderson-Rubin "
+        f"{bottom:.4g} ({math.sqrt(covariance[1, 1]):.2g}). Assumes that assignment moves rewards through "
+        f"what is "
+        "received alone (exclusion), that nobody receives the opposite of what they are assigned "
+        "(monotonicity), "
+        "and that this effect and the shares that receive stay the same. The interval inverts the "
+        "Anderson-Rubin "
         "test, which holds however few follow their assignment."
     )
     return replace(
@@ -254,7 +263,8 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
         named = arguments["estimand"]
         raise ParameterError(subject, [f"estimand must be 'assigned' or 'received', got {named!r:.60}"])
     if arguments["estimator"] not in (None, "aipw"):
-        raise ParameterError(subject, ["estimand='received' is a ratio of two aipw effects: leave estimator out"])
+        problem = "estimand='received' is a ratio of two aipw effects: leave estimator out"
+        raise ParameterError(subject, [problem])
     arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
     reason = ""
     if arrays.received is None:
@@ -266,7 +276,7 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
     else:
         others = np.isin(arrays.action, pair) & ~np.isin(arrays.received, pair)
         if others.any():
-            reason = f"in {int(others.sum())} rounds one of the two arms was assigned and a third one received"
+            reason = f"in {int(others.sum())} rounds one of the arms was assigned and a third one received"
     if reason:
         raise InvalidForLog("estimand='received'", reason, ["estimand='assigned', the effect of assignment"])
 
@@ -294,7 +304,8 @@ def _set_caution(reference: AndersonRubinReference) -> list[str]:
         return []
     if len(found) == 2:
         return [
-            f"the 95% confidence set is two rays, up to {found[0][1]:.4g} and from {found[1][0]:.4g} on: too few "
+            f"the 95% confidence set is two rays, up to {found[0][1]:.4g} and from {found[1][0]:.4g} on: too "
+            f"few "
             "follow their assignment for an interval with two ends"
         ]
     return ["the 95% confidence set has no end: too few follow their assignment"]

@@ -225,8 +225,8 @@ class Contrast:
     -----
     As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
     arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
-    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts may
-    move propensities, h is fixed by those of the batch before.
+    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
+    may move propensities, h is fixed by those of the batch before.
 
     Batched least squares compares the arms within each batch, so that only differences are estimated; it
     assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of

@@ -2,8 +2,8 @@
 
 References
 ----------
-Manski (1990), "Nonparametric bounds on treatment effects". Horowitz, Manski (2000), "Nonparametric analysis of
-randomized experiments with missing covariate and outcome data".
+Manski (1990), "Nonparametric bounds on treatment effects". Horowitz, Manski (2000), "Nonparametric analysis
+of randomized experiments with missing covariate and outcome data".
 """
 
 from __future__ import annotations

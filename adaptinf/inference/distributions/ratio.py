@@ -24,8 +24,8 @@ def confidence_set(
 ) -> tuple[tuple[float, float], ...]:
     """Ratios b for which effect - b received is within `quantile` standard errors of 0, as intervals.
 
-    Shapes: covariance of the two effects (2, 2). One interval where the lower effect is far enough from 0; two
-    rays, or the whole line, where it is not; none where a number is not known.
+    Shapes: covariance of the two effects (2, 2). One interval where the lower effect is far enough from 0;
+    two rays, or the whole line, where it is not; none where a number is not known.
     """
     v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     square = quantile**2

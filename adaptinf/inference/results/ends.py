@@ -16,7 +16,8 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
     """Results whose intervals go from the lower limit of the lowest end to the upper limit of the highest.
 
-    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` is a clause on the rewards.
+    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` is a clause on the
+    rewards.
     """
     first = low if lead == "worst" else high
     reference = EndsReference(
@@ -27,8 +28,10 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
     )
     told = (
-        f"{missing}. Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; intervals "
-        "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the ends)."
+        f"{missing}. Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; "
+        f"intervals "
+        "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the "
+        "ends)."
     )
     return replace(
         first,

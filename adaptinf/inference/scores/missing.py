@@ -1,12 +1,13 @@
 """Scores of arm means where some rewards are missing at random given the arm, and context.
 
-A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of contexts.
-Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm and stratum,
-pi the running share of the arm's rounds in the stratum that were observed. Both are made from earlier rounds,
-so that the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the probability of
-observation and mu the mean. Its error is the product of two errors that fall with the square root of the number
-of earlier rounds: of order log T over all rounds, against a noise of order sqrt(T). With an m that does not
-settle at the stratum's mean, such as 0 for inverse weighting alone, the error of pi would not be negligible.
+A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of
+contexts. Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm
+and stratum, pi the running share of the arm's rounds in the stratum that were observed. Both are made from
+earlier rounds, so that the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
+probability of observation and mu the mean. Its error is the product of two errors that fall with the square
+root of the number of earlier rounds: of order log T over all rounds, against a noise of order sqrt(T). With
+an m that does not settle at the stratum's mean, such as 0 for inverse weighting alone, the error of pi would
+not be negligible.
 
 Leaving the rounds out instead is biased: the share of rounds that are left would depend on the arm.
 

@@ -56,7 +56,7 @@ class LogColumns(Promises):
 
     @property
     def reading_notes(self) -> tuple[str, ...]:
-        """What a reader put in order, converted or dropped, and what the log says of its arms and outcomes."""
+        """What a reader put in order, converted or dropped, and what is known of arms and outcomes."""
         arrays, notes = self.arrays, []
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))

@@ -232,7 +232,8 @@ class _FrameCheck:
         if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
             self.found.add(
                 "bad-adaptive-rounds",
-                f"adaptive_rounds is {given.adaptive_rounds}, and only {most} outcomes became known before the "
+                f"adaptive_rounds is {given.adaptive_rounds}, and only {most} outcomes became known before "
+                f"the "
                 "last choice",
             )
         return most if given.adaptive_rounds is None else given.adaptive_rounds

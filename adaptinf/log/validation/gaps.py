@@ -50,7 +50,7 @@ def check_some_observed(reward: FloatArray | None, found: Findings) -> None:
 
 
 def check_observation(column: Column, name: object, found: Findings) -> FloatArray | None:
-    """Probabilities that outcomes are observed, shape (T,); a reward that cannot be observed has no weight."""
+    """Probabilities that outcomes are observed, shape (T,): above 0, as they are divided by."""
     return check_probabilities(column, f"observation column {name!r}", "(0", found)
 
 
@@ -81,7 +81,7 @@ def check_known(
     date_format: str | None,
     found: Findings,
 ) -> tuple[NDArray[Any], IntArray] | None:
-    """When outcomes became known, as written and as numbers of rounds that had begun by then, shape (T,) each.
+    """When outcomes became known, as written and as numbers of rounds that had begun, shape (T,) each.
 
     Shapes: rounds (T,), missing (T,). An outcome that is missing may have no time.
     """

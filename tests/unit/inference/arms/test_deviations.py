@@ -1,4 +1,4 @@
-"""Arm means and contrasts where rewards are missing, received arms differ from assigned ones, or rewards are late."""
+"""Arm means and contrasts where rewards are missing or late, or other arms are received than assigned."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def test_shares_missing_are_told_and_tested() -> None:
 
 
 def test_no_caution_where_arms_lose_as_many() -> None:
-    frame = pd.DataFrame({"arm": ["a", "b"] * 200, "y": np.tile([1.0, 2.0, 3.0, np.nan, np.nan, 1.5, 0.5, 2.5], 50)})
+    rewards = np.tile([1.0, 2.0, 3.0, np.nan, np.nan, 1.5, 0.5, 2.5], 50)
+    frame = pd.DataFrame({"arm": ["a", "b"] * 200, "y": rewards})
     frame = frame.assign(propensity_a=0.5, propensity_b=0.5)
     assert not ArmMeans(log_of(frame)).fit().cautions
 
@@ -130,13 +131,14 @@ def test_arm_without_an_observed_reward_has_no_estimate() -> None:
     frame = frame_of(6, 60)
     frame.loc[frame["arm"] == "b", "y"] = np.nan
     found = ArmMeans(log_of(frame)).fit(estimator="aipw")
-    assert np.isnan(found.estimate[1]) and np.isfinite(found.estimate[0])
+    assert np.isnan(found.estimate[1])
+    assert np.isfinite(found.estimate[0])
 
 
 @pytest.mark.parametrize("estimator", ["sample-mean", "ipw", "alee"])
 def test_other_estimators_refuse(estimator: str) -> None:
     log = log_of(frame_of(7, 100))
-    with pytest.raises(InvalidForLog, match="leaving their rounds out is biased.*aipw with sqrt weights"):
+    with pytest.raises(InvalidForLog, match=r"leaving their rounds out is biased.*aipw with sqrt weights"):
         ArmMeans(log).fit(estimator=estimator)
 
 
