@@ -155,25 +155,20 @@ def read_adam(
     problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
     readings: list[Reading] = []
     if path is not None:
-        stages = [batch] if batch else []
         problems += mixed_problems(path, subjects, covariates)
-        problems += merged_problems(path, subjects, [planned, actual], stages)
-        subjects, told = as_written(path, subjects, [planned, actual], covariates)
-        readings += [Reading("labels", f"in ADSL, {text}") for text in told]
+        problems += merged_problems(path, subjects, [planned, actual], [batch] if batch else [])
+        subjects, written = as_written(path, subjects, [planned, actual], covariates)
+        readings = [Reading("labels", f"in ADSL, {text}") for text in written]
     if other is not None and isinstance(options.get("success"), str):
         outcomes, _ = as_written(other, outcomes, text=[value])
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
-        everyone, subjects = len(subjects), chosen_records(subjects, {population: "Y"})
-        if left := everyone - len(subjects):
-            told_left = f"{left:,} of {everyone:,} subjects, who are not in the population {population}"
-            readings.append(Reading("dropped", f"{told_left}, were left out"))
+        subjects, left = _in_population(subjects, population)
+        readings += left
         problems += [f"{adsl_name} has no subject with {population} = Y"] * subjects.empty
     outcomes = chosen_records(outcomes, {"PARAMCD": parameter, **(records or {})})
     refuse("read_adam", problems + [f"{analysis_name} has no such records"] * outcomes.empty)
-    subjects, places = _in_order(subjects, adsl_name, keys)
-    if not places.index.is_monotonic_increasing:
-        readings.append(Reading("order", f"subjects were put in the order of {', '.join(keys)}"))
+    subjects, places, moved = _in_order(subjects, adsl_name, keys)
     source = f"the log of {adsl_name} and {analysis_name}" if path or other else "the log"
     check_subjects(source, subjects, outcomes, places, chosen)
     tell_deviations(subjects, planned, actual)
@@ -192,15 +187,27 @@ def read_adam(
             **columns,
             **options,
         )
-    return log.read_from(source.removeprefix("the log of ").replace("the log", "data sets"), readings)
+    return log.read_from(source.removeprefix("the log of ").replace("the log", "data sets"), readings + moved)
 
 
-def _in_order(subjects: pd.DataFrame, name: str, keys: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Subjects in the order of their assignment, and the columns that say so."""
+def _in_population(subjects: pd.DataFrame, population: str) -> tuple[pd.DataFrame, list[Reading]]:
+    """Subjects whose flag is Y, and how many others there are."""
+    chosen = chosen_records(subjects, {population: "Y"})
+    left, everyone = len(subjects) - len(chosen), len(subjects)
+    told = f"{left:,} of {everyone:,} subjects, who are not in the population {population}, were left out"
+    return chosen, [Reading("dropped", told)] if left else []
+
+
+def _in_order(
+    subjects: pd.DataFrame, name: str, keys: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame, list[Reading]]:
+    """Subjects in the order of their assignment, the columns that say so, and whether they were moved."""
     places, problems = order_values(name, subjects, keys)
     refuse("read_adam", problems)
     places = places.sort_values(keys, kind="stable")
-    return subjects.loc[places.index].reset_index(drop=True), places
+    told = [Reading("order", f"subjects were put in the order of {', '.join(keys)}")]
+    ordered = bool(places.index.is_monotonic_increasing)
+    return subjects.loc[places.index].reset_index(drop=True), places, [] if ordered else told
 
 
 def _list_problems(keys: list[str], kept: list[str]) -> list[str]:
