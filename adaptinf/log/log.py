@@ -29,6 +29,9 @@ from adaptinf.log.validation import (
 )
 from adaptinf.texts import visible_lines
 
+_ROLES = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
+_LATER_ROLES = ("observation", "outcome_round")
+
 
 class AdaptiveLog(LogColumns, Publishable):
     """A log of adaptively gathered data: one row a round, in the order in which the arms were chosen.
@@ -192,21 +195,11 @@ class AdaptiveLog(LogColumns, Publishable):
         recommended: Any = None,
         context_free: bool | None = None,
     ) -> None:
+        given = dict(locals())
         checked = check_frame(
             frame,
-            single={
-                "action": action if assigned is None else assigned,
-                "received": None if assigned is None else action,
-                "reward": reward,
-                "propensity": propensity,
-                "batch": batch,
-                "unit": unit,
-                "round": round,
-                "phase": phase,
-                "randomised": randomised,
-                "observation": observation,
-                "outcome_round": outcome_round,
-            },
+            single={role: given[role] for role in (*_ROLES, *_LATER_ROLES)}
+            | ({} if assigned is None else {"action": assigned, "received": action}),
             context=context,
             propensities=propensities,
             arms=arms,
@@ -214,20 +207,7 @@ class AdaptiveLog(LogColumns, Publishable):
             date_format=date_format,
             sort=sort,
             success=success,
-            metadata=Metadata(
-                guarantee=guarantee,
-                reward_guarantee=reward_guarantee,
-                design=design,
-                noise=noise,
-                releases=releases,
-                adaptive_rounds=adaptive_rounds,
-                released_rounds=released_rounds,
-                rounds_per_unit=rounds_per_unit,
-                recommended=recommended,
-                propensity_status=propensity_status,
-                context_free=context_free,
-                missing=missing,
-            ),
+            metadata=Metadata(**{name: given[name] for name in (*METADATA, "releases") if name in given}),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
