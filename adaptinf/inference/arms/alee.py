@@ -18,10 +18,12 @@ from numpy.typing import ArrayLike
 from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
-    without_propensities,
+    independent_rounds,
 )
+from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.validity.lengths import student_length, typical
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
@@ -135,7 +137,8 @@ def _assess(question: Question) -> list[Verdict]:
     """With conservative errors, and with self-normalised ones."""
     call: dict[str, Any] = {"estimator": "alee"}
     short = {**call, "arm_error": "self-normalised"}
-    name, refusal = "alee with self-normalised errors", question.profile.context_refusal
+    name = "alee with self-normalised errors"
+    refusal = question.profile.context_refusal or question.profile.unit_refusal
     if refusal:
         return [
             Verdict("alee", "not valid", 20.0, call, refusal),
@@ -200,11 +203,26 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     return notes
 
 
+def _length(question: Question, verdict: Verdict) -> float:
+    """By pull counts alone."""
+    _, count = typical_arms(question)
+    offset = alee_offset(question.profile.log.n_rounds)
+    short = verdict.arguments.get("arm_error") == "self-normalised"
+    error = np.full(len(count), np.inf)
+    for place, pulls in enumerate(count):
+        weights = alee_weights(int(pulls), offset)
+        if pulls > 1:
+            size = math.sqrt(float(weights @ weights)) if short else 1.0
+            error[place] = question.profile.pooled_std * size / float(weights.sum())
+    return typical(student_length(error, np.inf), difference=question.contrast)
+
+
 ALEE = ArmMethod(
     name="alee",
     assess=_assess,
-    settle=partial(without_propensities, "alee"),
+    settle=partial(independent_rounds, "alee"),
     fit=_fit,
+    length=_length,
     notes=_notes,
     options=("arm_error",),
     no_weights="ALEE takes",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.fit import Difference, without_propensities
+from adaptinf.inference.arms.fit import Difference, independent_rounds
+from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
@@ -83,7 +84,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
     the first is large can double the error. So an adaptive log with such batches is refused.
     """
-    without_propensities("batched", question)
+    independent_rounds("batched", question)
     arrays, codes = question.profile.log.arrays, question.codes
     if arrays.batch is None:
         raise Refused("batched", "it needs batches, and the log has none (give batch=)")
@@ -204,4 +205,6 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     return Difference(choice, estimate, std_error, reference, details, tuple(notes))
 
 
-BATCHED = ArmMethod(name="batched", assess=_assess, settle=_settle, fit=_fit, contrast_only=True)
+BATCHED = ArmMethod(
+    name="batched", assess=_assess, settle=_settle, fit=_fit, length=batched_length, contrast_only=True
+)

@@ -21,13 +21,17 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.weighted import COMMON, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.validity.methods import verdicts
-from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import IntArray
 
 _NAMED = {method.name: method for method in METHODS}
+_GAPS = (
+    "rewards are missing, and leaving their rounds out is biased where arms differ in how many are; aipw weighs "
+    "them by the share observed"
+)
 CONTRAST_ESTIMATORS = tuple(_NAMED)
 ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only)
 
@@ -50,7 +54,15 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
 
 def arm_verdicts(question: Question) -> list[Verdict]:
     """What every method is worth for arm means, or for a contrast, the valid ones first."""
-    return verdicts([one for one in METHODS if question.contrast or not one.contrast_only], question)
+    methods = [one for one in METHODS if question.contrast or not one.contrast_only]
+    log = question.profile.log
+    if not question.profile.incomplete:
+        return verdicts(methods, question)
+    if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
+        return verdicts(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
+    found = verdicts([one for one in methods if one.takes_gaps], question)
+    others = [one.name for one in methods if not one.takes_gaps]
+    return [*found, *(Verdict(name, "not valid", 90.0, {"estimator": name}, _GAPS) for name in others)]
 
 
 def valid_alternatives(
@@ -65,8 +77,12 @@ def valid_alternatives(
     named = [one.name for one in arm_verdicts(question) if one.valid and one.offered][:most]
     if profile.context_refusal:
         return [*named, profile.in_place_of_means]
-    baselines = [one.name for one in METHODS if one.baseline and one.name not in named and profile.adaptive]
-    return [*named, *(f"{name} as a naive baseline, not valid under adaptivity" for name in baselines)]
+    if not named:
+        named += _by_unit(profile)
+    spoilt = "for units with several rounds" if profile.repeated_units else "under adaptivity"
+    dependent = (profile.adaptive or profile.repeated_units) and not profile.incomplete
+    baselines = [one.name for one in METHODS if one.baseline and one.name not in named and dependent]
+    return [*named, *(f"{name} as a naive baseline, not valid {spoilt}" for name in baselines)]
 
 
 def refusal(question: Question, refused: Refused) -> InvalidForLog:
@@ -74,6 +90,14 @@ def refusal(question: Question, refused: Refused) -> InvalidForLog:
     valid = valid_alternatives(question.profile.log, question.codes, contrast=question.contrast)
     ways = dict.fromkeys([*refused.first, *valid, *refused.last])
     return InvalidForLog(refused.method, refused.reason, list(ways))
+
+
+def _by_unit(profile: LogProfile) -> tuple[str, ...]:
+    """What allows for units with several rounds, where nothing serves."""
+    if not profile.repeated_units:
+        return ()
+    regression = ("AdaptiveOLS with covariance='cluster', on the arms",) * (not profile.adaptive)
+    return ("aipw, with errors by unit, for a log with propensities", *regression)
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
@@ -125,6 +149,8 @@ def _settled(question: Question, asked: Asked) -> Choice:
     try:
         if estimator is None:
             return _default(question, asked)
+        if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
+            raise Refused(estimator, _GAPS)
         return _NAMED[estimator].settle(question, asked)
     except Refused as refused:
         raise refusal(question, refused) from None
@@ -134,7 +160,9 @@ def _default(question: Question, asked: Asked) -> Choice:
     """What the first valid verdict asks for."""
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
-        raise Refused("an estimator of arm means", question.profile.context_refusal)
+        profile = question.profile
+        reason = profile.context_refusal or profile.contradicted_draws or profile.unit_refusal or first.reason
+        raise Refused("an estimator of arm means", reason)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
     return replace(choice, reason=reason)

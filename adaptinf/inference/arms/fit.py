@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.units import UnitErrors
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
@@ -72,6 +73,7 @@ class ArmFit:
     stationary: bool = False
     skewness: FloatArray | None = None
     unevenness: FloatArray | None = None
+    by_unit: UnitErrors | None = None
 
     @property
     def degrees(self) -> FloatArray:
@@ -87,6 +89,10 @@ class ArmFit:
     def std_error(self) -> FloatArray:
         """Standard errors, shape (k,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance)), dtype=np.float64)
+
+    def bound(self, method: ArmMethod) -> str:
+        """What its least possible variance rests on; empty where errors are by unit, of which it is none."""
+        return method.bound if self.by_unit is None else ""
 
     def difference(self, first: int, second: int) -> tuple[float, float, float]:
         """Difference of two arms, its standard error, and degrees of freedom for a t-test."""
@@ -130,6 +136,7 @@ class Difference:
     efficiency_note: str = ""
     scores: Mapping[str, FloatArray] | None = None
     private: bool = False
+    by_unit: bool = False
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
@@ -142,6 +149,13 @@ def without_propensities(estimator: str, question: Question, asked: Asked | None
     if question.profile.context_refusal:
         raise Refused(estimator, question.profile.context_refusal)
     return Choice(estimator)
+
+
+def independent_rounds(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
+    """Refuse, too, an estimator that takes rounds to be independent where units come back."""
+    if question.profile.unit_refusal:
+        raise Refused(estimator, question.profile.unit_refusal)
+    return without_propensities(estimator, question, asked)
 
 
 def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
@@ -266,7 +280,7 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
             continue
         if n == 1 and math.isnan(size):
             notes.append(f"{arm}: chosen once, so it has no standard error.")
-        elif n > 1 and math.isnan(size):
+        elif n > 1 and math.isnan(size) and fit.by_unit is None:
             notes.append(f"{arm}: only one of its rewards has a weight, so it has no standard error.")
         if size == 0.0:
             notes.append(
@@ -314,7 +328,7 @@ def fit_efficiency(
 
     Shapes: std_error (k,) or (1,).
     """
-    if not bound:
+    if not bound or question.profile.incomplete:
         return {}, ""
     bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
@@ -373,9 +387,10 @@ def difference(
     difference, std_error, df = fit.difference(0, 1)
     rows = method.rows(question, fit) if keep_scores else None
     if rows is not None:
-        rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
+        own = {name: part for name, part in rows.items() if name.startswith("influence")}
+        rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
     reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
-    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error]))
+    efficiency, lost = fit_efficiency(question, fit.bound(method), np.array([std_error]))
     details = {
         "pulls_treatment": fit.pulls[:1],
         "pulls_control": fit.pulls[1:],
@@ -395,4 +410,5 @@ def difference(
         correction=correction,
         efficiency_note=lost,
         scores=rows,
+        by_unit=fit.by_unit is not None,
     )

@@ -29,7 +29,7 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
-from adaptinf.inference.inputs.rounds import restricted
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import LogFacts, Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
@@ -100,8 +100,8 @@ class ArmMeans:
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
-        require_log("ArmMeans", log)
-        self.log, self._told = (log, ()) if rounds is None else restricted("ArmMeans", log, rounds)
+        require_log("ArmMeans", log, incomplete=True)
+        self.log, _, self._told = marked_log("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -138,10 +138,11 @@ class ArmMeans:
             Value that the means are tested against.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, frame, or array, optional
             Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
-            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
-            array, whose row t may depend on rounds before t and this round's context only.
+            contexts, fitted before each round; or predictions of your own, whose row t may depend on rounds
+            before t and this round's context only: columns of the log by arm, a frame with a column an arm,
+            or an array of shape (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         arm_error : {"conservative", "self-normalised"}
@@ -162,6 +163,11 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given)
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from)
         check_options(asked, null, keep_scores)
@@ -170,7 +176,7 @@ class ArmMeans:
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
-        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
+        efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -181,7 +187,7 @@ class ArmMeans:
             reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=fit.by_unit is not None),
             validity=validity(question, method, shown.kind, shown.correction, reference),
             null=null,
             correction=shown.correction,
@@ -249,10 +255,10 @@ class Contrast:
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any, rounds: Any = None) -> None:
-        require_log("Contrast", log)
+        require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
-        self.log, self._told = (log, ()) if rounds is None else restricted("Contrast", log, rounds)
+        self.log, _, self._told = marked_log("Contrast", log, rounds)
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
@@ -271,6 +277,7 @@ class Contrast:
         arm_error: str = "conservative",
         named: str = "before",
         chosen_from: ChosenFrom = "actions",
+        estimand: str = "assigned",
         stationary: bool = False,
     ) -> Results:
         """Estimate the difference.
@@ -319,6 +326,16 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if estimand != "assigned":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import received_effect
+
+            return received_effect(self, given)
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given, opposed=(self.control,))
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)
@@ -337,7 +354,7 @@ class Contrast:
             reference=found.reference,
             estimator=found.choice.estimator,
             weights=found.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=found.by_unit),
             validity=found.validity,
             null=null,
             correction=found.correction,

@@ -27,6 +27,7 @@ from adaptinf.inference.distributions.two_samples import (
     welch,
 )
 from adaptinf.inference.effects.groups import ArmMoments, arm_moments, arm_skewness
+from adaptinf.inference.effects.lengths import difference_length
 from adaptinf.inference.effects.notes import SAME_EFFECT, adjustment_notes, gap_notes
 from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.validity import rare
@@ -148,10 +149,13 @@ def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, dif
 
 
 DIFFERENCE_IN_MEANS: MethodRecord[GroupQuestion] = MethodRecord(
-    _NAME, _assess, lambda question, null: _fit(question, question.randomised, null)
+    _NAME, _assess, lambda question, null: _fit(question, question.randomised, null), length=difference_length
 )
 """Over the rounds whose arm was drawn at random."""
 POOLED: MethodRecord[GroupQuestion] = MethodRecord(
-    f"{_NAME}, pooled", _assess_pooled, lambda question, null: _fit(question, question.pooled, null)
+    f"{_NAME}, pooled",
+    _assess_pooled,
+    lambda question, null: _fit(question, question.pooled, null),
+    length=difference_length,
 )
 """Over every round of the phase, where propensities are constant within each group."""

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning
+from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
-from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY
-from adaptinf.typing import FloatArray
+from adaptinf.inference.scores.units import FEWEST_EVENTS, units_with, units_with_events
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
+OTHERS_MODEL = (
+    "Outcome model: the arm's mean reward over the earlier rounds of other units, before there are any the "
+    "mean of all of other units' rewards; rounds before these have no weight."
+)
 SAME_EFFECT = "drift is allowed; under an effect that changes, its average over these rounds"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
 _SHOWN, _FEW = 8, 3
@@ -158,3 +164,55 @@ def warn_of_tiny(subject: str, cautions: Sequence[str]) -> None:
     """Warn of what `tiny_cautions` says."""
     if cautions:
         warnings.warn(f"{subject}: {'; '.join(cautions)}.", AdaptinfWarning, stacklevel=4)
+
+
+def low_propensity(lowest: float) -> list[str]:
+    """That few rounds carry an estimate, where the smallest propensity is low."""
+    if lowest >= SMALL:
+        return []
+    return [
+        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may "
+        "fall short of their level. An outcome model that predicts well (outcome=) makes them count for less."
+    ]
+
+
+def bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> list[str]:
+    """Indicator columns on which an arm was never observed."""
+    binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
+    bare = binary & ((x.T @ chosen) == 0.0).any(axis=1)
+    return [
+        f"{name}: one of the arms has no rewards where it is 1; the coefficient rests on the outcome model, "
+        "and its standard error is too small."
+        for name, flag in zip(names, bare, strict=True)
+        if flag
+    ]
+
+
+def unit_support(
+    profile: LogProfile,
+    arms: Sequence[str],
+    chosen: FloatArray,
+    reward: FloatArray,
+    unit: IntArray,
+    *,
+    uniform: bool,
+) -> tuple[list[str], list[str], bool]:
+    """Notes and cautions on errors by unit, and whether there are any; chosen (n, 2), reward, unit (n,)."""
+    n_units, events = len(np.unique(unit)), units_with_events(chosen, reward, unit)
+    notes = [*unit_notes(profile, n_units, len(unit)), *event_gaps(arms, events, FEWEST_EVENTS)]
+    had = units_with(chosen, unit)
+    cautions = unit_cautions(profile, n_units, arms, had, events, uniform=uniform)
+    return notes, cautions, bool(events.min() >= FEWEST_EVENTS)
+
+
+def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
+    """Refuse what errors by unit do not allow for, such as predictions from a unit's own past."""
+    if covariance != "HC0":
+        reason, way = (
+            "units have several rounds, and errors are by unit",
+            "covariance='HC0', added up by unit",
+        )
+        raise InvalidForLog(f"covariance={covariance!r}", reason, [way])
+    if profile.one_draw_a_unit and own_past:
+        reason = "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell"
+        raise InvalidForLog("outcome='running-ridge'", reason, ["outcome='running-mean'"])

@@ -20,11 +20,17 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.lengths import projection_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
+    OTHERS_MODEL,
+    bare_columns,
+    check_by_unit,
     estimated_propensities,
     few_effective,
+    low_propensity,
     tiny_cautions,
+    unit_support,
     warn_of_tiny,
 )
 from adaptinf.inference.effects.question import arm_pair
@@ -36,10 +42,12 @@ from adaptinf.inference.effects.rounds import (
 )
 from adaptinf.inference.effects.weighted_projection import (
     Projection,
+    ProjectionLaw,
     check_columns,
     combined_weights,
     contrast_weights,
     projection_law,
+    standard_errors,
     weighted_projection,
 )
 from adaptinf.inference.inputs.arguments import require_log
@@ -50,8 +58,10 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.scores.units import others_means, unit_rows
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
-from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, TIED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, check_alpha, refuse
@@ -122,7 +132,7 @@ class ProjectionQuestion:
     @cached_property
     def propensities(self) -> FloatArray | None:
         """Of both arms in every round, as far as the log tells; shape (T, 2)."""
-        return arm_propensities(self.profile.log, self.pair)
+        return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def rounds(self) -> Rounds:
@@ -130,12 +140,18 @@ class ProjectionQuestion:
         log = self.profile.log
         if log.arrays.propensity is None:
             raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [_GROUPS])
-        return weightable_rounds(log, self.marked, self.propensities)
+        return weightable_rounds(self.profile, self.marked, self.propensities)
 
     @property
     def kept(self) -> IntArray:
         """Their numbers, shape (n,)."""
         return np.flatnonzero(self.rounds.keep)
+
+    @cached_property
+    def unit(self) -> IntArray | None:
+        """Units of these rounds, None where none has several of them; shape (n,)."""
+        units, keep = self.profile.units, self.rounds.keep
+        return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
     @cached_property
     def chosen(self) -> FloatArray:
@@ -173,8 +189,8 @@ class ProjectionQuestion:
 
     @property
     def default_weights(self) -> str:
-        """Combined where they cannot change what is estimated, else uniform."""
-        return "uniform" if self.combined is None else "combined"
+        """Combined where they cannot change what is estimated and tie no units together, else uniform."""
+        return "uniform" if self.combined is None or self.unit is not None else "combined"
 
     def weights(self, kind: str, decay: float | None) -> FloatArray:
         """Weights of the rounds used, one for both arms; shape (n,)."""
@@ -239,6 +255,9 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
             assumes += "; weights count contexts by their propensities, right where the formula holds"
         caution = UNSETTLED if weights == "uniform" and question.profile.moves else ""
         reason = "the best linear approximation of the effect by the formula"
+        if question.unit is not None:
+            reason, assumes = f"{reason}; {BY_UNIT}", f"{assumes}; units are independent, and {NO_CARRY_OVER}"
+            caution = caution if weights == "uniform" else TIED
         found.append(Verdict(name, "asymptotic", rank, call, reason, assumes, caution))
     return found
 
@@ -255,24 +274,29 @@ def _fit(
     keep_scores: bool,
 ) -> ProjectionResults:
     log, names, both = question.profile.log, question.covariates.names, question.propensities
-    kept, kind = question.kept, weights or question.default_weights
+    kept, kind, unit = question.kept, weights or question.default_weights, question.unit
     weight, chosen = question.weights(kind, decay), question.chosen
     model = outcome_model(SUBJECT, log, question.pair, outcome, ridge)
-    assert log.arrays.propensity is not None
-    own, score = log.arrays.propensity[kept], _effect_scores(question, model)
-    # What knows no reward yet predicts nothing: its rounds are left out.
-    used = np.arange(len(kept)) >= (1 if isinstance(model.values, str) else 0)
+    assert question.profile.propensity is not None
+    own, (score, used) = question.profile.propensity[kept], _effect_scores(question, model)
     used &= kept >= model.start
     x, gain = question.covariates.matrix[kept], chosen * (weight / own)[:, None]
-    fit = weighted_projection(x[used], score[used], weight[used], names, covariance, gain[used])
-    std_error, gaps = _standard_errors(fit, kept[used])
+    who = None if unit is None else unit[used]
+    fit = weighted_projection(x[used], score[used], weight[used], names, covariance, gain[used], who)
+    std_error, gaps = standard_errors(fit, kept[used])
+    said, cautions, known = _support(question, model, kind, covariance)
+    std_error = std_error if known else np.full(len(names), np.nan)
     size = np.full(len(names), effective_size(gain[used]).min())
     lowest = np.full(len(names), (own if both is None else both[kept]).min())
     tiny = tiny_cautions(["the projection"], lowest[:1], size[:1])
     warn_of_tiny(SUBJECT, tiny)
-    notes = _notes(question, kind, model.note, covariance, float(lowest[0]))
+    notes = _notes(question, kind, said, covariance, float(lowest[0]))
     reward = log.arrays.reward[kept][used]
-    law = projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
+    law = (
+        projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
+        if unit is None
+        else ProjectionLaw.student(fit, std_error)
+    )
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -284,68 +308,79 @@ def _fit(
         covariance=law.covariance,
         reference=law.reference,
         estimator="aipw",
-        facts=LogFacts.of(log),
+        facts=LogFacts.of(log, by_unit=unit is not None),
         validity="asymptotic",
         weights=kind,
         null=null,
         details={"ess": size, "min_propensity": lowest},
         notes=(*notes, *gaps, *law.notes),
-        cautions=(*few_effective(names, fit.df, law.std_error), *law.cautions, *tiny),
-        scores={"influence": _every_round(fit.influence, kept[used], log.n_rounds)} if keep_scores else None,
+        cautions=(
+            *question.profile.propensity_cautions,
+            *cautions,
+            *few_effective(names, fit.df, law.std_error),
+            *law.cautions,
+            *tiny,
+        ),
+        scores=_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
     )
 
 
-def _effect_scores(question: ProjectionQuestion, model: Outcome) -> FloatArray:
-    """AIPW scores of the effect in the rounds used, taken about the first reward; shape (n,)."""
-    arrays, kept, chosen = question.profile.log.arrays, question.kept, question.chosen
-    assert arrays.propensity is not None
-    origin = float(arrays.reward[kept[0]])
-    above = arrays.reward[kept] - origin
-    predicted = predictions(chosen, above) if isinstance(model.values, str) else model.values[kept] - origin
-    scores = aipw_scores(chosen, above, arrays.propensity[kept], predicted)
-    return scores[:, 1] - scores[:, 0]
+def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatArray, BoolArray]:
+    """AIPW scores of the effect in the rounds used, and which of them a reward was known for; shape (n,)."""
+    reward, kept, chosen = question.profile.log.arrays.reward, question.kept, question.chosen
+    assert question.profile.propensity is not None
+    origin = float(reward[kept[0]])
+    above, known = reward[kept] - origin, np.ones(len(kept), dtype=bool)
+    if not isinstance(model.values, str):
+        predicted = model.values[kept] - origin
+    elif question.unit is not None:
+        predicted, known = others_means(chosen, above, question.unit)
+    else:
+        predicted, known = predictions(chosen, above), np.arange(len(kept)) > 0
+    scores = aipw_scores(chosen, above, question.profile.propensity[kept], predicted)
+    return scores[:, 1] - scores[:, 0], known
 
 
-def _every_round(influence: FloatArray, kept: IntArray, n_rounds: int) -> FloatArray:
-    """Zeros for the rounds left out; influence (n, p), kept (n,); returns (T, p)."""
-    rows = np.zeros((n_rounds, influence.shape[1]))
-    rows[kept] = influence
-    return rows
+def _support(
+    question: ProjectionQuestion, model: Outcome, kind: str, covariance: str
+) -> tuple[list[str], list[str], bool]:
+    """The outcome model and what errors by unit rest on, cautions, and whether there are errors."""
+    unit, profile = question.unit, question.profile
+    if unit is None:
+        return [model.note], [], True
+    own_past = not isinstance(model.values, str) and model.start > 0
+    check_by_unit(profile, covariance, own_past=own_past)
+    arms = [str(question.control), str(question.treatment)]
+    rounds = question.chosen, profile.log.arrays.reward[question.kept], unit
+    notes, cautions, known = unit_support(profile, arms, *rounds, uniform=kind == "uniform")
+    return [model.note if isinstance(model.values, np.ndarray) else OTHERS_MODEL, *notes], cautions, known
+
+
+def _rows(fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None) -> dict[str, FloatArray]:
+    """Influence of every round, 0 where left out, shape (T, p), and of units; kept, unit (n,)."""
+    rows = np.zeros((n_rounds, fit.influence.shape[1]))
+    rows[kept] = fit.influence
+    return {"influence": rows} if unit is None else {"influence": rows, **unit_rows(fit.influence, unit)}
 
 
 def _notes(
-    question: ProjectionQuestion, kind: str, outcome: str, covariance: str, lowest: float
+    question: ProjectionQuestion, kind: str, said: list[str], covariance: str, lowest: float
 ) -> tuple[str, ...]:
     x, rounds = question.covariates.matrix[question.kept], question.rounds
     return (
         f"Effect of {question.treatment!r} over {question.control!r}: {question.formula.strip()}. Covariance "
         f"{covariance}.",
         *rounds.notes,
-        outcome,
+        *said,
         *_meaning(question, kind),
         "Assumes contexts that do not depend on earlier rewards or actions. Student's t, for each term by "
         "the effective number of the smaller arm's rewards.",
-        *_low_propensity(lowest),
-        *_bare_columns(x, question.chosen, question.covariates.names),
+        *low_propensity(lowest),
+        *bare_columns(x, question.chosen, question.covariates.names),
         *estimated_propensities(question.profile),
     )
-
-
-def _standard_errors(fit: Projection, kept: Any) -> tuple[FloatArray, list[str]]:
-    n, p = len(kept), len(fit.coefficient)
-    alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
-    if n > p and 0 < len(alone) < n:
-        shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
-        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
-        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
-    std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
-    if n <= p:
-        return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]
-    if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
-        return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
-    return np.where(std_error > 0.0, std_error, np.nan), []
 
 
 def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
@@ -371,26 +406,7 @@ def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
     ]
 
 
-def _low_propensity(lowest: float) -> list[str]:
-    if lowest >= SMALL:
-        return []
-    return [
-        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may "
-        "fall short of their level. An outcome model that predicts well (outcome=) makes them count for less."
-    ]
-
-
-def _bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> list[str]:
-    """Indicator columns on which an arm was never observed."""
-    binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
-    bare = binary & ((x.T @ chosen) == 0.0).any(axis=1)
-    return [
-        f"{name}: one of the arms has no rewards where it is 1; the coefficient rests on the outcome model, "
-        "and its standard error is too small."
-        for name, flag in zip(names, bare, strict=True)
-        if flag
-    ]
-
-
-PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord("projection", _assess, _fit)
+PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
+    "projection", _assess, _fit, length=projection_length
+)
 """By uniform, combined or two-point weights."""

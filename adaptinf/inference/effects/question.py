@@ -60,6 +60,12 @@ class GroupQuestion:
             if name not in used and len(group_codes([*grouped, values])[1]) > len(self.labels)
         )
 
+    @cached_property
+    def by_unit(self) -> IntArray | None:
+        """Units of the rounds used for inverse weighting, None where none has several of them; shape (n,)."""
+        units, keep = self.profile.units, self.weightable.keep
+        return None if units is None or not self.profile.repeats_in(keep) else units[keep]
+
     @property
     def movers(self) -> tuple[str, ...]:
         """Those that may have had a part in the choice: none where contexts are known to have had none."""
@@ -89,7 +95,7 @@ class GroupQuestion:
     @cached_property
     def propensities(self) -> FloatArray | None:
         """Of both arms in every round, as far as the log tells; shape (T, 2)."""
-        return arm_propensities(self.profile.log, self.pair)
+        return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def randomised(self) -> Rounds:
@@ -104,7 +110,7 @@ class GroupQuestion:
     @cached_property
     def weightable(self) -> Rounds:
         """Rounds in which both arms could be chosen."""
-        return weightable_rounds(self.profile.log, self.marked, self.propensities)
+        return weightable_rounds(self.profile, self.marked, self.propensities)
 
 
 def group_question(
@@ -140,8 +146,9 @@ def group_results(
     terms: tuple[str, ...] | None = None,
     groups: Sequence[Any] | None = None,
     private: bool = False,
+    covariance: FloatArray | None = None,
 ) -> GroupResults:
-    """Effects of the groups as a table; estimate, std_error (G,)."""
+    """Effects of the groups as a table; estimate, std_error (G,), covariance (G, G) where it is by unit."""
     treatment, control = question.treatment, question.control
     if groups is None:
         groups = [label[0] if len(label) == 1 else label for label in question.labels]
@@ -153,10 +160,10 @@ def group_results(
         terms=question.terms if terms is None else terms,
         estimate=estimate,
         std_error=std_error,
-        covariance=None if private else np.diag(std_error**2),
+        covariance=None if private else np.diag(std_error**2) if covariance is None else covariance,
         reference=reference,
         estimator=estimator,
-        facts=LogFacts.of(question.profile.log),
+        facts=LogFacts.of(question.profile.log, by_unit=covariance is not None),
         validity="asymptotic",
         weights=weights,
         null=null,

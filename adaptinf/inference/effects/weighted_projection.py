@@ -12,6 +12,7 @@ with improved finite sample properties".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size, standardised, unevenness
+from adaptinf.inference.scores.units import effective_units, unit_covariance
 from adaptinf.inference.validity.rare import (
     CORRECTED,
     SKEWED,
@@ -51,8 +53,8 @@ class Projection:
     gain (n, 2).
 
     `df` are the degrees of freedom of the coefficients' standard errors, `leverage` what a unit of weighted
-    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of
-    each arm's reward in the score.
+    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's reward
+    in the score. With errors by unit a prediction has `most_df` at most.
     """
 
     coefficient: FloatArray
@@ -65,6 +67,7 @@ class Projection:
     leverage: FloatArray
     pull: FloatArray
     gain: FloatArray
+    most_df: float = math.inf
 
     def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Fitted values, their standard errors and degrees of freedom; rows (m, p); returns (m,) each."""
@@ -74,7 +77,8 @@ class Projection:
         for start in range(0, len(rows), block):
             part = slice(start, start + block)
             df[part] = freedom(self.leverage @ centered[part].T, self.gain)
-        return centered @ self.centered_coefficient, np.sqrt(np.maximum(variance, 0.0)), df
+        error = np.sqrt(np.maximum(variance, 0.0))
+        return centered @ self.centered_coefficient, error, np.minimum(df, self.most_df)
 
 
 def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
@@ -98,8 +102,15 @@ class ProjectionLaw:
     reference: Reference
     std_error: FloatArray
     covariance: FloatArray
-    notes: tuple[str, ...]
-    cautions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @classmethod
+    def student(cls, fit: Projection, std_error: FloatArray) -> ProjectionLaw:
+        """Student's t, and nothing to say; std_error (p,), NaN where there is none."""
+        unknown = np.where(np.isfinite(std_error), 0.0, np.nan)
+        law = StudentReference(fit.coefficient, std_error, fit.df)
+        return cls(law, std_error, fit.covariance + unknown[:, None] + unknown[None, :])
 
 
 def projection_law(
@@ -210,10 +221,12 @@ def weighted_projection(
     names: Sequence[str],
     covariance: str = "HC0",
     gain: FloatArray | None = None,
+    unit: IntArray | None = None,
 ) -> Projection:
     """Weighted least squares of scores on covariates.
 
-    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm where it was chosen.
+    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm where it was chosen,
+    unit (n,) for errors by unit.
 
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
     is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
@@ -232,27 +245,47 @@ def weighted_projection(
         left = 1.0 - np.einsum("tj,tj->t", q, q)
         left = np.where(left > FULL_LEVERAGE, left, np.nan)
         residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
-    unit = linalg.solve_triangular(r, q.T, check_finite=False).T / size
-    influence = unit * (root * residual)[:, None]
-    # For a score of weight h the root is in `unit` already, and the gain holds the other one with 1 / e.
+    leverage = linalg.solve_triangular(r, q.T, check_finite=False).T / size
+    influence = leverage * (root * residual)[:, None]
+    # For a score of weight h the root is in `leverage` already, and the gain holds the other one with 1 / e.
     arms = np.column_stack([weight, weight]) if gain is None else gain
     arms = np.divide(arms, root[:, None], out=np.zeros(arms.shape), where=root[:, None] > 0.0)
     if covariance == "HC1":
         n, p = covariates.shape
         influence = influence * np.sqrt(n / (n - p)) if n > p else influence * np.nan
-    original, pull = influence @ back.T, unit @ back.T
+    original, pull = influence @ back.T, leverage @ back.T
+    df, most = freedom(pull, arms), math.inf
+    if unit is not None:
+        df = np.minimum(df, unit_freedom(pull * root[:, None], arms, unit))
+        most = float(df.min())
     return Projection(
         coefficient=back @ solved,
-        covariance=original.T @ original,
+        covariance=_covariance(original, unit),
         influence=original,
         center=center,
         centered_coefficient=solved,
-        centered_covariance=influence.T @ influence,
-        df=freedom(pull, arms),
-        leverage=unit,
+        centered_covariance=_covariance(influence, unit),
+        df=df,
+        leverage=leverage,
         pull=pull,
         gain=arms,
+        most_df=most,
     )
+
+
+def unit_freedom(share: FloatArray, gain: FloatArray, unit: IntArray) -> FloatArray:
+    """Degrees of freedom by unit, of the arm that fewer units had.
+
+    Shapes: share (n, p), what a score adds to each coefficient, gain (n, 2), unit (n,); returns (p,).
+    """
+    weights = np.abs(share)
+    sizes = [effective_units(weights, (weights > 0.0) * (one[:, None] > 0.0), unit) for one in gain.T]
+    return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
+
+
+def _covariance(influence: FloatArray, unit: IntArray | None) -> FloatArray:
+    """Of coefficients, by round or by unit; influence (n, p), unit (n,); returns (p, p)."""
+    return influence.T @ influence if unit is None else unit_covariance(influence, unit)
 
 
 def _centering(covariates: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -296,3 +329,19 @@ def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
             f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
         )
         raise ParameterError("projection", [f"cannot tell the columns {named} apart from the rest: {reason}"])
+
+
+def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[str]]:
+    """Standard errors where there are any, and why there are none; kept (n,); returns (p,)."""
+    n, p = len(kept), len(fit.coefficient)
+    alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
+    if n > p and 0 < len(alone) < n:
+        shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
+        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
+        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
+    std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
+    if n <= p:
+        return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]
+    if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
+        return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
+    return np.where(std_error > 0.0, std_error, np.nan), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import PartialReference
 from adaptinf.inference.distributions.shape import squared_skewness, uncommon_outcomes
 from adaptinf.inference.scores.means import unevenness
-from adaptinf.inference.validity.profile import is_binary
+from adaptinf.inference.validity.profile import SMALL, is_binary
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.log import Stability
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.regression.data import CoefficientFit, RegressionData
@@ -22,6 +24,20 @@ if TYPE_CHECKING:
 
 _LIGHT = 0.05
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
+
+
+def weight_cautions(
+    data: RegressionData, profile: LogProfile, details: Mapping[str, FloatArray]
+) -> tuple[str, ...]:
+    """What speaks against a fit that divides by propensities; none of one that does not."""
+    if "min_propensity" not in details:
+        return ()
+    smallest = float(np.min(details["min_propensity"]))
+    low = (
+        f"propensities down to {smallest:.2g}: least squares weighted by them wants a floor of {SMALL:g} "
+        "where the design adapts (simulated on Thompson sampling without a floor, tests at 5% reject 6.3%)"
+    )
+    return (*profile.propensity_cautions, *([low] if data.adaptive and smallest < SMALL else []))
 
 
 def known_stable(data: RegressionData, profile: LogProfile) -> Stability | None:

@@ -40,13 +40,15 @@ class LogFacts:
     noise : {"simulation", "release"} or None
         Backend of its privacy noise.
     n_units : int or None
-        Units with more than one round among them; None where the log names none, or each has one.
+        Units with more than one round among them; None where there are none such, or errors are by unit.
     stated : bool
         Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
     person : PrivacyGuarantee or None
         What a unit of several rounds is promised with all of them.
     auxiliary : tuple of PrivacyGuarantee
         What the participants of auxiliary logs are promised, one a log.
+    readings : tuple of str
+        What a reader put in order, converted or dropped, as sentences for the notes.
     """
 
     n_rounds: int
@@ -57,9 +59,10 @@ class LogFacts:
     stated: bool = False
     person: PrivacyGuarantee | None = None
     auxiliary: tuple[PrivacyGuarantee, ...] = ()
+    readings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, log: AdaptiveLog) -> LogFacts:
+    def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
         """Facts of a log."""
         units = None if log.units is None else len(set(log.units.tolist()))
         return cls(
@@ -67,10 +70,11 @@ class LogFacts:
             design=None if log.design is None else log.design.name,
             guarantee=log.guarantee,
             noise=log.noise,
-            n_units=units if units is not None and units < log.n_rounds else None,
+            n_units=units if units is not None and units < log.n_rounds and not by_unit else None,
             stated=log.guarantee_source == "stated",
             person=log.person_guarantee,
             auxiliary=log.auxiliary_guarantees,
+            readings=log.reading_notes,
         )
 
 

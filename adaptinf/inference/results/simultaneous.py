@@ -350,7 +350,8 @@ class JointInference:
         return law, lambda level: max_normal_tail(level, correlation, size), size
 
     def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
-        rows = None if self.scores is None else self.scores.get("influence")
+        kept_scores = self.scores or {}
+        rows = kept_scores.get("influence_by_unit", kept_scores.get("influence"))
         if rows is None:
             raise InvalidForLog(
                 "the multiplier bootstrap",

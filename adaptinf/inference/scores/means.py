@@ -11,7 +11,7 @@ approximate distribution of estimates of variance components".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,9 @@ from numpy.typing import ArrayLike
 from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.scores.units import UnitErrors
 
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""
@@ -81,6 +84,7 @@ class ScoreMeans:
     used: FloatArray
     skewness: FloatArray
     unevenness: FloatArray
+    by_unit: UnitErrors | None = None
 
     @property
     def estimate(self) -> FloatArray:

@@ -538,6 +538,19 @@ def test_few_units_can_test_few_restrictions() -> None:
     assert np.all(np.isnan(one.bse))
 
 
+def test_errors_that_ignore_units_are_cautioned() -> None:
+    assert len(AdaptiveOLS(unit_log(40)).fit().cautions) == 0  # by unit, and many of them
+    (few,) = AdaptiveOLS(unit_log(8)).fit().cautions
+    assert few.startswith("8 units are few")
+    (plain,) = AdaptiveOLS(unit_log(40)).fit("none", "HC1").cautions
+    assert "take all rounds to be independent" in plain
+    assert AdaptiveOLS(unit_log(120)).fit("none", "HC1").cautions == ()
+    log = unit_log(40)
+    adaptive = AdaptiveLog(log.frame, action="action", reward="reward", context=["x", "z"], unit="unit_id")
+    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation").cautions
+    assert sandwich.endswith("(an adaptive sandwich) is not there")
+
+
 def test_alpha_is_checked_and_results_can_be_stored() -> None:
     result = AdaptiveOLS(make_log(reward_guarantee=MILD)).fit()
     for call in (
