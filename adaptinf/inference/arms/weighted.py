@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arms.deviations import past_outcome, seen_means, seen_rounds
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
@@ -203,14 +204,11 @@ def _usual(question: Question) -> str:
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
-    model = RUNNING_MEAN
-    if question.profile.incomplete or question.profile.log.arrays.known is not None:
-        from adaptinf.inference.arms.deviations import past_outcome
-
+    model, log = RUNNING_MEAN, question.profile.log
+    if log.arrays.observed is not None or log.arrays.known is not None:
         model = past_outcome(question, asked)
     elif asked.outcome is not None or asked.ridge is not None:
-        log, codes = question.profile.log, question.codes
-        model = outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
+        model = outcome_model(asked.subject, log, question.codes, asked.outcome, asked.ridge)
     return _fit(question, choice, asked, model)
 
 
@@ -238,9 +236,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
     """In NumPy for short logs, compiled and streamed for long ones."""
     log, codes = question.profile.log, question.codes
     if model is not None and model.seen is not None:
-        from adaptinf.inference.arms.deviations import seen_means
-
-        return seen_means(question, model, model.seen, _options(question, choice, model))
+        return seen_means(question, model, _options(question, choice, model))
     if log.n_rounds * len(codes) <= _SMALL:
         return arm_score_means(*_columns(log), codes, **_options(question, choice, model))
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
@@ -252,9 +248,7 @@ def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> 
     """Scores and weights of inverse weighting, shape (T, k) each."""
     log, codes = question.profile.log, question.codes
     if model is not None and model.seen is not None:
-        from adaptinf.inference.arms.deviations import seen_rounds
-
-        return seen_rounds(question, model, model.seen, _options(question, choice, model))
+        return seen_rounds(question, model, _options(question, choice, model))
     return arm_scores(*_columns(log), codes, **_options(question, choice, model))
 
 
@@ -325,10 +319,7 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
         )
     if np.any(question.profile.impossible[question.codes]):
         found += gaps_notes(question)[1]
-    if question.profile.incomplete:
-        from adaptinf.inference.arms.deviations import missing_cautions
-
-        found += missing_cautions(question)
+    found += () if fit.outcome is None else fit.outcome.cautions
     found += [
         f"{label}: worth {n:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be short"
         for label, n, pulls in zip(fit.labels, fit.degrees + 1.0, fit.pulls, strict=True)
@@ -377,10 +368,8 @@ def _few_events(fit: ArmFit) -> list[str]:
     events = effective_events(fit.ess, rate)
     few = (fit.pulls > 0) & (events < FEW_EVENTS)
     arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
-    if not arms:
-        return []
     few_events = f"worth fewer than {FEW_EVENTS} successes or failures: intervals may be far too short"
-    return [f"{', '.join(arms)}: the effective sample size is {few_events}"]
+    return [f"{', '.join(arms)}: the effective sample size is {few_events}"] * bool(arms)
 
 
 IPW = ArmMethod(

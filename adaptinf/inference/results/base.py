@@ -33,22 +33,16 @@ class LogFacts:
     ----------
     n_rounds : int
         Rounds in the log.
-    design : str or None
-        Name of the design that gathered it.
-    guarantee : PrivacyGuarantee or None
-        What that design promises.
-    noise : {"simulation", "release"} or None
-        Backend of its privacy noise.
+    design, noise : str or None
+        Name of the design that gathered it, and the backend of its privacy noise.
+    guarantee, person : PrivacyGuarantee or None
+        What that design promises, and what a unit of several rounds is promised with all of them.
     n_units : int or None
         Units with more than one round among them; None where the log names none, or each has one.
     stated : bool
         Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
-    person : PrivacyGuarantee or None
-        What a unit of several rounds is promised with all of them.
-    auxiliary : tuple of PrivacyGuarantee
-        What the participants of auxiliary logs are promised, one a log.
-    readings : tuple of str
-        What a reader put in order, converted or dropped, as sentences for the notes.
+    auxiliary, readings : tuple
+        What the participants of auxiliary logs are promised, one a log; what was read, in sentences.
     """
 
     n_rounds: int
@@ -65,6 +59,7 @@ class LogFacts:
     def of(cls, log: AdaptiveLog) -> LogFacts:
         """Facts of a log."""
         units = None if log.units is None else len(set(log.units.tolist()))
+        told = log._readings or log.arrays.received is not None or log.arrays.known is not None
         return cls(
             n_rounds=log.n_rounds,
             design=None if log.design is None else log.design.name,
@@ -74,7 +69,7 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=log.person_guarantee,
             auxiliary=log.auxiliary_guarantees,
-            readings=log.reading_notes,
+            readings=log.reading_notes if told else (),
         )
 
 
