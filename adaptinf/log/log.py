@@ -25,12 +25,10 @@ from adaptinf.log.validation import (
     LogArrays,
     Metadata,
     check_frame,
+    columns_by_role,
     incomplete,
 )
 from adaptinf.texts import visible_lines
-
-_ROLES = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
-_LATER_ROLES = ("observation", "outcome_round")
 
 
 class AdaptiveLog(LogColumns, Publishable):
@@ -198,8 +196,7 @@ class AdaptiveLog(LogColumns, Publishable):
         given = dict(locals())
         checked = check_frame(
             frame,
-            single={role: given[role] for role in (*_ROLES, *_LATER_ROLES)}
-            | ({} if assigned is None else {"action": assigned, "received": action}),
+            single=columns_by_role(given),
             context=context,
             propensities=propensities,
             arms=arms,

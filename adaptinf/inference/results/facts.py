@@ -50,6 +50,7 @@ class LogFacts:
     def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
         """Facts of a log."""
         units = None if log.units is None else len(set(log.units.tolist()))
+        told = log._readings or log.arrays.received is not None or log.arrays.known is not None
         return cls(
             n_rounds=log.n_rounds,
             design=None if log.design is None else log.design.name,
@@ -59,5 +60,5 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=log.person_guarantee,
             auxiliary=log.auxiliary_guarantees,
-            readings=log.reading_notes,
+            readings=log.reading_notes if told else (),
         )
