@@ -20,7 +20,6 @@ from adaptinf.inference.policies.scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
-    policy_freedom,
     policy_verdict,
     score_parts,
 )
@@ -69,7 +68,7 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
         influence = influence[:, :-1] - influence[:, -1:]
         share = share[:, :-1] - share[:, -1:]
         ess = np.minimum(ess[:-1], ess[-1])
-    return policy_fit(question, estimate, influence.T @ influence, policy_freedom(share), ess, rows)
+    return policy_fit(question, estimate, influence.T @ influence, influence, share, ess, rows)
 
 
 def _weighted(
