@@ -7,8 +7,10 @@ import functools
 import numpy as np
 from scipy import special, stats
 
+from adaptinf.inference.arms.models import Contrast
 from adaptinf.inference.scores.inverse import combined_weights
 from adaptinf.inference.scores.means import arm_score_means
+from adaptinf.log import AdaptiveLog, LogArrays
 
 LEVEL = 0.05
 
@@ -63,3 +65,52 @@ def test_a_common_drift_breaks_own_weights_alone() -> None:
     error = np.sqrt(LEVEL * (1.0 - LEVEL) / 800)
     assert rejections("combined", 800, 1_000, 0.5, 12)[1] < 0.06 + 4.0 * error
     assert rejections("sqrt", 800, 1_000, 0.5, 12)[1] > 0.15
+
+
+def test_contexts_that_move_propensities_within_batches() -> None:
+    """Weights by the batch before are unbiased for the mean effect; by a round's own propensities not."""
+    rng = np.random.default_rng(13)
+    runs, batches, size = 200, 10, 80
+    effect = np.array([1.0, -0.5])
+    missed, errors, own_errors = 0, [], []
+    for _ in range(runs):
+        rows = contextual_batches(rng, batches, size, effect)
+        log = AdaptiveLog.from_arrays(rows, arms=("a", "b"))
+        result = Contrast(log, treatment="b", control="a").fit()
+        assert result.weights == "combined"
+        told = AdaptiveLog.from_arrays(rows, arms=("a", "b"), context_free=True)
+        own_errors.append(Contrast(told, treatment="b", control="a").fit().estimate[0] - effect.mean())
+        errors.append(result.estimate[0] - effect.mean())
+        low, high = result.conf_int().to_numpy()[0]
+        missed += not low <= effect.mean() <= high
+    size_of = np.std(errors) / np.sqrt(runs)
+    assert abs(np.mean(errors)) < 4.0 * size_of
+    assert missed / runs < 0.05 + 4.0 * np.sqrt(0.05 * 0.95 / runs)
+    assert abs(np.mean(own_errors)) > 8.0 * size_of
+
+
+def contextual_batches(rng: np.random.Generator, batches: int, size: int, effect: np.ndarray) -> LogArrays:
+    """A site of two kinds; from the second batch on the arm that was better there is drawn more often."""
+    rounds = batches * size
+    site = rng.integers(0, 2, rounds)
+    action, reward, share = np.zeros(rounds, dtype=np.int64), np.zeros(rounds), np.full(rounds, 0.5)
+    for batch in range(batches):
+        now, past = slice(batch * size, (batch + 1) * size), slice(0, batch * size)
+        for kind in (0, 1) if batch else ():
+            seen = [reward[past][(site[past] == kind) & (action[past] == arm)].mean() for arm in (0, 1)]
+            # One kind of site is explored more, so that the weights of the two kinds differ.
+            likely = (0.97, 0.6)[kind]
+            share[now] = np.where(
+                site[now] == kind, likely if seen[1] > seen[0] else 1.0 - likely, share[now]
+            )
+        action[now] = rng.random(size) < share[now]
+        reward[now] = rng.normal(action[now] * effect[site[now]], 1.0)
+    p = np.column_stack([1.0 - share, share])
+    return LogArrays(
+        action=action,
+        reward=reward,
+        propensity=p[np.arange(rounds), action],
+        propensities=p,
+        batch=np.repeat(np.arange(batches), size),
+        context={"site": site},
+    )
