@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
+from adaptinf.log.reading import named_log, written_frame
 from adaptinf.log.storage.files import read_file
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
@@ -45,16 +46,12 @@ def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[
     arguments = dict(options)
     if "epsilon" in arguments:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
-    if "propensities" in arguments:
-        known = _labels(content, arguments["action"])
-        arguments["propensities"] = {
-            _label(arm, known): column for arm, column in arguments["propensities"].items()
-        }
-    try:
-        log = AdaptiveLog(content, **arguments)
-    except LogValidationError as error:
-        raise LogValidationError(error.problems, f"the log in {path}") from None
-    return log, [str(name) for name in content.columns if name not in log.columns]
+    frame, kept = written_frame(path, content, arguments)
+    if isinstance(named := arguments.get("propensities"), dict):
+        known = _labels(frame, arguments.get("assigned", arguments["action"]))
+        arguments["propensities"] = {_label(arm, known): column for arm, column in named.items()}
+    log = named_log(path, frame, arguments, kept)
+    return log, [str(name) for name in frame.columns if name not in log.columns]
 
 
 def argument_problems(
@@ -102,17 +99,20 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
 def describe(log: AdaptiveLog) -> str:
     """Arms, design and guarantee of a log, and what was seen of each arm."""
     arrays = log.arrays
-    columns = {"reward": arrays.reward}
+    columns = {"reward": arrays.recorded}
     if arrays.propensity is not None:
         columns["propensity"] = arrays.propensity
     by_arm = pd.DataFrame(columns).groupby(arrays.action)
     table = pd.DataFrame({"rounds": by_arm.size(), "mean reward": by_arm["reward"].mean()})
+    if arrays.observed is not None:
+        table["rewards missing"] = by_arm.size() - by_arm["reward"].count()
     if arrays.propensity is not None:
         table["smallest propensity when chosen"] = by_arm["propensity"].min()
     table = table.reindex(range(log.n_arms))
-    table["rounds"] = table["rounds"].fillna(0).astype(int)
+    for name in {"rounds", "rewards missing"} & set(table):
+        table[name] = table[name].fillna(0).astype(int)
     table.insert(0, "arm", [str(arm) for arm in log.arms])
-    return f"{log!r}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
+    return f"{log!r}\n{log.report}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
 
 
 def fit(
@@ -204,11 +204,13 @@ def _labels(frame: pd.DataFrame, action: str) -> dict[str, Any]:
 
 
 def _label(text: str, known: Mapping[str, Any]) -> Any:
-    """Arm that a text means: a known one, else a number where all known ones are numbers."""
+    """Arm that a text means: a known one, else a number where all known ones are; 01 is no 1."""
     kinds = set(map(type, known.values()))
     if text not in known and len(kinds) == 1 and kinds <= {int, float}:
+        kind = kinds.pop()
         try:
-            return kinds.pop()(text)
+            number = kind(text)
         except ValueError:
             return text
+        return number if kind is float or str(number) == text else text
     return known.get(text, text)

@@ -17,8 +17,21 @@ from adaptinf.files import atomic_write
 from adaptinf.texts import visible
 
 _LINE = "\n"
+_HOLDER = "{arm}"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
-_COLUMNS = ("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised")
+_COLUMNS = (
+    "action",
+    "reward",
+    "propensity",
+    "batch",
+    "unit",
+    "round",
+    "phase",
+    "randomised",
+    "assigned",
+    "observation",
+    "outcome_round",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,19 +113,41 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         "columns", "A file that adaptinf wrote knows its columns; name none of them then."
     )
     for role in _COLUMNS:
-        columns.add_argument(f"--{role}", metavar="COLUMN", help=_HELP[role])
+        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=_HELP[role])
     columns.add_argument(
         "--propensities",
         action="append",
         type=_pairs,
         metavar="ARM=COLUMN[,...]",
-        help="probability of each arm, chosen or not (default: columns propensity_ARM)",
+        help="probability of each arm, chosen or not; or a pattern of the columns' names such as p_{arm}, or "
+        "what they begin with (default: columns propensity_ARM)",
+    )
+    columns.add_argument(
+        "--success",
+        type=_success,
+        metavar="TEXT",
+        help="what counts as 1 in a reward column of two texts; or TEXT=NUMBER[,...] for every text",
+    )
+    columns.add_argument(
+        "--date-format", metavar="FORMAT", help="of dates in the round or batch column, such as %%d/%%m/%%Y"
+    )
+    columns.add_argument(
+        "--sort",
+        action="store_const",
+        const=True,
+        help="put the rows in the order of the round column, else of the batch column",
     )
     columns.add_argument(
         "--context", action="append", metavar="COLUMN", help="known before the choice; may be repeated"
     )
     columns.add_argument(
         "--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="smallest and largest reward"
+    )
+    columns.add_argument(
+        "--missing",
+        choices=("drop", "worst", "best"),
+        help="what a missing reward means: missing at random given the arm (and context), or anything in the "
+        "reward range",
     )
     columns.add_argument(
         "--epsilon",
@@ -131,6 +166,9 @@ _HELP = {
     "round": "increasing round number or time",
     "phase": "phase, such as learning and estimation",
     "randomised": "true where the arm was drawn with fixed probabilities",
+    "assigned": "assigned arm, where --action is the received one",
+    "observation": "probability that the reward is observed",
+    "outcome_round": "round at whose end the reward became known",
 }
 
 
@@ -147,8 +185,20 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Columns by arm; a text with one = is one pair, so that its names may hold commas."""
+def _success(text: str) -> str | dict[str, float]:
+    """The text of a success, or numbers by text where there is a =."""
+    if "=" not in text:
+        return text
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    if len({label for label, _, _ in pairs}) < len(pairs):
+        raise ValueError(text)
+    return {label: float(number) for label, _, number in pairs}
+
+
+def _pairs(text: str) -> dict[str, str] | str:
+    """Columns by arm; a text with one = is one pair, so that its names may hold commas; none is a pattern."""
+    if "=" not in text:
+        return text if _HOLDER in text else text + _HOLDER
     parts = [text] if text.count("=") == 1 else text.split(",")
     pairs = dict(part.split("=", 1) for part in parts)
     if len(pairs) < len(parts):
@@ -157,6 +207,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 _pairs.__name__ = "ARM=COLUMN list"
+_success.__name__ = "TEXT=NUMBER list"
 _seed.__name__ = "seed"
 
 
@@ -238,7 +289,8 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    named = {name: getattr(arguments, name) for name in (*_COLUMNS, "context", "epsilon")}
+    plain = (*_COLUMNS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:
         options["reward_range"] = tuple(arguments.reward_range)
@@ -247,9 +299,15 @@ def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _merged(given: Sequence[dict[str, str]]) -> dict[str, str]:
+def _merged(given: Sequence[dict[str, str] | str]) -> dict[str, str] | str:
     merged: dict[str, str] = {}
     for pairs in given:
+        if isinstance(pairs, str):
+            if len(given) > 1:
+                raise ParameterError(
+                    "--propensities", [f"the pattern {pairs!r} names all columns: give it alone"]
+                )
+            return pairs
         repeated = [arm for arm in pairs if arm in merged]
         if repeated:
             raise ParameterError("--propensities", [f"arm {arm!r} is given twice" for arm in repeated])

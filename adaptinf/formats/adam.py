@@ -23,7 +23,8 @@ from adaptinf.formats.subjects import (
 )
 from adaptinf.formats.tables import log_of, read_table
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.storage.foreign import mixed_problems
+from adaptinf.log.report import Reading
+from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
@@ -152,15 +153,27 @@ def read_adam(
     strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
     refuse("read_adam", problems + _list_problems(keys, [*covariates, *strata]))
     problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
+    readings: list[Reading] = []
     if path is not None:
+        stages = [batch] if batch else []
         problems += mixed_problems(path, subjects, covariates)
+        problems += merged_problems(path, subjects, [planned, actual], stages)
+        subjects, told = as_written(path, subjects, [planned, actual], covariates)
+        readings += [Reading("labels", f"in ADSL, {text}") for text in told]
+    if other is not None and isinstance(options.get("success"), str):
+        outcomes, _ = as_written(other, outcomes, text=[value])
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
-        subjects = chosen_records(subjects, {population: "Y"})
+        everyone, subjects = len(subjects), chosen_records(subjects, {population: "Y"})
+        if left := everyone - len(subjects):
+            told_left = f"{left:,} of {everyone:,} subjects, who are not in the population {population}"
+            readings.append(Reading("dropped", f"{told_left}, were left out"))
         problems += [f"{adsl_name} has no subject with {population} = Y"] * subjects.empty
     outcomes = chosen_records(outcomes, {"PARAMCD": parameter, **(records or {})})
     refuse("read_adam", problems + [f"{analysis_name} has no such records"] * outcomes.empty)
     subjects, places = _in_order(subjects, adsl_name, keys)
+    if not places.index.is_monotonic_increasing:
+        readings.append(Reading("order", f"subjects were put in the order of {', '.join(keys)}"))
     source = f"the log of {adsl_name} and {analysis_name}" if path or other else "the log"
     check_subjects(source, subjects, outcomes, places, chosen)
     tell_deviations(subjects, planned, actual)
@@ -169,7 +182,7 @@ def read_adam(
     rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards.set_axis(subjects.index))
     with log_of(source):
         probabilities, columns = _propensities(subjects, chosen, propensity)
-        return AdaptiveLog(
+        log = AdaptiveLog(
             pd.concat([rounds, probabilities], axis=1),
             action="treatment",
             reward="outcome",
@@ -179,6 +192,7 @@ def read_adam(
             **columns,
             **options,
         )
+    return log.read_from(source.removeprefix("the log of ").replace("the log", "data sets"), readings)
 
 
 def _in_order(subjects: pd.DataFrame, name: str, keys: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:

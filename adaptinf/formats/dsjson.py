@@ -14,9 +14,10 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.arguments import names_problems
-from adaptinf.formats.events import read_events, shared_features
+from adaptinf.formats.events import Events, read_events, shared_features
 from adaptinf.formats.tables import log_of
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.report import Reading
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
@@ -68,6 +69,8 @@ def read_dsjson(
     An event lists its actions in the order in which the policy ranked them (``a``, places in ``_multi``
     counted from 1), their probabilities in the same order (``p``), and the one that was played first. A line
     that holds a late outcome without a decision is refused: join outcomes to their decisions beforehand.
+    Events with ``"_skipLearn": true`` are dropped, as Vowpal Wabbit drops them, and counted in
+    ``log.report``.
 
     A policy may have looked at features that are no contexts of the log: lists, those that some events lack
     or that `context` leaves out, and those of actions. Where such features change from event to event the
@@ -102,7 +105,27 @@ def read_dsjson(
     refuse("read_dsjson", [] if context is None else names_problems("context", context))
     place = as_path("read_dsjson", "path", path)
     with log_of(str(place)):
-        return _log(place, read_events(place), action_id, context, reward_range)
+        events = read_events(place)
+    with log_of(str(place), events.rows):
+        log = _log(place, events.listed, action_id, context, reward_range)
+    return log.read_from(f"dsjson file {place.name}", _readings(events, log))
+
+
+def _readings(events: Events, log: AdaptiveLog) -> list[Reading]:
+    """What was dropped, and which features are no contexts of the log."""
+    readings = []
+    if events.skipped:
+        count = f"{events.skipped:,} of {events.skipped + log.n_rounds:,} events"
+        readings.append(Reading("dropped", f"{count} were dropped, as they say _skipLearn"))
+    if rate := events.listed[0].get("pdrop", 0.0):
+        told = f"the client left out events with probability {rate:g} (pdrop), which says nothing of outcomes"
+        readings.append(Reading("caution", told))
+    found = dict.fromkeys(name for event in events.listed for name, _ in shared_features(event["c"]))
+    left = [name for name in found if name not in log.context]
+    if left:
+        told = f"shared features that are no contexts of the log: {_listed(left)}"
+        readings.append(Reading("left out", told))
+    return readings
 
 
 def _log(

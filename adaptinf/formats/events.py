@@ -6,18 +6,21 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.storage.files import check_regular
 from adaptinf.log.validation.findings import Findings
+from adaptinf.typing import IntArray
 
 _PROBABILITY_ERROR = 1e-6
 _DEEPEST = 100
 _LONGEST_NUMBER = 400
+_ABSENT = object()
 _MESSAGES = {
     "no-object": "a line is no JSON object",
     "late-outcome": "a line is an outcome without a decision: join outcomes to their decisions first",
@@ -25,6 +28,8 @@ _MESSAGES = {
     "no-label": "an event lacks a finite _label_cost",
     "no-actions": "an event lacks c._multi, the list of its actions",
     "bad-ranking": "a must list every place in c._multi once, counted from 1",
+    "zero-based": "a counts the places in c._multi from 0, and must count from 1: add 1 to each",
+    "bad-skip": "_skipLearn must be true or false",
     "bad-probabilities": "p must have one probability an action, in [0, 1], summing to 1",
     "impossible": "the action that was played has probability 0",
     "other-action": "_label_Action is not the first of a, or _label_probability is not the first of p",
@@ -32,7 +37,16 @@ _MESSAGES = {
 }
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Decisions of a file; rows (n,) are their places among lines with text, skipped counts those dropped."""
+
+    listed: list[dict[str, Any]]
+    rows: IntArray
+    skipped: int
+
+
+def read_events(path: Path) -> Events:
     """The file's events; one error with everything that is wrong."""
     lines = _lines(path)
     if not lines:
@@ -46,17 +60,41 @@ def read_events(path: Path) -> list[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             events.append(None)
             said.append(f"line {number}: {error!s:.120}")
-    kinds = [_trouble(event) for event in events]
+    learnt = [not (isinstance(event, dict) and event.get("_skipLearn") is True) for event in events]
+    troubles = [_trouble(event) if kept else None for event, kept in zip(events, learnt, strict=True)]
+    kinds = [None if trouble is None else trouble.code for trouble in troubles]
     for code in dict.fromkeys(kind for kind in kinds if kind):
-        first = f" ({said[0]})" if code == "no-object" and said else ""
-        findings.add_rows(code, _MESSAGES[code] + first, np.array([kind == code for kind in kinds]))
-    sound = [event for event, kind in zip(events, kinds, strict=True) if kind is None]
+        first = kinds.index(code)
+        told = _where(lines[first][0], events[first], troubles[first])
+        if code == "no-object" and said:
+            told = said[0]
+        findings.add_rows(code, f"{_MESSAGES[code]} ({told})", np.array([kind == code for kind in kinds]))
+    sound = [event for event, kind, kept in zip(events, kinds, learnt, strict=True) if kept and kind is None]
     dropped = {event.get("pdrop", 0.0) for event in sound}
     if len(dropped) > 1:
         rates = ", ".join(map(str, sorted(dropped)))
         findings.add("changing-pdrop", f"events were left out at different rates (pdrop is {rates})")
     findings.raise_if_any()
-    return events
+    if not sound:
+        raise ParameterError("read_dsjson", [f"{path} has no events but those with _skipLearn"])
+    return Events(sound, np.flatnonzero(learnt), len(events) - len(sound))
+
+
+def _where(number: int, event: Any, trouble: _Trouble | None) -> str:
+    """The line, the field and its content."""
+    field = "" if trouble is None else trouble.field
+    if not field:
+        return f"line {number}"
+    value = event
+    for step in field.split("."):
+        value = value.get(step, _ABSENT) if isinstance(value, dict) else _ABSENT
+    content = "is not there" if value is _ABSENT else f"is {json.dumps(value)!s:.80}"
+    other = f"_{field}"
+    if value is _ABSENT and field in ("a", "p") and other in event:
+        content += f", but {other} is, with {json.dumps(event[other])!s:.80}"
+    if value is _ABSENT and "_outcomes" in event:
+        content += ", but _outcomes are: slots of a conditional bandit are not read"
+    return f"line {number}: {field} {content}"
 
 
 def shared_features(features: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -118,40 +156,51 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) < _LONGEST_NUMBER else math.inf
 
 
-def _trouble(event: Any) -> str | None:
-    """Code of what is wrong with an event; None for a sound one."""
+class _Trouble(NamedTuple):
+    """What is wrong with an event, and the field that shows it."""
+
+    code: str
+    field: str = ""
+
+
+def _trouble(event: Any) -> _Trouble | None:
+    """What is wrong with an event; None for a sound one."""
     if not isinstance(event, dict):
-        return "no-object"
+        return _Trouble("no-object")
+    if event.get("_skipLearn", False) is not False:
+        return _Trouble("bad-skip", "_skipLearn")
     if not isinstance(event.get("c"), dict):
-        return "late-outcome"
+        return _Trouble("late-outcome", "c")
     if not _finite(event.get("_label_cost")):
-        return "no-label"
+        return _Trouble("no-label", "_label_cost")
     if not _finite(drop := event.get("pdrop", 0.0)) or not 0.0 <= drop < 1.0:
-        return "bad-pdrop"
+        return _Trouble("bad-pdrop", "pdrop")
     actions = event["c"].get("_multi")
     if not isinstance(actions, list) or not actions:
-        return "no-actions"
+        return _Trouble("no-actions", "c._multi")
     if any(_ambiguous(part) for part in (event["c"], *actions) if isinstance(part, dict)):
-        return "ambiguous-feature"
+        return _Trouble("ambiguous-feature")
     return _choice_trouble(event, len(actions))
 
 
-def _choice_trouble(event: dict[str, Any], count: int) -> str | None:
-    """Code of what is wrong with the ranking of so many actions and its probabilities."""
+def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
+    """What is wrong with the ranking of so many actions and its probabilities."""
     ranking, chances = event.get("a"), event.get("p")
     if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
-        return "bad-ranking"
+        return _Trouble("bad-ranking", "a")
     if sorted(ranking) != list(range(1, count + 1)):
-        return "bad-ranking"
+        return _Trouble("zero-based" if sorted(ranking) == list(range(count)) else "bad-ranking", "a")
     if not isinstance(chances, list) or len(chances) != len(ranking) or not all(map(_finite, chances)):
-        return "bad-probabilities"
+        return _Trouble("bad-probabilities", "p")
     if min(chances) < 0.0 or abs(sum(chances) - 1.0) > _PROBABILITY_ERROR:
-        return "bad-probabilities"
+        return _Trouble("bad-probabilities", "p")
     if chances[0] == 0.0:
-        return "impossible"
+        return _Trouble("impossible", "p")
     played, chance = event.get("_label_Action", ranking[0]), event.get("_label_probability", chances[0])
-    if played != ranking[0] or not _finite(chance) or abs(chance / chances[0] - 1.0) > _PROBABILITY_ERROR:
-        return "other-action"
+    if played != ranking[0]:
+        return _Trouble("other-action", "_label_Action")
+    if not _finite(chance) or abs(chance / chances[0] - 1.0) > _PROBABILITY_ERROR:
+        return _Trouble("other-action", "_label_probability")
     return None
 
 

@@ -13,7 +13,8 @@ from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.tables import column_of, labels_of, log_of, read_table
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
-from adaptinf.log.storage.foreign import mixed_problems
+from adaptinf.log.report import Reading
+from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation import Label
 from adaptinf.log.validation.columns import label_key
 from adaptinf.log.validation.times import read_times
@@ -90,10 +91,16 @@ def read_open_bandit(
     """
     place = as_path("read_open_bandit", "folder", folder)
     impressions, path, items = _read(place)
+    readings: list[Reading] = []
     if position is not None:
+        total = len(impressions)
         impressions = impressions[impressions["position"] == position]
         if impressions.empty:
             raise ParameterError("read_open_bandit", [f"no impression of {path} is at position {position!r}"])
+        others = f"{total - len(impressions):,} of {total:,} impressions at positions other than {position!r}"
+        readings.append(Reading("dropped", f"{others} were left out"))
+    if not impressions["timestamp"].is_monotonic_increasing:
+        readings.append(Reading("order", "impressions were put in the order of timestamp"))
     impressions = impressions.sort_values("timestamp", kind="stable")
     rows = impressions.index.to_numpy()
     policy = place.resolve().parent.name
@@ -102,7 +109,7 @@ def read_open_bandit(
         context += [name for name in impressions.columns if name.startswith("user-item_affinity_")]
     refuse("read_open_bandit", mixed_problems(path, impressions, context))
     with log_of(str(path), rows):
-        return AdaptiveLog(
+        log = AdaptiveLog(
             impressions[["item_id", "click", "propensity_score", *context]],
             action="item_id",
             reward="click",
@@ -113,6 +120,7 @@ def read_open_bandit(
             propensity_status="exact" if policy == "random" else "estimated",
             design=_design(policy),
         )
+    return log.read_from(f"Open Bandit file {path.name}", readings)
 
 
 def _design(policy: str) -> DesignRecord | None:
@@ -127,6 +135,12 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     path = _campaign(place)
     impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / _ITEMS)
     refuse("read_open_bandit", _names_problems(path, impressions) + _names_problems(place / _ITEMS, items))
+    hashed = [name for name in impressions.columns if name.startswith("user_feature_")]
+    impressions, coded = _written(path, impressions, hashed)
+    items, listed_coded = _written(place / _ITEMS, items, [])
+    if coded or listed_coded:  # codes such as 01 may stand in one of the two files alone
+        impressions, _ = as_written(path, impressions, text=["item_id"])
+        items, _ = as_written(place / _ITEMS, items, text=["item_id"])
     listed, shown = labels_of(items, "item_id"), labels_of(impressions, "item_id")
     times, problems = _times(path, impressions)
     if (listed.missing | listed.bad).any() or len(listed.values) < len(items):
@@ -148,6 +162,14 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
         )
     refuse("read_open_bandit", problems)
     return impressions.assign(timestamp=times), path, listed.values
+
+
+def _written(path: Path, table: pd.DataFrame, context: list[str]) -> tuple[pd.DataFrame, bool]:
+    """A table whose items and contexts stay as they are written, and whether items are text for it."""
+    refuse("read_open_bandit", merged_problems(path, table, ["item_id"]))
+    table, _ = as_written(path, table, context=context)
+    table, told = as_written(path, table, ["item_id"])
+    return table, bool(told)
 
 
 def _campaign(place: Path) -> Path:

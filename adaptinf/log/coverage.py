@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _NEVER = {
     "unit_id": "who took part is no output",
     "reward": "rewards are what is protected",
+    "received": "what a participant took is no output",
+    "observation": "which rewards are observed is no output",
+    "outcome_round": "times are no outputs",
     "batch": "batches are not stated to follow from the calendar or from outputs",
     "randomised": "it shows the design's coins",
 }

@@ -12,12 +12,21 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.coverage import noise_told, not_covered
 from adaptinf.log.promises import source_note
 from adaptinf.log.public import Publishable
+from adaptinf.log.report import encode_readings
 from adaptinf.log.storage.files import write_file
 from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, same_values, storable
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.validation import METADATA, DesignRecord, Label, LogArrays, Metadata, check_frame
+from adaptinf.log.validation import (
+    METADATA,
+    DesignRecord,
+    Label,
+    LogArrays,
+    Metadata,
+    check_frame,
+    incomplete,
+)
 from adaptinf.texts import visible_lines
 
 
@@ -37,26 +46,46 @@ class AdaptiveLog(LogColumns, Publishable):
     propensity : str, optional
         Column with the probability of the chosen arm given everything before the choice, in (0, 1]. By
         default it is taken from the columns of all arms where there are any.
-    propensities : mapping of arm to str, optional
-        Column with the probability of each arm, chosen or not, in [0, 1]. Rows must sum to 1 within 1e-6, and
-        the chosen arm's entry must equal `propensity` within a millionth of it. By default the columns named
+    propensities : mapping of arm to str, or str, optional
+        Column with the probability of each arm, chosen or not, in [0, 1], or their names with ``{arm}`` for
+        the arm, such as ``"p_{arm}"``. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal
+        `propensity` within a millionth of it. By default the columns named
         ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
         nobody chose. Columns of such names of which none is an arm's are refused, but for a single one beside
         `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     batch : str, optional
-        Column of batches, each one stretch of rows: labels, dates or times; they are numbered from 0 in the
-        log.
+        Column of batches, each one stretch of rows: numbers, dates or times, which must increase, or labels.
+        They are numbered from 0 in the log.
     unit : str, optional
         Column that says who took part.
     round : str, optional
-        Column of increasing round numbers, times or dates, also as ISO 8601 text (times with a zone become
-        UTC); by default 1, ..., T.
+        Column of increasing round numbers, times or dates, also as text in one format (times with a zone
+        become UTC); by default 1, ..., T.
     phase : str, optional
         Column of strings, such as learning and estimation.
     randomised : str, optional
         Boolean column: rounds whose arm was drawn with fixed probabilities.
+    missing : {"drop", "worst", "best"}, optional
+        What a missing reward means; without it there may be none. ``"drop"``: missing at random given the
+        arm, and the context where there is one. ``"worst"`` and ``"best"``: anything within `reward_range`,
+        so that estimates have two ends; the first, or the second, is the one that leads a table.
+    observation : str, optional
+        Column of the probabilities, known beforehand, that the rewards are observed; it implies ``"drop"``.
+    assigned : str, optional
+        Column of the arms that were assigned, where `action` holds those that were received. Propensities,
+        and all analyses but one (`Contrast.fit` with ``estimand="received"``), are then of the assigned arm.
+    outcome_round : str, optional
+        Column of the round, counted or timed as in `round`, at whose end the outcome became known.
+    success : label or mapping of label to number, optional
+        What counts as 1 in a reward column of two labels, such as ``"Y"``; or the number of every label.
+    date_format : str, optional
+        Format of dates in `round` and `batch` that are text, as for `datetime.datetime.strptime`; needed
+        where nothing tells the month from the day, as in 03/04/2020.
+    sort : bool
+        Whether to put the rows in the order of `round`, or of `batch` where there is no `round`: for files
+        that are stored newest first. Arrays by round that a model is given are then in that order.
     arms : list of labels, optional
         All arms in the order you want. By default those chosen or given a propensity column: sorted where
         they are of one type, by first appearance where not.
@@ -89,19 +118,22 @@ class AdaptiveLog(LogColumns, Publishable):
     ----------
     arrays : LogArrays
         The columns as NumPy arrays.
+    report : LogReport
+        What was read: rounds, arms, outcomes, and what was put in order, converted or dropped.
     arms : tuple of labels
         All arms; ``arrays.action`` holds positions in it.
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, rounds_per_unit, recommended, context_free
+    released_rounds, rounds_per_unit, recommended, context_free, missing
         As above.
 
     Raises
     ------
     LogValidationError
-        With all that is found wrong with the frame, and the rows. Nothing is dropped, filled or converted: a
-        missing value, a number stored as text or a whole number beyond 2**53 is a problem of its own.
+        With all that is found wrong with the frame, and the rows. Nothing is dropped, filled or converted
+        unless it is asked for: a missing value, a number stored as text or a whole number beyond 2**53 is a
+        problem of its own.
 
     Notes
     -----
@@ -132,13 +164,20 @@ class AdaptiveLog(LogColumns, Publishable):
         action: str,
         reward: str,
         propensity: str | None = None,
-        propensities: Mapping[Any, str] | None = None,
+        propensities: Mapping[Any, str] | str | None = None,
         context: str | Sequence[str] = (),
         batch: str | None = None,
         unit: str | None = None,
         round: str | None = None,
         phase: str | None = None,
         randomised: str | None = None,
+        missing: str | None = None,
+        observation: str | None = None,
+        assigned: str | None = None,
+        outcome_round: str | None = None,
+        success: Any = None,
+        date_format: str | None = None,
+        sort: bool = False,
         arms: Sequence[Any] | None = None,
         reward_range: tuple[float, float] | None = None,
         propensity_status: str | None = None,
@@ -156,7 +195,8 @@ class AdaptiveLog(LogColumns, Publishable):
         checked = check_frame(
             frame,
             single={
-                "action": action,
+                "action": action if assigned is None else assigned,
+                "received": None if assigned is None else action,
                 "reward": reward,
                 "propensity": propensity,
                 "batch": batch,
@@ -164,11 +204,16 @@ class AdaptiveLog(LogColumns, Publishable):
                 "round": round,
                 "phase": phase,
                 "randomised": randomised,
+                "observation": observation,
+                "outcome_round": outcome_round,
             },
             context=context,
             propensities=propensities,
             arms=arms,
             reward_range=reward_range,
+            date_format=date_format,
+            sort=sort,
+            success=success,
             metadata=Metadata(
                 guarantee=guarantee,
                 reward_guarantee=reward_guarantee,
@@ -181,10 +226,13 @@ class AdaptiveLog(LogColumns, Publishable):
                 recommended=recommended,
                 propensity_status=propensity_status,
                 context_free=context_free,
+                missing=missing,
             ),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
+        self._outcome_rounds = checked.outcome_rounds
+        self._source, self._readings = "a frame", checked.readings
 
     @classmethod
     def from_arrays(
@@ -206,6 +254,7 @@ class AdaptiveLog(LogColumns, Publishable):
         guarantee_source: str | None = "stated",
         recommended: Label | None = None,
         context_free: bool | None = None,
+        missing: str | None = None,
     ) -> AdaptiveLog:
         """Log from arrays that are known to be right: nothing is checked and nothing is copied.
 
@@ -220,7 +269,7 @@ class AdaptiveLog(LogColumns, Publishable):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        released_rounds, rounds_per_unit, recommended, context_free : optional
+        released_rounds, rounds_per_unit, recommended, context_free, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
             Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
@@ -254,8 +303,10 @@ class AdaptiveLog(LogColumns, Publishable):
             recommended=recommended,
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
             context_free=context_free,
+            missing=missing,
         )
-        log._fill(arrays, tuple(arms), tuple(phases), reward_range, metadata)
+        own = arrays if missing is None else incomplete(arrays)
+        log._fill(own, tuple(arms), tuple(phases), reward_range, metadata)
         return log
 
     def _fill(
@@ -277,7 +328,8 @@ class AdaptiveLog(LogColumns, Publishable):
         if self.reward_guarantee is None and self.guarantee is not None:
             self.reward_guarantee = self.guarantee.reward_level()
         self._releases = metadata.releases
-        self._frame = self._names = self._rounds = self.units = None
+        self._frame = self._names = self._rounds = self.units = self._outcome_rounds = None
+        self._source, self._readings = "arrays", ()
         self.kept = {}
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
@@ -339,7 +391,8 @@ class AdaptiveLog(LogColumns, Publishable):
             "traits": None if (own := self.design) is None or own.traits is None else own.traits.to_dict(),
         }
         columns = storable(self._canonical_columns(), self.arms)
-        return StoredLog(columns, metadata, self.releases, not_covered(self, columns))
+        report = encode_readings(self._source, self._readings)
+        return StoredLog(columns, metadata, self.releases, not_covered(self, columns), report)
 
     @classmethod
     def _restored(cls, stored: RestoredLog) -> AdaptiveLog:
@@ -347,6 +400,8 @@ class AdaptiveLog(LogColumns, Publishable):
         log = cls.__new__(cls)
         log._fill(stored.arrays, checked.arms, stored.phases, checked.reward_range, checked.metadata)
         log._names, log._rounds, log.units = stored.names, stored.rounds, stored.units
+        log._source, log._readings = stored.source, stored.readings
+        log._outcome_rounds = checked.outcome_rounds
         return log
 
     def __repr__(self) -> str:
@@ -359,5 +414,6 @@ class AdaptiveLog(LogColumns, Publishable):
             f"  guarantee: {self.guarantee or 'none'}{told}",
             *self.promises,
             f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}",
+            *self.outcomes_told,
         ]
         return visible_lines(lines)

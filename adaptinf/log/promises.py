@@ -32,6 +32,8 @@ class Promises:
     """``"design"`` where the design computed the guarantees, ``"stated"`` where they were typed in."""
     recommended: Label | None
     context_free: bool | None
+    missing: str | None
+    """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
     units: NDArray[Any] | None
 
     @property

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.log.log import AdaptiveLog
+from adaptinf.log.report import Reading
 from adaptinf.log.storage.files import read_file
-from adaptinf.log.storage.foreign import merged_problems, mixed_problems
+from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_problems
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import refuse
 
-_LABELS = ("action", "batch", "unit", "phase")
+_LABELS = ("action", "assigned", "unit", "phase")
 
 
 def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
@@ -45,8 +49,9 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     Notes
     -----
     A file that adaptinf wrote has a digest of everything that it holds, and goes through the checks of a
-    user's frame when it is read. In a CSV of other origin pandas decides the types: text such as ``NA`` is a
-    missing value.
+    user's frame when it is read. In a CSV of other origin pandas decides the types, and text such as ``NA``
+    is a missing value; but labels stay as they are written: in a column of arms or units that holds 01 or
+    1.50, and in a context of whole numbers that holds 01234, everything is text.
     """
     content = read_file(path, named=bool(options))
     if isinstance(content, RestoredLog):
@@ -57,13 +62,41 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
-    labels = [name for role in _LABELS if isinstance(name := options.get(role), str)]
-    problems = mixed_problems(Path(path), content, _context_names(options.get("context")))
-    refuse("read_log", problems + merged_problems(Path(path), content, labels))
+    frame, kept = written_frame(Path(path), content, options)
+    return named_log(Path(path), frame, options, kept)
+
+
+def written_frame(
+    path: Path, frame: pd.DataFrame, options: Mapping[str, Any]
+) -> tuple[pd.DataFrame, list[Reading]]:
+    """The frame of a file of other people with its labels as written, and what was kept so."""
+    labels, batch = _names(options, *_LABELS), _names(options, "batch")
+    context = _context_names(options.get("context"))
+    success = options.get("success")
+    asked = list(success) if isinstance(success, Mapping) else [success]
+    texts = _names(options, "reward") if all(isinstance(label, str) for label in asked) else []
+    problems = mixed_problems(path, frame, context)
+    refuse("read_log", problems + merged_problems(path, frame, labels, batch))
+    frame, kept = as_written(path, frame, labels, context, texts)
+    return frame, [Reading("labels", told) for told in kept]
+
+
+def named_log(
+    path: Path, frame: pd.DataFrame, options: Mapping[str, Any], kept: Sequence[Reading] = ()
+) -> AdaptiveLog:
+    """The log that a frame of a file is by these arguments of `AdaptiveLog`; errors name the file."""
     try:
-        return AdaptiveLog(content, **options)
+        log = AdaptiveLog(frame, **options)
     except LogValidationError as error:
         raise LogValidationError(error.problems, f"the log in {path}") from None
+    kind = "CSV file" if path.suffix.lower() == ".csv" else "Parquet file"
+    unused = [str(name) for name in frame.columns if name not in log.columns]
+    left = [Reading("left out", f"columns that nothing asked for: {', '.join(unused)}")] if unused else []
+    return log.read_from(f"{kind} {path.name}", [*kept, *left])
+
+
+def _names(options: Mapping[str, Any], *roles: str) -> list[str]:
+    return [name for role in roles if isinstance(name := options.get(role), str)]
 
 
 def _context_names(context: Any) -> list[str]:

@@ -19,10 +19,11 @@ from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
     independent_rounds,
-    reward_sums,
 )
+from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.validity.lengths import student_length, typical
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
@@ -172,7 +173,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=means.estimate,
         covariance=np.diag(means.std_error(asked.arm_error) ** 2),
         pulls=means.count,
-        successes=reward_sums(question),
+        successes=question.profile.successes[question.codes],
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,
@@ -202,11 +203,26 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     return notes
 
 
+def _length(question: Question, verdict: Verdict) -> float:
+    """By pull counts alone."""
+    _, count = typical_arms(question)
+    offset = alee_offset(question.profile.log.n_rounds)
+    short = verdict.arguments.get("arm_error") == "self-normalised"
+    error = np.full(len(count), np.inf)
+    for place, pulls in enumerate(count):
+        weights = alee_weights(int(pulls), offset)
+        if pulls > 1:
+            size = math.sqrt(float(weights @ weights)) if short else 1.0
+            error[place] = question.profile.pooled_std * size / float(weights.sum())
+    return typical(student_length(error, np.inf), difference=question.contrast)
+
+
 ALEE = ArmMethod(
     name="alee",
     assess=_assess,
     settle=partial(independent_rounds, "alee"),
     fit=_fit,
+    length=_length,
     notes=_notes,
     options=("arm_error",),
     no_weights="ALEE takes",

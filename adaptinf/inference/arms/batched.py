@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.arms.fit import Difference, independent_rounds
+from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
@@ -204,4 +205,6 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     return Difference(choice, estimate, std_error, reference, details, tuple(notes))
 
 
-BATCHED = ArmMethod(name="batched", assess=_assess, settle=_settle, fit=_fit, contrast_only=True)
+BATCHED = ArmMethod(
+    name="batched", assess=_assess, settle=_settle, fit=_fit, length=batched_length, contrast_only=True
+)

@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores, indicators
-from adaptinf.inference.scores.means import ScoreMeans, score_means, weighted_means
+from adaptinf.inference.scores.means import ScoreMeans, score_means, standardised, weighted_means
 from adaptinf.inference.scores.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.validity.units import (
     BY_UNIT,
@@ -86,7 +86,15 @@ def unit_means(question: Question, scored: ArmScores, columns: Columns) -> Score
     influence = weighted_means(scored.scores, scored.weights).influence
     observed = scored.chosen / propensity[:, None]
     errors = unit_errors(level, influence, scored.weights, observed, reward, unit)
-    return replace(means, covariance=errors.covariance, freedom=errors.freedom, by_unit=errors)
+    (sums,) = unit_rows(influence, unit).values()
+    cubes = np.einsum("uk,uk,uk->k", sums, sums, sums)
+    return replace(
+        means,
+        covariance=errors.covariance,
+        freedom=errors.freedom,
+        skewness=standardised(cubes, np.diag(errors.covariance)),
+        by_unit=errors,
+    )
 
 
 def contributions(question: Question, influence: FloatArray) -> dict[str, FloatArray]:

@@ -28,6 +28,11 @@ from adaptinf.parameters import refuse
 from adaptinf.typing import IntArray
 
 _NAMED = {method.name: method for method in METHODS}
+_GAPS = (
+    "rewards are missing, and leaving their rounds out is biased where arms differ in how many are; aipw "
+    "weighs "
+    "them by the share observed"
+)
 CONTRAST_ESTIMATORS = tuple(_NAMED)
 ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only)
 
@@ -50,7 +55,15 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
 
 def arm_verdicts(question: Question) -> list[Verdict]:
     """What every method is worth for arm means, or for a contrast, the valid ones first."""
-    return verdicts([one for one in METHODS if question.contrast or not one.contrast_only], question)
+    methods = [one for one in METHODS if question.contrast or not one.contrast_only]
+    log = question.profile.log
+    if not question.profile.incomplete:
+        return verdicts(methods, question)
+    if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
+        return verdicts(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
+    found = verdicts([one for one in methods if one.takes_gaps], question)
+    others = [one.name for one in methods if not one.takes_gaps]
+    return [*found, *(Verdict(name, "not valid", 90.0, {"estimator": name}, _GAPS) for name in others)]
 
 
 def valid_alternatives(
@@ -68,7 +81,7 @@ def valid_alternatives(
     if not named:
         named += _by_unit(profile)
     spoilt = "for units with several rounds" if profile.repeated_units else "under adaptivity"
-    dependent = profile.adaptive or profile.repeated_units
+    dependent = (profile.adaptive or profile.repeated_units) and not profile.incomplete
     baselines = [one.name for one in METHODS if one.baseline and one.name not in named and dependent]
     return [*named, *(f"{name} as a naive baseline, not valid {spoilt}" for name in baselines)]
 
@@ -137,6 +150,8 @@ def _settled(question: Question, asked: Asked) -> Choice:
     try:
         if estimator is None:
             return _default(question, asked)
+        if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
+            raise Refused(estimator, _GAPS)
         return _NAMED[estimator].settle(question, asked)
     except Refused as refused:
         raise refusal(question, refused) from None
@@ -147,7 +162,7 @@ def _default(question: Question, asked: Asked) -> Choice:
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
         profile = question.profile
-        reason = profile.context_refusal or profile.contradicted_draws or profile.unit_refusal
+        reason = profile.context_refusal or profile.contradicted_draws or profile.unit_refusal or first.reason
         raise Refused("an estimator of arm means", reason)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason

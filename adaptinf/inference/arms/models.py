@@ -29,7 +29,7 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
-from adaptinf.inference.inputs.rounds import restricted
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import LogFacts, Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
@@ -100,8 +100,8 @@ class ArmMeans:
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
-        require_log("ArmMeans", log)
-        self.log, self._told = (log, ()) if rounds is None else restricted("ArmMeans", log, rounds)
+        require_log("ArmMeans", log, incomplete=True)
+        self.log, _, self._told = marked_log("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -129,18 +129,20 @@ class ArmMeans:
             Weights of the scores of IPW and AIPW.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial where all rewards are 0 or 1
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of p-values and intervals. ``"auto"``: exact binomial where rewards take two values
             and a correction is due, or the design does not adapt and an arm has few successes or failures;
-            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), else normal.
+            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), corrected for
+            skewness (Hall) where all rewards together are skewed; else normal.
         null : float
             Value that the means are tested against.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, or array of shape (T, k), optional
+        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, frame, or array, optional
             Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
-            contexts, fitted before each round; or predictions of your own, as columns of the log or as an
-            array, whose row t may depend on rounds before t and this round's context only.
+            contexts, fitted before each round; or predictions of your own, whose row t may depend on rounds
+            before t and this round's context only: columns of the log by arm, a frame with a column an arm,
+            or an array of shape (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         arm_error : {"conservative", "self-normalised"}
@@ -161,14 +163,19 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given)
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from)
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes)
         method, fit = fit_method(question, asked)
         warn_of_tiny_propensities(asked.subject, fit)
-        kind, correction, notes = tested(question, method, fit, asked)
-        reference = mean_reference(fit, kind)
+        fit, shown = tested(question, method, fit, asked)
+        reference = mean_reference(question, fit, shown.kind)
         efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
         return Results(
             model="ArmMeans",
@@ -181,17 +188,17 @@ class ArmMeans:
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
             facts=LogFacts.of(self.log, by_unit=fit.by_unit is not None),
-            validity=validity(question, method, kind, correction, reference),
+            validity=validity(question, method, shown.kind, shown.correction, reference),
             null=null,
-            correction=correction,
+            correction=shown.correction,
             details={
                 "pulls": fit.pulls,
                 "ess": fit.ess,
                 "min_propensity": fit.min_propensity,
                 **efficiency,
             },
-            notes=(*notes, *self._told),
-            cautions=tuple(method.cautions(question, fit)),
+            notes=(*shown.notes, *self._told),
+            cautions=shown.cautions,
             efficiency_note=lost,
             scores=method.rows(question, fit) if keep_scores else None,
         )
@@ -218,8 +225,8 @@ class Contrast:
     -----
     As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
     arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
-    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts may
-    move propensities, h is fixed by those of the batch before.
+    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
+    may move propensities, h is fixed by those of the batch before.
 
     Batched least squares compares the arms within each batch, so that only differences are estimated; it
     assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
@@ -248,10 +255,10 @@ class Contrast:
     """
 
     def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any, rounds: Any = None) -> None:
-        require_log("Contrast", log)
+        require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
-        self.log, self._told = (log, ()) if rounds is None else restricted("Contrast", log, rounds)
+        self.log, _, self._told = marked_log("Contrast", log, rounds)
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
@@ -270,6 +277,7 @@ class Contrast:
         arm_error: str = "conservative",
         named: str = "before",
         chosen_from: ChosenFrom = "actions",
+        estimand: str = "assigned",
         stationary: bool = False,
     ) -> Results:
         """Estimate the difference.
@@ -284,11 +292,12 @@ class Contrast:
             that a drift that both share does no harm; sqrt and two-point are each arm's own.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "exact"}
-            Distribution of the p-value and interval. ``"auto"``: where all rewards are 0 or 1, the exact one
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of the p-value and interval. ``"auto"``: where rewards take two values, the exact one
             of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
             not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
-            IPW and AIPW (the arm of the smaller effective size), and normal for the other estimators.
+            IPW and AIPW (the arm of the smaller effective size), both by Hall and MOVER where all rewards
+            together are skewed, and normal for the other estimators.
         null : float
             Value that the difference is tested against.
         keep_scores : bool
@@ -317,6 +326,16 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        if estimand != "assigned":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import received_effect
+
+            return received_effect(self, given)
+        if self.log.arrays.observed is not None and self.log.missing != "drop":
+            given = {name: value for name, value in locals().items() if name != "self"}
+            from adaptinf.inference.arms.deviations import at_both_ends
+
+            return at_both_ends(self, given, opposed=(self.control,))
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)

@@ -47,5 +47,7 @@ class ArmMethod(MethodRecord[Question]):
     """Whether it estimates differences alone: `fit` then returns a `Difference` and resolves its own test."""
     baseline: bool = False
     """Whether it also runs where it is not valid, as a naive baseline."""
+    takes_gaps: bool = False
+    """Whether it knows what to do where rewards are missing at random."""
     bound: Literal["", "shares", "propensities"] = ""
     """What the least possible variance rests on; empty where errors ignore adaptivity."""

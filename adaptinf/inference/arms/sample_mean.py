@@ -10,7 +10,8 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.fit import ArmFit, arm_labels, reward_sums, without_propensities
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, is_skewed, without_propensities
+from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
@@ -77,7 +78,7 @@ def _exact(question: Question) -> Verdict:
     call = {**_CALL, "test": "exact"}
     reason, runs = profile.context_refusal, False
     if not reason and not profile.binary:
-        reason = "it needs rewards that are all 0 or 1"
+        reason = "it needs rewards that take two values, such as 0 and 1"
     elif not reason and profile.repeated_units:
         reason, runs = profile.unit_refusal, True
     elif not reason and profile.adaptive:
@@ -110,7 +111,8 @@ def _corrected(question: Question) -> Verdict:
     label = "exact" if profile.binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
-        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", "no interval is of any use")
+        useless = "no interval is of any use"
+        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
     ratio = length_ratio(question, correction)
     short = ratio <= (_PATIENCE if profile.binary else 1.0)
     said = (
@@ -124,7 +126,7 @@ def _corrected(question: Question) -> Verdict:
     mixed = profile.mixing_assumption
     assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
     rank = 19.0 if short and profile.context_free else 29.0
-    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions))
+    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions), corrected=True)
 
 
 def length_ratio(question: Question, correction: Correction) -> float:
@@ -141,14 +143,15 @@ def length_ratio(question: Question, correction: Correction) -> float:
 def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     profile, codes = question.profile, question.codes
     every = sample_means(profile.log.arrays.action, profile.log.arrays.reward, profile.log.n_arms)
-    sample = SampleMeans(every.count[codes], every.mean[codes], every.std_error[codes])
+    sample = SampleMeans(every.count[codes], every.above[codes], every.std_error[codes], every.origin)
     return ArmFit(
         choice=choice,
         labels=arm_labels(question),
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=reward_sums(question),
+        successes=profile.successes[codes],
+        values=profile.two_values or (0.0, 1.0),
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         naive=profile.adaptive,
@@ -157,13 +160,18 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Exact tests of 0/1 rewards where a correction is due, or an arm has few events; else t."""
+    """Exact tests of two-valued rewards where a correction is due, or an arm has few events; else t.
+
+    Hall's correction of t where rewards are skewed, and adaptivity needs none.
+    """
     binary = question.profile.binary
     if test == "exact" and not binary:
-        reason = "they need rewards that are all 0 or 1"
+        reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
     if test != "auto":
         return test
+    if not binary and not fit.naive and is_skewed(question, fit):
+        return "hall"
     if not binary or (fit.naive and not corrected):
         return "t"
     if corrected:
@@ -223,6 +231,7 @@ SAMPLE_MEAN = ArmMethod(
     assess=_assess,
     settle=partial(without_propensities, "sample-mean"),
     fit=_fit,
+    length=sample_length,
     notes=_notes,
     holds=_holds,
     resolve_test=_resolve_test,

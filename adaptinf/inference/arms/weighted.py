@@ -17,12 +17,12 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import by_unit
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
+from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.rounds import combined_refusal, gaps_notes, gaps_refusal, pair_note, pair_weights
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
-from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, effective_events, weighted_means
+from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import FEW_UNITS
@@ -207,7 +207,11 @@ def _usual(question: Question) -> str:
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
     model = RUNNING_MEAN
-    if asked.outcome is not None or asked.ridge is not None:
+    if question.profile.incomplete or question.profile.log.arrays.known is not None:
+        from adaptinf.inference.arms.deviations import past_outcome
+
+        model = past_outcome(question, asked)
+    elif asked.outcome is not None or asked.ridge is not None:
         log, codes = question.profile.log, question.codes
         model = outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     return _fit(question, choice, asked, model)
@@ -230,12 +234,18 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         min_propensity=means.min_propensity,
         outcome=model,
         stationary=asked.stationary,
+        skewness=means.skewness,
+        unevenness=means.unevenness,
         by_unit=means.by_unit,
     )
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones."""
+    if model is not None and model.seen is not None:
+        from adaptinf.inference.arms.deviations import seen_means
+
+        return seen_means(question, model, model.seen, _options(question, choice, model))
     codes, columns = question.codes, _columns(question.profile)
     if question.profile.repeated_units:
         return by_unit.unit_means(question, scored_rounds(question, choice, model), columns)
@@ -248,6 +258,10 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
 
 def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> ArmScores:
     """Scores and weights of inverse weighting, shape (T, k) each."""
+    if model is not None and model.seen is not None:
+        from adaptinf.inference.arms.deviations import seen_rounds
+
+        return seen_rounds(question, model, model.seen, _options(question, choice, model))
     columns, options = _columns(question.profile), _options(question, choice, model)
     if question.profile.repeated_units:
         return by_unit.unit_scores(question, columns, options)
@@ -313,8 +327,13 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
             f"each arm has {fit.choice.weights} weights of its own, which assume that means stay: a drift "
             "that both arms share biases the difference (stationary=True says that there is none)"
         )
+    found += question.profile.propensity_cautions
     if np.any(question.profile.impossible[question.codes]):
         found += gaps_notes(question)[1]
+    if question.profile.incomplete:
+        from adaptinf.inference.arms.deviations import missing_cautions
+
+        found += missing_cautions(question)
     if fit.by_unit is not None:
         found += by_unit.fit_cautions(question, fit)
     many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of
@@ -323,8 +342,6 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
         for label, n, counts in zip(fit.labels, fit.degrees + 1.0, many, strict=True)
         if n < FEW_EFFECTIVE and counts
     ]
-    if question.profile.binary:
-        found += _few_events(fit)
     tiny = fit.min_propensity < TINY_PROPENSITY
     if np.any(tiny):
         found.append(
@@ -361,22 +378,12 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
     return notes
 
 
-def _few_events(fit: ArmFit) -> list[str]:
-    rate = fit.successes / np.maximum(fit.pulls, 1.0)
-    events = effective_events(fit.ess, rate)
-    few = (fit.pulls > 0) & (events < FEW_EVENTS)
-    arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
-    if not arms:
-        return []
-    few_events = f"worth fewer than {FEW_EVENTS} successes or failures: intervals may be far too short"
-    return [f"{', '.join(arms)}: the effective sample size is {few_events}"]
-
-
 IPW = ArmMethod(
     name="ipw",
     assess=partial(_assess, "ipw", 30.0, _UNAUGMENTED),
     settle=partial(_settle, "ipw"),
     fit=_fit,
+    length=weighted_length,
     notes=_notes,
     cautions=_cautions,
     resolve_test=student_test,
@@ -389,6 +396,7 @@ AIPW = ArmMethod(
     assess=partial(_assess, "aipw", 10.0, ""),
     settle=partial(_settle, "aipw"),
     fit=_fit_augmented,
+    length=weighted_length,
     notes=_notes,
     cautions=_cautions,
     resolve_test=student_test,
@@ -396,4 +404,5 @@ AIPW = ArmMethod(
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),
     bound="propensities",
+    takes_gaps=True,
 )

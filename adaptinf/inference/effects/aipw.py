@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
+from adaptinf.inference.effects.lengths import aipw_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
     estimated_propensities,
@@ -27,6 +30,7 @@ from adaptinf.inference.effects.notes import (
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.scores.units import FEWEST_EVENTS, UnitErrors, unit_group_effects
+from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.units import (
     BY_UNIT,
@@ -102,12 +106,17 @@ def _fit(
     warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
     asked = weights is not None or question.propensities is None
+    uncommon = _uncommon(question)
+    std_error = np.where(rare.without_interval(uncommon), np.nan, found.std_error)
+    skewness = question.profile.squared_skewness * found.unevenness.max(axis=1)
+    corrected = errors is None and bool(np.any(skewness > rare.SKEWED))
+    law = _law(found, std_error, corrected=corrected)
     return group_results(
         question,
         _NAME,
         found.estimate,
-        found.std_error,
-        StudentReference(found.estimate, found.std_error, found.df),
+        std_error,
+        law,
         null=null,
         weights=kind,
         details={
@@ -121,12 +130,16 @@ def _fit(
             *(_MODEL if errors is None else _unit_notes(question, errors)),
             *weight_notes(question.movers, kind, lagged=lagged, asked=asked),
             *estimated_propensities(question.profile),
+            *([rare.CORRECTED] if corrected else []),
             *gap_notes(question.terms, found.used, _told(found.std_error, errors)),
+            *rare.rare_notes(question.terms, uncommon),
         ),
         cautions=(
-            *_unit_cautions(question, errors, kind),
+            *question.profile.propensity_cautions,
             *own_weights_caution(kind, stationary=stationary),
-            *few_effective(question.terms, found.df, _uncautioned(found.std_error, errors)),
+            *_unit_cautions(question, errors, kind),
+            *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
+            *rare.rare_cautions(question.terms, uncommon, skewness),
             *tiny,
         ),
         covariance=None if errors is None else errors.covariance,
@@ -160,6 +173,23 @@ def _uncautioned(std_error: FloatArray, errors: UnitErrors | None) -> FloatArray
 def _told(std_error: FloatArray, errors: UnitErrors | None) -> FloatArray:
     """Standard errors, with something in the place of those whose absence is explained by few events."""
     return std_error if errors is None else np.where(errors.events < FEWEST_EVENTS, 1.0, std_error)
+
+
+def _uncommon(question: GroupQuestion) -> FloatArray:
+    """Outcomes other than the commonest of either arm in each group, the fewer; shape (G,)."""
+    arrays = question.profile.log.arrays
+    rows = np.flatnonzero(question.weightable.keep & np.isin(arrays.action, question.pair))
+    cell = 2 * question.group[rows] + (arrays.action[rows] == question.pair[1])
+    counts = uncommon_outcomes(cell, arrays.reward[rows], 2 * len(question.terms))
+    return np.asarray(counts.reshape(-1, 2).min(axis=1), dtype=np.float64)
+
+
+def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Reference:
+    """Student's t, or Hall's for either arm and MOVER for their difference; std_error (G,)."""
+    if not corrected:
+        return StudentReference(found.estimate, std_error, found.df)
+    parts = np.where(np.isnan(std_error)[:, None], np.nan, found.arm_error)
+    return skewed_difference(found.estimate, parts, found.skewness, found.df, found.correlation)
 
 
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:
@@ -210,8 +240,11 @@ def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupE
     size = np.sqrt(np.diag(errors.covariance))
     std_error = np.where(size > 0.0, size, np.nan)
     parts = found.estimate, std_error, errors.freedom, found.count, found.used, found.ess
-    return GroupEffects(*parts, found.min_propensity), errors
+    each = np.repeat(errors.units[:, None], 2, axis=1)
+    unknown = np.full(each.shape, np.nan)
+    uneven = 1.0 / np.maximum(each, 1.0)
+    return GroupEffects(*parts, found.min_propensity, unknown, unknown, uneven, unknown[:, 0]), errors
 
 
-AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit)
+AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit, length=aipw_length)
 """Over all rounds in which both arms could be chosen."""

@@ -19,7 +19,8 @@ import numpy as np
 from scipy import special
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.tails import log_betainc
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
@@ -126,7 +127,7 @@ class GroupResults(Results):
         terms = tuple(f"{_bracket(self.terms[i])} - {_bracket(self.terms[j])}" for i, j in pairs)
         estimate = self.estimate[rows] - self.estimate[columns]
         notes = self.notes
-        law: StudentReference | ReleasedDifferenceReference
+        law: Reference
         if isinstance(self.reference, ReleasedReference):
             law = ReleasedDifferenceReference(self.reference.effect, rows, columns)
             std_error, covariance = np.hypot(self.std_error[rows], self.std_error[columns]), None
@@ -147,7 +148,10 @@ class GroupResults(Results):
             else:
                 std_error, freedom = np.sqrt(np.maximum(np.diag(covariance), 0.0)), df[pairs].min(axis=1)
                 how = "the smaller degrees of freedom of the two; groups share units, whose errors covary"
-            law = StudentReference(center[rows] - center[columns], std_error, freedom)
+            if isinstance(self.reference, SkewedSumReference):
+                law = self.reference.differences(rows, columns, freedom)
+            else:
+                law = StudentReference(center[rows] - center[columns], std_error, freedom)
             notes = (*notes, f"Differences of effects: Student's t with {how}.")
         missing = [term for term, size in zip(terms, std_error, strict=True) if not size > 0.0]
         if missing:
@@ -269,7 +273,7 @@ class GroupResults(Results):
         law = self.reference
         if isinstance(law, DifferenceReference):
             return law.difference.center, self.std_error**2, law.difference.df
-        if isinstance(law, StudentReference):
+        if isinstance(law, StudentReference | SkewedSumReference):
             return self.estimate, self.std_error**2, np.asarray(law.df, dtype=np.float64)
         return self.estimate, self.std_error**2, np.full(len(self.terms), np.inf)
 

@@ -34,9 +34,13 @@ class ArmMoments:
 class GroupEffects:
     """Weighted AIPW estimates of the effect within groups.
 
-    Shapes: estimate, std_error (G,), df (G,), count, used (G, 2), ess (G,), min_propensity (G,).
+    Shapes: estimate, std_error (G,), df (G,), count, used (G, 2), ess (G,), min_propensity (G,); arm_error,
+    skewness, unevenness (G, 2), correlation (G,).
 
-    `count` are the arms' rewards, `used` those with a weight.
+    `count` are the arms' rewards, `used` those with a weight. With influences d of an arm's mean, their
+    errors are (sum d^2)^(1/2), their skewness sum d^3 / (sum d^2)^(3/2), and `correlation` is that of the
+    two means. By `unevenness`, (sum g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e, the squared
+    skewness of the rewards is multiplied in that of the arm's mean.
     """
 
     estimate: FloatArray
@@ -46,6 +50,10 @@ class GroupEffects:
     used: FloatArray
     ess: FloatArray
     min_propensity: FloatArray
+    arm_error: FloatArray
+    skewness: FloatArray
+    unevenness: FloatArray
+    correlation: FloatArray
 
 
 def group_codes(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, list[tuple[Any, ...]]]:
@@ -95,6 +103,21 @@ def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups
     return ArmMoments(*(part.reshape(n_groups, 2) for part in parts))
 
 
+def arm_skewness(group: IntArray, treated: IntArray, reward: FloatArray, moments: ArmMoments) -> FloatArray:
+    """Skewness of the mean reward of each group and arm: that of rewards over the root of their number.
+
+    Shapes: group (T,), treated (T,), reward (T,); returns (G, 2).
+    """
+    centred = reward - moments.mean[group, treated]
+    size = moments.count.size
+    squares, cubes = (
+        np.bincount(2 * group + treated, weights=centred**power, minlength=size).reshape(-1, 2)
+        for power in (2, 3)
+    )
+    root = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    return np.asarray(cubes / root / root / root, dtype=np.float64)
+
+
 def group_aipw(
     group: IntArray,
     treated: IntArray,
@@ -126,7 +149,8 @@ def group_aipw(
         known = totals[start - 1] / start if start else 0.0
         fits.append(_one_group(rows, treated, shifted, both, weights, float(known)))
     counts = np.array([fit[0] for fit in fits])
-    estimate, std_error, df, ess, lowest = np.array([fit[1:] for fit in fits]).T
+    estimate, std_error, df, ess, lowest = np.array([fit[1:6] for fit in fits]).T
+    shapes = np.array([fit[6] for fit in fits])
     smaller = counts[:, 1].min(axis=1)
     return GroupEffects(
         estimate=np.where(smaller >= 1, estimate, np.nan),
@@ -136,6 +160,10 @@ def group_aipw(
         used=counts[:, 1],
         ess=ess,
         min_propensity=lowest,
+        arm_error=shapes[:, 0],
+        skewness=shapes[:, 1],
+        unevenness=shapes[:, 2],
+        correlation=shapes[:, 3, 0],
     )
 
 
@@ -146,13 +174,14 @@ def _one_group(
     propensities: tuple[FloatArray, FloatArray],
     weights: FloatArray | None,
     known: float,
-) -> tuple[list[list[float]], float, float, float, float, float]:
+) -> tuple[list[list[float]], float, float, float, float, float, list[list[float]]]:
     """Counts of rewards and of weighted ones, estimate, standard error, df, effective size, least propensity.
 
-    `known` is the mean of all rewards before the group's first round.
+    Last the errors, skewness and unevenness of the arms, and twice their correlation. `known` is the mean of
+    all rewards before the group's first round.
     """
     if rows.size == 0:
-        return [[0.0, 0.0], [0.0, 0.0]], np.nan, np.nan, 0.0, 0.0, np.nan
+        return [[0.0, 0.0], [0.0, 0.0]], np.nan, np.nan, 0.0, 0.0, np.nan, _no_shape()
     arms = control, treatment = [
         _one_arm(rows, treated == code, reward, propensity, _share(weights, rows, code), known)
         for code, propensity in enumerate(propensities)
@@ -162,13 +191,15 @@ def _one_group(
         float(arm.scores.sum()) / total if total > 0.0 else np.nan
         for arm, total in zip(arms, totals, strict=True)
     ]
+    error, shape = _errors(control, treatment, means, totals)
     return (
         [[arm.count for arm in arms], [arm.used for arm in arms]],
         means[1] - means[0],
-        _error_of_difference(control, treatment, means, totals),
+        error,
         min(arm.freedom for arm in arms),
         min(arm.ess for arm in arms),
         min(arm.lowest for arm in arms),
+        shape,
     )
 
 
@@ -180,19 +211,35 @@ def _share(weights: FloatArray | None, rows: IntArray, arm: int) -> FloatArray:
     return share
 
 
-def _error_of_difference(
+def _no_shape() -> list[list[float]]:
+    return [[np.nan, np.nan]] * 4
+
+
+def _errors(
     control: _ArmScores, treatment: _ArmScores, means: list[float], totals: list[float]
-) -> float:
-    """Root of the sum of squared differences of the two arms' influences."""
+) -> tuple[float, list[list[float]]]:
+    """Root of the sum of squared differences of the two arms' influences, and the shape of either's sum."""
     if min(totals) <= 0.0:
-        return np.nan
-    squares = 0.0
+        return np.nan, _no_shape()
+    change_squares, product, squares, cubes = 0.0, 0.0, np.zeros(2), np.zeros(2)
     for start in range(0, control.scores.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        change = (treatment.scores[block] - means[1] * treatment.weights[block]) / totals[1]
-        change -= (control.scores[block] - means[0] * control.weights[block]) / totals[0]
-        squares += change @ change
-    return float(np.sqrt(squares))
+        parts = [
+            (arm.scores[block] - mean * arm.weights[block]) / total
+            for arm, mean, total in zip((control, treatment), means, totals, strict=True)
+        ]
+        change = parts[1] - parts[0]
+        change_squares += float(change @ change)
+        product += float(parts[0] @ parts[1])
+        for arm, part in enumerate(parts):
+            square = part * part
+            squares[arm] += square.sum()
+            cubes[arm] += square @ part
+    root = np.sqrt(squares)
+    skewness = [_ratio(_ratio(cube, size * size), size) for cube, size in zip(cubes, root, strict=True)]
+    correlation = _ratio(product, root[0] * root[1])
+    unevenness = [control.unevenness, treatment.unevenness]
+    return float(np.sqrt(change_squares)), [root.tolist(), skewness, unevenness, [correlation] * 2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +253,7 @@ class _ArmScores:
     freedom: float
     ess: float
     lowest: float
+    unevenness: float
 
 
 def _one_arm(
@@ -218,7 +266,7 @@ def _one_arm(
 ) -> _ArmScores:
     """Weighted AIPW scores of one arm in one group, in blocks that stay in the processor's cache."""
     scores, lead = np.empty(rows.size), _before_first(rows, chosen, reward, known)
-    count, total, used, lowest, gains = 0, 0.0, 0, np.inf, np.zeros(3)
+    count, total, used, lowest, gains = 0, 0.0, 0, np.inf, np.zeros(4)
     for start in range(0, rows.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         here = rows[block]
@@ -234,13 +282,14 @@ def _one_arm(
         scores[block] = weight * predicted
         gain = weight[picked] / e[picked]
         scores[start + picked] += gain * (y[picked] - predicted[picked])
-        count, used = count + picked.size, used + np.count_nonzero(gain)
+        count, used = count + picked.size, used + int(np.count_nonzero(gain))
         total = float(totals[-1]) if picked.size else total
         lowest = min(lowest, float(e.min()))
         squared = np.square(gain)
-        gains += gain.sum(), squared.sum(), squared @ squared
+        gains += gain.sum(), squared.sum(), squared @ squared, squared @ gain
     ess, size = _ratio(gains[0] ** 2, gains[1]), _ratio(gains[1] ** 2, gains[2])
-    return _ArmScores(scores, weights, count, used, size - 1.0, ess, lowest)
+    unevenness = _ratio(gains[3] ** 2, gains[1] ** 3)
+    return _ArmScores(scores, weights, count, used, size - 1.0, ess, lowest, unevenness)
 
 
 def _before_first(rows: IntArray, chosen: BoolArray, reward: FloatArray, known: float) -> FloatArray:

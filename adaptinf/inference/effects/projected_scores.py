@@ -20,6 +20,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.lengths import projection_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
     OTHERS_MODEL,
@@ -41,9 +42,11 @@ from adaptinf.inference.effects.rounds import (
 )
 from adaptinf.inference.effects.weighted_projection import (
     Projection,
+    ProjectionLaw,
     check_columns,
     combined_weights,
     contrast_weights,
+    projection_law,
     standard_errors,
     weighted_projection,
 )
@@ -288,6 +291,12 @@ def _fit(
     tiny = tiny_cautions(["the projection"], lowest[:1], size[:1])
     warn_of_tiny(SUBJECT, tiny)
     notes = _notes(question, kind, said, covariance, float(lowest[0]))
+    reward = log.arrays.reward[kept][used]
+    law = (
+        projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
+        if unit is None
+        else ProjectionLaw.student(fit, std_error)
+    )
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -295,17 +304,23 @@ def _fit(
         ),
         terms=names,
         estimate=fit.coefficient,
-        std_error=std_error,
-        covariance=fit.covariance + np.where(np.isfinite(std_error), 0.0, np.nan),
-        reference=StudentReference(fit.coefficient, std_error, fit.df),
+        std_error=law.std_error,
+        covariance=law.covariance,
+        reference=law.reference,
         estimator="aipw",
         facts=LogFacts.of(log, by_unit=unit is not None),
         validity="asymptotic",
         weights=kind,
         null=null,
         details={"ess": size, "min_propensity": lowest},
-        notes=(*notes, *gaps),
-        cautions=(*cautions, *few_effective(names, fit.df, std_error), *tiny),
+        notes=(*notes, *gaps, *law.notes),
+        cautions=(
+            *question.profile.propensity_cautions,
+            *cautions,
+            *few_effective(names, fit.df, law.std_error),
+            *law.cautions,
+            *tiny,
+        ),
         scores=_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
@@ -391,5 +406,7 @@ def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
     ]
 
 
-PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord("projection", _assess, _fit)
+PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
+    "projection", _assess, _fit, length=projection_length
+)
 """By uniform, combined or two-point weights."""

@@ -124,8 +124,9 @@ class CATEProjection:
             Sandwich of the martingale, or its corrections for small samples.
         outcome : str, mapping or array_like, optional
             Outcome model of the scores: ``"running-mean"`` (default), ``"running-ridge"`` on the contexts, or
-            predictions of your own for the control and the treatment, as columns of the log or as an array of
-            shape (T, 2), whose row t may depend on rounds before t and this round's context only.
+            predictions of your own, whose row t may depend on rounds before t and this round's context only:
+            columns of the log by arm, a frame with a column an arm, or an array of shape (T, K) with all K
+            arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         null : float

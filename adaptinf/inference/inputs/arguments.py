@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 
 
-def require_log(subject: str, log: object) -> None:
-    """Refuse what is not a log."""
+def require_log(subject: str, log: object, *, incomplete: bool = False) -> None:
+    """Refuse what is not a log, and one with missing rewards where `incomplete` does not say what to do."""
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
+    if log.arrays.observed is not None and not incomplete:
+        try:
+            log.arrays.reward  # noqa: B018
+        except InvalidForLog as error:
+            raise InvalidForLog(subject, error.reason, error.alternatives) from None
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:

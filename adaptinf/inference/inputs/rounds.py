@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,24 @@ from adaptinf.typing import BoolArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
+
+
+def marked_log(
+    subject: str, log: AdaptiveLog, rounds: Any
+) -> tuple[AdaptiveLog, BoolArray | None, tuple[str, ...]]:
+    """The log of the rounds that the user marked, their mask, shape (T,), and a note; rounds (T,).
+
+    A shorter log serves every model as the whole one does where the mask looks at no rewards: given the past,
+    each of its arms was still drawn with the logged propensities.
+    """
+    keep = round_mask(subject, log, rounds)
+    if keep is None:
+        return log, None, ()
+    note = (
+        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
+        "assumption, and the results are of these rounds."
+    )
+    return log_of_rounds(log, keep), keep, (note,)
 
 
 def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
@@ -40,28 +58,19 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     return values.astype(bool)
 
 
-def restricted(subject: str, log: AdaptiveLog, rounds: Any) -> tuple[AdaptiveLog, tuple[str, ...]]:
-    """A log of the rounds that the user marked, and what a table says of it; rounds (T,)."""
-    keep = round_mask(subject, log, rounds)
-    if keep is None:
-        return log, ()
-    note = (
-        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
-        "assumption, and the results are of these rounds."
-    )
-    return log_of_rounds(log, keep), (note,)
-
-
 def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
     """Some rounds of a log in their order, without its releases, which are of all rounds; keep (T,)."""
     part = copy.copy(log)
     for name, value in vars(log).items():
         setattr(part, name, _rows(value, keep))
-    columns = {field.name: getattr(log.arrays, field.name) for field in fields(log.arrays)}
-    part.arrays = replace(log.arrays, **{name: _rows(value, keep) for name, value in columns.items()})
-    if part.arrays.batch is not None:
-        batch = np.unique(part.arrays.batch, return_inverse=True)[1]
-        part.arrays = replace(part.arrays, batch=batch.astype(np.int64))
+    arrays = log.arrays
+    columns = {one.name: getattr(arrays, one.name) for one in fields(arrays) if one.name != "reward"}
+    rows = {name: _rows(value, keep) for name, value in columns.items()} | {"reward": arrays.recorded[keep]}
+    if arrays.batch is not None:
+        rows["batch"] = np.unique(rows["batch"], return_inverse=True)[1].astype(np.int64)
+    if arrays.known is not None:  # counts rounds that had begun, of which these are left
+        rows["known"] = np.concatenate([[0], np.cumsum(keep)])[rows["known"]]
+    part.arrays = type(arrays)(**rows)
     part.n_rounds = int(keep.sum())
     # Of some rounds it is not known how many could still move an action, unless none could.
     part.adaptive_rounds = log.adaptive_rounds if log.adaptive_rounds == 0 else None

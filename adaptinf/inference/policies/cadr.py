@@ -17,11 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
+    policy_freedom,
     policy_verdict,
     score_parts,
 )
@@ -181,7 +183,8 @@ def _assess(question: PolicyQuestion) -> list[Verdict]:
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     log, propensity = question.profile.log, question.check_propensities("cadr")
-    plain, change, taken = score_parts(log, question.policies, options.outcome)
+    parts = score_parts(log, question.policies, options.outcome)
+    plain, change, taken, origin = parts.plain, parts.change, parts.taken, parts.origin
     if question.contrast:
         plain, change = plain[:, :-1] - plain[:, -1:], change[:, :-1] - change[:, -1:]
     logging = question.check_logging("cadr")
@@ -190,11 +193,13 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     if question.contrast:
         last = effective_size(found.weights * observed[:, -1:])
         ess = np.minimum(effective_size(found.weights * observed[:, :-1]), last)
+        observed, origin = observed[:, :-1] - observed[:, -1:], 0.0
     else:
         ess = effective_size(found.weights * observed)
-    rows = {"scores": plain + change / propensity[:, None], "weights": found.weights}
-    return policy_fit(question, found.estimate, found.covariance, ess, rows)
+    rows = {"scores": origin + plain + change / propensity[:, None], "weights": found.weights}
+    df = policy_freedom(found.weights * observed)
+    return policy_fit(question, origin + found.estimate, found.covariance, df, ess, rows)
 
 
-CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit)
+CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
 """With an outcome model, and weights of its own."""

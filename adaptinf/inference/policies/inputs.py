@@ -31,6 +31,13 @@ class Policy:
     probabilities: FloatArray
     constant: bool
 
+    def within(self, keep: BoolArray) -> Policy:
+        """The policy in some of the rounds; keep (T,)."""
+        if self.constant and keep.any():
+            shape = (int(keep.sum()), self.probabilities.shape[1])
+            return Policy(self.name, np.broadcast_to(self.probabilities[0], shape), True)
+        return Policy(self.name, self.probabilities[keep], self.constant)
+
 
 def read_policies(
     subject: str, log: AdaptiveLog, policy: Any, names: Sequence[str] | None = None

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from adaptinf.errors import ParameterError
 from adaptinf.inference.policies.cadr import CADR, default_burn_in
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyOptions
 from adaptinf.inference.policies.weighted_scores import AIPW, IPW
 from adaptinf.inference.policies.weights import KINDS
-from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import snapshots_problems
 from adaptinf.log import AdaptiveLog
@@ -52,7 +49,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
     question.check_propensities(subject)
     outcomes = None
     if estimator != "ipw":
-        outcomes = outcome_model(subject, log, np.arange(log.n_arms), asked.outcome, asked.ridge)
+        outcomes = question.outcome(subject, asked.outcome, asked.ridge)
     elif asked.ridge is not None:
         raise ParameterError(subject, ["ridge= belongs to an outcome model, and ipw has none"])
     method, defaulted = "cadr", False

@@ -9,16 +9,19 @@ bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-cont
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.inputs.arguments import require_log
-from adaptinf.inference.policies.inputs import check_support, read_policies
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
-from adaptinf.inference.policies.notes import few_rewards, policy_notes, warn_of_few_rewards
+from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit
 from adaptinf.inference.results.base import LogFacts, Results
@@ -44,6 +47,9 @@ class PolicyValue:
         order: a pandas index other than 0, ..., T - 1 is refused.
     names : sequence of str, optional
         Labels of the policies.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
+        rewards. What has a row a round (policies, predictions, starts of snapshots) is still for all rounds.
 
     Raises
     ------
@@ -91,11 +97,20 @@ class PolicyValue:
     adapt  0.94  1.07
     """
 
-    def __init__(self, log: AdaptiveLog, policy: Any, *, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        policy: Any,
+        *,
+        names: Sequence[str] | None = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
         require_log("PolicyValue", log)
         self.log = log
-        self.policies = read_policies("PolicyValue", log, policy, names)
-        check_support("PolicyValue", log, self.policies)
+        self._question = _question(
+            "PolicyValue", log, read_policies("PolicyValue", log, policy, names), rounds
+        )
+        self.policies = self._question.policies
 
     def fit(
         self,
@@ -123,7 +138,8 @@ class PolicyValue:
             Scores with an outcome model, without one, or with one and weights of its own (CADR).
         outcome : str, mapping, or array_like of shape (T, K), optional
             Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, columns by
-            arm, or an array. Row t must not have used the rewards of round t and later.
+            arm, a frame, or an array in the order of ``log.arms``. Row t must not have used the rewards of
+            round t and later.
         ridge : float, optional
             Penalty of the running ridge.
         snapshots : PolicySnapshots or "context-free", optional
@@ -158,8 +174,7 @@ class PolicyValue:
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
         )
-        question = PolicyQuestion(profile_of(self.log), self.policies, snapshots=snapshots)
-        return _results("PolicyValue", question, chosen)
+        return _results("PolicyValue", replace(self._question, snapshots=snapshots), chosen)
 
 
 class PolicyContrast:
@@ -175,6 +190,8 @@ class PolicyContrast:
         The policy whose value is subtracted from each.
     names : sequence of str, optional
         Labels of the policies, the baseline's last.
+    rounds : str or array_like of bool, shape (T,), optional
+        As for `PolicyValue`.
 
     Raises
     ------
@@ -208,7 +225,13 @@ class PolicyContrast:
     """
 
     def __init__(
-        self, log: AdaptiveLog, policy: Any, *, baseline: Any, names: Sequence[str] | None = None
+        self,
+        log: AdaptiveLog,
+        policy: Any,
+        *,
+        baseline: Any,
+        names: Sequence[str] | None = None,
+        rounds: str | ArrayLike | None = None,
     ) -> None:
         if isinstance(baseline, (list, tuple)):
             raise ParameterError("PolicyContrast", ["baseline must be one policy, got a list"])
@@ -217,9 +240,10 @@ class PolicyContrast:
         given = [*policy, baseline] if isinstance(policy, (list, tuple)) else [policy, baseline]
         if len(given) < 2:
             raise ParameterError("PolicyContrast", ["give at least one policy besides the baseline"])
-        *first, self.baseline = read_policies("PolicyContrast", log, given, names)
+        read = read_policies("PolicyContrast", log, given, names)
+        self._question = _question("PolicyContrast", log, read, rounds, contrast=True)
+        *first, self.baseline = self._question.policies
         self.policies = tuple(first)
-        check_support("PolicyContrast", log, [*self.policies, self.baseline])
 
     def fit(
         self,
@@ -261,9 +285,21 @@ class PolicyContrast:
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
         )
-        every = (*self.policies, self.baseline)
-        question = PolicyQuestion(profile_of(self.log), every, contrast=True, snapshots=snapshots)
-        return _results("PolicyContrast", question, chosen)
+        return _results("PolicyContrast", replace(self._question, snapshots=snapshots), chosen)
+
+
+def _question(
+    subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
+) -> PolicyQuestion:
+    """Policies at the rounds used, which must have been able to choose their arms; rounds (T,)."""
+    used, keep, notes = marked_log(subject, log, rounds)
+    if keep is not None:
+        policies = tuple(policy.within(keep) for policy in policies)
+    check_support(subject, used, policies)
+    source = None if keep is None else log
+    return PolicyQuestion(
+        profile_of(used), policies, contrast=contrast, source=source, keep=keep, notes=notes
+    )
 
 
 def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
@@ -281,14 +317,15 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         estimate=fit.estimate,
         std_error=std_error,
         covariance=fit.covariance,
-        reference=NormalReference(fit.estimate, std_error),
+        reference=StudentReference(fit.estimate, std_error, fit.df),
         estimator=options.estimator,
         weights=options.label,
         facts=LogFacts.of(question.profile.log),
         validity="asymptotic",
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
-        notes=policy_notes(question, terms, fit, options, few),
+        notes=(*question.notes, *policy_notes(question, terms, fit, options)),
+        cautions=(*question.profile.propensity_cautions, *few, *few_effective(terms, fit)),
         scores=fit.rows if chosen.keep_scores else None,
     )
 

@@ -12,7 +12,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
 from adaptinf.inference.scores.means import effective_events
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
 
 
 def policy_notes(
@@ -20,7 +20,6 @@ def policy_notes(
     terms: Sequence[str],
     fit: PolicyFit,
     options: PolicyOptions,
-    few: Sequence[str],
 ) -> tuple[str, ...]:
     """Assumptions and reasons under a table."""
     notes = [
@@ -28,6 +27,10 @@ def policy_notes(
         "given the past and the context, and policies that were fixed without this log."
     ]
     notes += [] if options.outcome is None else [options.outcome.note]
+    notes.append(
+        "Student's t with the effective number of rewards behind a value minus 1 degrees of freedom; behind "
+        "a difference, of those for it or those against it, the fewer."
+    )
     profile = question.profile
     if profile.estimated:
         notes.append(
@@ -39,14 +42,23 @@ def policy_notes(
             "policy takes is assumed."
         )
     notes += _weight_notes(profile, fit, options)
-    notes += few
     return (*notes, *_gaps(question, terms, fit))
 
 
 def warn_of_few_rewards(few: Sequence[str]) -> None:
     """Warn of what `few_rewards` says."""
     for message in few:
-        warnings.warn(message, AdaptinfWarning, stacklevel=4)
+        warnings.warn(f"{message}.", AdaptinfWarning, stacklevel=4)
+
+
+def few_effective(terms: Sequence[str], fit: PolicyFit) -> list[str]:
+    """Cautions where the standard error of a value rests on the worth of few rewards."""
+    return [
+        f"{term}: worth {df + 1.0:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be "
+        "short"
+        for term, df, variance in zip(terms, fit.df, np.diag(fit.covariance), strict=True)
+        if df + 1.0 < FEW_EFFECTIVE and variance > 0.0
+    ]
 
 
 def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
@@ -56,7 +68,7 @@ def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
         messages.append(
             f"The smallest propensity of an arm that a policy takes is {fit.min_propensity.min():.2g}, the "
             f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and "
-            "its normal interval may be far too short."
+            "its interval may be far too short"
         )
     reward = profile.log.arrays.reward
     rate, sizes = float(reward.mean()), fit.ess[fit.ess > 0.0]
@@ -65,7 +77,7 @@ def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
             f"An effective sample size of {sizes.min():.1f} at a success rate of {rate:.2g} is worth "
             f"{effective_events(sizes.min(), rate):.1f} {'successes' if rate <= 0.5 else 'failures'}, fewer "
             f"than {FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are "
-            "too small together, and the normal interval may be far too short."
+            "too small together, and the interval may be far too short"
         )
     return messages
 
@@ -97,9 +109,15 @@ def _weight_notes(profile: LogProfile, fit: PolicyFit, options: PolicyOptions) -
             f"CADR: the first {options.burn_in} rounds, and those before which no score varied, have no "
             f"weight; {int(used.min())} of {profile.log.n_rounds} rounds have one."
         )
-    elif options.logging is not None and not options.contextual and not fit.rows["weights"][0].all():
+    elif _first_without(options) and not fit.rows["weights"][0].all():
         notes.append("The first round has no weight, as there are no earlier contexts to average over.")
     return notes
+
+
+def _first_without(options: PolicyOptions) -> bool:
+    """Whether it is for want of contexts alone that the first round may have no weight."""
+    known = options.outcome is None or options.outcome.start == 0
+    return known and options.logging is not None and not options.contextual
 
 
 def _gaps(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> list[str]:

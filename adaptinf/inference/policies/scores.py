@@ -10,7 +10,8 @@ import numpy as np
 
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
-from adaptinf.inference.scores.inverse import indicators, running_means
+from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
+from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
@@ -22,6 +23,8 @@ from adaptinf.typing import FloatArray
 _DRAWN = (
     "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
 )
+_LITTLE = 0.05
+"""Share of the variance below which one side of a difference has no say in its degrees of freedom."""
 _SMALL = "small propensities: at moderate numbers of rounds normal intervals may be too short"
 
 
@@ -48,11 +51,26 @@ class PolicyOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScoreParts:
+    """What the scores of k policies are made of, with rewards and predictions less an origin.
+
+    Shapes: plain, change, taken (T, k): the policy's mean of the predictions, its probability of the chosen
+    arm times the residual, and that probability.
+    """
+
+    plain: FloatArray
+    change: FloatArray
+    taken: FloatArray
+    origin: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PolicyFit:
-    """Estimates of k values; estimate (k,), covariance (k, k), ess, min_propensity (k,), rows (T, k)."""
+    """Estimates of k values; estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows (T, k)."""
 
     estimate: FloatArray
     covariance: FloatArray
+    df: FloatArray
     ess: FloatArray
     min_propensity: FloatArray
     rows: dict[str, FloatArray]
@@ -90,12 +108,13 @@ def policy_fit(
     question: PolicyQuestion,
     estimate: FloatArray,
     covariance: FloatArray,
+    df: FloatArray,
     ess: FloatArray,
     rows: dict[str, FloatArray],
 ) -> PolicyFit:
     """A fit without the numbers that nothing is known of.
 
-    Shapes: estimate (k,), covariance (k, k), ess (k,).
+    Shapes: estimate (k,), covariance (k, k), df, ess (k,).
     """
     smallest = np.array([_smallest(question.profile.log, one) for one in question.policies])
     gone, bare = (question.unobserved(fewest) >= UNOBSERVED for fewest in (1, 2))
@@ -107,25 +126,45 @@ def policy_fit(
     return PolicyFit(
         estimate=estimate + empty,
         covariance=covariance + vague[:, None] + vague[None, :],
+        df=df,
         ess=ess,
         min_propensity=smallest,
         rows=rows,
     )
 
 
-def score_parts(
-    log: AdaptiveLog, policies: Sequence[Policy], outcome: Outcome | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Policy means of the predictions, policy probabilities times residuals, and those probabilities."""
+def policy_freedom(share: FloatArray) -> FloatArray:
+    """Degrees of freedom of the standard errors of values and their differences.
+
+    Shapes: share (T, k), what a unit of a round's residual adds to each estimate; returns (k,).
+
+    With share c the variance is estimated by the sum of squared residuals times w = c^2, which has the mean
+    and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom where the rewards are normal with
+    one variance (Satterthwaite 1946), less the one of its mean: for always one arm c is proportional to
+    h / e in its rounds. The rounds that count for and those that count against a difference are two samples,
+    of which the one with fewer decides, as for two arms; one that carries less than a twentieth of the
+    variance does not.
+    """
+    sides = [np.square(np.maximum(sign * share, 0.0)) for sign in (1.0, -1.0)]
+    total = sides[0].sum(axis=0) + sides[1].sum(axis=0)
+    sizes = [np.where(one.sum(axis=0) > _LITTLE * total, effective_size(one), np.inf) for one in sides]
+    found = np.minimum(*sizes) - 1.0
+    return np.where(np.isfinite(found), np.maximum(found, 0.0), 0.0)
+
+
+def score_parts(log: AdaptiveLog, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
+    """Parts of the scores; without an outcome model there is no origin but 0."""
     arrays = log.arrays
     rounds = np.arange(log.n_rounds)
     taken = np.column_stack([policy.probabilities[rounds, arrays.action] for policy in policies])
     if outcome is None:
-        return np.zeros(taken.shape), taken * arrays.reward[:, None], taken
+        return ScoreParts(np.zeros(taken.shape), taken * arrays.reward[:, None], taken, 0.0)
+    origin = origin_of(arrays.reward, outcome)
+    above = arrays.reward - origin
     predicted = (
-        running_means(indicators(arrays.action, np.arange(log.n_arms)), arrays.reward)
+        predictions(indicators(arrays.action, np.arange(log.n_arms)), above)
         if isinstance(outcome.values, str)
-        else outcome.values
+        else outcome.values - origin
     )
     plain = np.column_stack(
         [
@@ -135,8 +174,8 @@ def score_parts(
             for policy in policies
         ]
     )
-    residual = arrays.reward - predicted[rounds, arrays.action]
-    return plain, taken * residual[:, None], taken
+    residual = above - predicted[rounds, arrays.action]
+    return ScoreParts(plain, taken * residual[:, None], taken, origin)
 
 
 def _smallest(log: AdaptiveLog, policy: Policy) -> float:

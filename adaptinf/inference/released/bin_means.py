@@ -92,7 +92,7 @@ class BinMeans:
     """
 
     def __init__(self, log: AdaptiveLog) -> None:
-        require_log("BinMeans", log)
+        require_log("BinMeans", log, incomplete=True)
         refuse_repeated_units("BinMeans", log)
         self.log = log
         self._reports = read_reports(log)

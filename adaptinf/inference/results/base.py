@@ -47,6 +47,8 @@ class LogFacts:
         What a unit of several rounds is promised with all of them.
     auxiliary : tuple of PrivacyGuarantee
         What the participants of auxiliary logs are promised, one a log.
+    readings : tuple of str
+        What a reader put in order, converted or dropped, as sentences for the notes.
     """
 
     n_rounds: int
@@ -57,6 +59,7 @@ class LogFacts:
     stated: bool = False
     person: PrivacyGuarantee | None = None
     auxiliary: tuple[PrivacyGuarantee, ...] = ()
+    readings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
@@ -71,6 +74,7 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=log.person_guarantee,
             auxiliary=log.auxiliary_guarantees,
+            readings=log.reading_notes,
         )
 
 

@@ -202,6 +202,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
     notes += results.notes
     notes += [results.efficiency_note] if results.efficiency_note else []
     facts = results.facts
+    notes += facts.readings
     if facts.n_units is not None:
         notes.append(
             f"{facts.n_units} units in {facts.n_rounds} rounds: rounds of one unit are taken to be as "

@@ -13,7 +13,7 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,18 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import refuse
+from adaptinf.log.validation.columns import frame_kind
+from adaptinf.parameters import number_array, refuse
 from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.scores.missing import SeenRounds
 
 OUTCOMES = ("running-mean", "running-ridge")
 _MAX_COVARIATES = 200
 _SAME = 1e-9
 _ENOUGH = 10
+_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +52,8 @@ class Outcome:
     values: FloatArray | str
     note: str
     start: int = 0
+    seen: SeenRounds | None = None
+    """Rounds whose reward is observed, where some are not."""
 
 
 RUNNING_MEAN = Outcome(
@@ -99,7 +106,8 @@ def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any,
 
 _ALLOWED = (
     f"{' or '.join(map(repr, OUTCOMES))}, a mapping of every arm to a column of the log, or an array of "
-    "predictions, shape (rounds, arms), or a frame of them with a column an arm"
+    "predictions, shape (rounds, arms), its columns in the order of log.arms, or a frame of them with a "
+    "column an arm"
 )
 
 
@@ -181,29 +189,57 @@ def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
 
 
 def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
-    labels = [log.arms[code] for code in codes]
+    """Predictions of the arms of these codes; codes (k,), returns (T, k).
+
+    Labels decide where there are any; a bare array has a column for each of the log's arms, in their order.
+    """
     if isinstance(outcome, Mapping):
-        missing = [repr(label) for label in labels if label not in outcome]
-        if missing:
-            raise ParameterError(subject, [f"outcome has no column for arm {', '.join(missing)}"])
-        known = set(map(str, log.frame.columns)) | set(log.columns)
-        named = [outcome[label] for label in labels]
-        if not all(isinstance(name, Hashable) for name in named):
-            raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
-        unknown = [repr(name) for name in named if name not in known]
-        if unknown:
-            raise ParameterError(
-                subject, [f"the log has no column {', '.join(unknown)}: name it in context= of the log"]
-            )
-        outcome = np.column_stack([log.column(name) for name in named])
-    values, problems = by_arm("outcome", outcome, labels, pd.RangeIndex(log.n_rounds))
+        return _named_columns(subject, log, codes, outcome)
+    rows = pd.RangeIndex(log.n_rounds)
+    labels = [log.arms[code] for code in codes]
+    # A frame may leave out the arms that are not asked for.
+    subset = frame_kind(outcome) is not None and len(outcome.columns) == len(labels)
+    arms = labels if subset else log.arms
+    values, problems = by_arm("outcome", outcome, arms, rows)
     if values is None and not problems:
         problems.append(f"outcome must be {_ALLOWED}")
     if values is None or problems:
         raise ParameterError(subject, problems)
-    if values.shape != (log.n_rounds, len(codes)):
-        problems.append(f"outcome must have shape {(log.n_rounds, len(codes))}, got {values.shape}")
-    elif not np.all(np.isfinite(values)):
-        problems.append("outcome must be finite in every round")
+    shape = (log.n_rounds, len(arms))
+    if values.shape != shape:
+        shown = f"{list(log.arms[:_SHOWN])!r:.200}" + (" ..." if log.n_arms > _SHOWN else "")
+        problems.append(
+            f"outcome must have shape {shape}, a column for each of the log's arms in their order {shown}, "
+            f"got {values.shape}; a frame with columns named after arms, or a mapping, may have some alone"
+        )
     refuse(subject, problems)
+    return _finite(subject, values if subset else values[:, codes])
+
+
+def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Mapping[Any, Any]) -> FloatArray:
+    """Columns of the log that a mapping names by arm; codes (k,), returns (T, k)."""
+    labels = [log.arms[code] for code in codes]
+    problems = []
+    if missing := [repr(label) for label in labels if label not in outcome]:
+        problems.append(f"outcome has no column for arm {', '.join(missing)}")
+    if strangers := [repr(label) for label in outcome if label not in log.arms]:
+        problems.append(f"outcome names {', '.join(strangers)}, which is no arm of the log")
+    refuse(subject, problems)
+    known = set(map(str, log.frame.columns)) | set(log.columns)
+    named = [outcome[label] for label in labels]
+    if not all(isinstance(name, Hashable) for name in named):
+        raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
+    unknown = [repr(name) for name in named if name not in known]
+    if unknown:
+        raise ParameterError(
+            subject, [f"the log has no column {', '.join(unknown)}: name it in context= of the log"]
+        )
+    values = number_array(np.column_stack([log.column(name) for name in named]))
+    if values is None:
+        raise ParameterError(subject, ["outcome must map every arm to a column of numbers"])
+    return _finite(subject, values)
+
+
+def _finite(subject: str, values: FloatArray) -> FloatArray:
+    refuse(subject, [] if np.all(np.isfinite(values)) else ["outcome must be finite in every round"])
     return np.ascontiguousarray(values)

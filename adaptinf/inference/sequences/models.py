@@ -16,9 +16,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import LogFacts
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.sequences.bounded_scores import Weights
@@ -50,6 +52,10 @@ class ConfidenceSequence:
     policy : policy, or list of policies
         For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
         takes. A policy may depend on the contexts, not on the log's actions and rewards.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to follow, all by default: the name of a column of the log, or a mask. Whether a round counts
+        must be known before its arm is drawn, and not depend on rewards; the sequence is then that of a
+        shorter log, whose rounds are counted anew.
 
     Raises
     ------
@@ -97,8 +103,11 @@ class ConfidenceSequence:
         treatment: Any = None,
         control: Any = None,
         policy: Any = None,
+        rounds: str | ArrayLike | None = None,
     ) -> None:
         require_log("ConfidenceSequence", log)
+        whole = log
+        log, keep, self._notes = marked_log("ConfidenceSequence", log, rounds)
         self.log = log
         self.target = target
         _check_target(target, arms=arms, treatment=treatment, control=control, policy=policy)
@@ -117,7 +126,9 @@ class ConfidenceSequence:
             from adaptinf.inference.policies.inputs import read_policies
 
             given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
-            policies = read_policies("ConfidenceSequence", log, given)
+            policies = read_policies("ConfidenceSequence", whole, given)
+            if keep is not None:
+                policies = tuple(one.within(keep) for one in policies)
             self._terms = tuple(one.name for one in policies)
             self._estimands = tuple(Estimand("policy-value") for _ in policies)
             self.quantities = tuple(
@@ -213,8 +224,8 @@ class ConfidenceSequence:
             validity="anytime" if settings.method.anytime else "asymptotic",
             null=float(null),
             details=details,
-            notes=_notes(profile, self.target, settings),
-            cautions=(OF_LOGGED_ROUNDS,) if profile.repeated_units else (),
+            notes=(*self._notes, *_notes(profile, self.target, settings)),
+            cautions=_cautions(profile, settings),
         )
 
 
@@ -258,6 +269,12 @@ def _check_target(target: Any, **given: Any) -> None:
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
     refuse("ConfidenceSequence", problems)
+
+
+def _cautions(profile: LogProfile, settings: Settings) -> tuple[str, ...]:
+    """What speaks against dividing by the propensities, and for whom the limits hold."""
+    found = () if settings.estimator == "sample-mean" else profile.propensity_cautions
+    return (*found, OF_LOGGED_ROUNDS) if profile.repeated_units else found
 
 
 def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +10,9 @@ import pandas as pd
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
+from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
+from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -128,12 +132,31 @@ class LogProfile:
         return named and open_question and not weighable
 
     @cached_property
+    def deciding_context(self) -> str:
+        """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
+
+        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
+        """
+        log = self.log
+        known = self.traits is not None and self.traits.uses_context == "no"
+        if log.arrays.propensity is not None or log.context_free is not None or known or not log.context:
+            return ""
+        arrays = log.arrays
+        return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @cached_property
     def context_refusal(self) -> str:
         """Why means of the arms' rounds cannot be compared; empty where they can."""
         if self.decides_by_context:
             return (
                 f"{self.design_title or 'the design, as the log says,'} assigns arms by context, so that the "
                 "arms' rounds are different mixes of contexts, whose means cannot be compared"
+            )
+        if self.deciding_context:
+            return (
+                f"arms follow the context {self.deciding_context} (p < {VISIBLE:g} within short stretches of "
+                "rounds), so that the arms' rounds are different mixes of contexts, whose means cannot be "
+                "compared"
             )
         if self.undeclared_context:
             return (
@@ -145,6 +168,8 @@ class LogProfile:
     @cached_property
     def in_place_of_means(self) -> str:
         """What takes the place of arm means, or makes them comparable, where contexts may assign arms."""
+        if self.deciding_context:
+            return f"the propensities of the choices, or AdaptiveOLS with {self.deciding_context} as a column"
         if not self.decides_by_context:
             return "context_free=True, or the design itself as design=, if contexts had no part in the choice"
         kind = "by-group" if self.traits is None else self.traits.arm_means
@@ -204,6 +229,14 @@ class LogProfile:
             )
         chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
+
+    @cached_property
+    def propensity_cautions(self) -> tuple[str, ...]:
+        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
+        if self.log.arrays.propensity is None or self.estimated:
+            return ()
+        draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
+        return calibration_caution(miscalibration(self.log, draws))
 
     @cached_property
     def moves(self) -> bool:
@@ -326,10 +359,50 @@ class LogProfile:
 
     # Rewards and guarantee
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether some rewards are missing."""
+        return self.log.arrays.observed is not None
+
     @cached_property
+    def rewards(self) -> FloatArray:
+        """The rewards that are observed; for facts of all arms together."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
+
+    @cached_property
+    def rewarded_actions(self) -> IntArray:
+        """The arm of each reward in `rewards`."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.action if observed is None else self.log.arrays.action[observed]
+
+    @cached_property
+    def two_values(self) -> tuple[float, float] | None:
+        """The two values that rewards take, the smaller one first; None where they take others."""
+        return two_values(self.rewards)
+
+    @property
     def binary(self) -> bool:
-        """Whether all rewards are 0 or 1."""
-        return is_binary(self.log.arrays.reward)
+        """Whether rewards take two values, 0 and 1 or others."""
+        return self.two_values is not None
+
+    @cached_property
+    def successes(self) -> FloatArray:
+        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        if self.two_values is None:
+            return np.zeros(self.log.n_arms)
+        larger = self.rewarded_actions[self.rewards == self.two_values[1]]
+        return np.bincount(larger, minlength=self.log.n_arms).astype(np.float64)
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
+        return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
+
+    @cached_property
+    def squared_skewness(self) -> float:
+        """Squared skewness of all rewards together."""
+        return squared_skewness(self.rewards)
 
     @cached_property
     def heavy_tailed(self) -> bool:
@@ -337,13 +410,23 @@ class LogProfile:
 
         The normal law has 3, the exponential one 9. Pooled, so that the choice of a method looks at no arm.
         """
-        reward = self.log.arrays.reward
+        reward = self.rewards
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
         if np.all((reward == low) | (reward == high)):
             return False
         part = (reward - low) / (high - low)
         squares = (part - part.mean()) ** 2
         return bool(np.mean(squares**2) > _HEAVY * np.mean(squares) ** 2)
+
+    @cached_property
+    def pooled_mean(self) -> float:
+        """Mean of all rewards, whatever their arm."""
+        return float(self.rewards.mean()) if len(self.rewards) else math.nan
+
+    @cached_property
+    def pooled_std(self) -> float:
+        """Standard deviation of all rewards, whatever their arm."""
+        return float(self.rewards.std()) if len(self.rewards) else math.nan
 
     @cached_property
     def correction(self) -> Correction | None:

@@ -14,6 +14,9 @@ from pandas.api.types import is_string_dtype
 
 _SHOWN = 5
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+_CODE = re.compile(r"0\d+", re.ASCII)
+_LONGEST = 400
+"""Characters of a number; Python does not read whole numbers of more than 4,300."""
 _FEW = 10
 """Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
 
@@ -55,6 +58,8 @@ def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> l
         fractions = any(not text.strip().lstrip("+-").isdigit() for text in numerals)
         blank = any(not text.strip() for text in others)
         many = fractions or blank or len(numerals) > _FEW or not others
+        coded = any(_CODE.fullmatch(text.strip()) for text in numerals)
+        many &= not coded or not all(any(map(str.isdecimal, text)) for text in others)
         if numerals and len(others) < len(numerals) and many:
             odd = others[0] if others else max(numerals, key=len)
             problems.append(
@@ -64,28 +69,95 @@ def mixed_problems(path: Path, frame: pd.DataFrame, context: Iterable[str]) -> l
     return problems
 
 
-def merged_problems(path: Path, frame: pd.DataFrame, labels: Iterable[str]) -> list[str]:
-    """Columns of labels of a CSV in which different texts, such as 01 and 1, became one number."""
+def as_written(
+    path: Path,
+    frame: pd.DataFrame,
+    labels: Collection[str] = (),
+    context: Collection[str] = (),
+    text: Collection[str] = (),
+) -> tuple[pd.DataFrame, list[str]]:
+    """The columns of a CSV whose labels numbers would not keep as text, and what was kept so.
+
+    Of `labels` all that is spelt otherwise than Python writes the number or truth value (01, 1.50, TRUE); of
+    `context` whole numbers with leading zeros; the columns of `text` in any case.
+    """
+    if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
+        return frame, []
+    wanted = dict.fromkeys(labels, "label") | dict.fromkeys(context, "context")
+    wanted |= dict.fromkeys(text, "text")
+    typed = {name: wanted[name] for name in _not_text(frame, wanted)}
+    kept, told = {}, []
+    for name, column in _texts(path, frame, typed).items():
+        spelt = column.dropna().str.strip().unique().tolist()
+        codes = [each for each in spelt if _CODE.fullmatch(each)]
+        odd = [each for each in spelt if not _plainly_written(each)]
+        whole = all(each.isdecimal() for each in spelt)
+        chosen = {"label": codes or odd, "context": codes if whole else [], "text": spelt}[typed[name]]
+        if chosen:
+            kept[name] = column.str.strip()  # as blanks around numbers do not count
+            if typed[name] != "text":
+                told.append(f"column {name!r} is text as written, such as {chosen[0]!r:.40}")
+    return frame.assign(**kept) if kept else frame, told
+
+
+def merged_problems(
+    path: Path, frame: pd.DataFrame, labels: Iterable[str], batch: Iterable[str] = ()
+) -> list[str]:
+    """Columns of labels of a CSV in which one number is spelt in several ways, such as 1 and 1.0.
+
+    Whole numbers with and without leading zeros are labels of their own, but as batches.
+    """
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
         return []
-    names = [name for name in dict.fromkeys(labels) if name in frame and not is_string_dtype(frame[name])]
-    if not names:
-        return []
-    places = sorted(list(frame.columns).index(name) for name in names)
-    texts = pd.read_csv(path, usecols=places, dtype="str", encoding="utf-8-sig", index_col=False)
+    listed = dict.fromkeys(labels, False) | dict.fromkeys(batch, True)
     problems = []
-    for place, column in zip(places, texts, strict=True):
-        name = frame.columns[place]
-        pairs = pd.DataFrame({"value": frame[name], "text": texts[column].str.strip()}).dropna()
-        pairs = pairs.drop_duplicates()
-        spelt = pairs.groupby("value")["text"].agg(list)
-        if several := [found for found in spelt if len(found) > 1]:
+    for name, column in _texts(path, frame, _not_text(frame, listed)).items():
+        spelt: dict[object, list[str]] = {}
+        for text in column.dropna().str.strip().unique().tolist():
+            spelt.setdefault(_value(text), []).append(text)
+        several = [
+            texts
+            for value, texts in spelt.items()
+            if len(texts) > 1
+            and not isinstance(value, str)
+            and (listed[name] or not all(text.isdecimal() for text in texts))
+        ]
+        if several:
             shown = " and ".join(map(repr, several[0][:_SHOWN]))
             problems.append(
                 f"{path}: column {name!r} holds {shown}, which would be one label: spell a label in one "
                 "way, or read the file with pandas and dtype=str"
             )
     return problems
+
+
+def _not_text(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name in frame and not is_string_dtype(frame[name])]
+
+
+def _texts(path: Path, frame: pd.DataFrame, names: Collection[str]) -> dict[str, pd.Series[str]]:
+    """Columns of a CSV as the text that stands there, NaN where nothing does."""
+    if not names:
+        return {}
+    places = sorted(list(frame.columns).index(name) for name in names)
+    texts = pd.read_csv(path, usecols=places, dtype="str", encoding="utf-8-sig", index_col=False)
+    return {str(frame.columns[place]): texts.iloc[:, at] for at, place in enumerate(places)}
+
+
+def _value(text: str) -> object:
+    """The number or truth value that pandas reads; the text itself where it is none."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true", bool
+    return float(text) if _NUMERAL.fullmatch(text) else text
+
+
+def _plainly_written(text: str) -> bool:
+    """Whether Python writes a number or truth value in this way."""
+    if text in ("True", "False"):
+        return True
+    if not _NUMERAL.fullmatch(text) or len(text) > _LONGEST:
+        return False
+    return text == (str(int(text)) if text.lstrip("-").isdecimal() else repr(float(text)))
 
 
 def _check_characters(data: bytes) -> None:

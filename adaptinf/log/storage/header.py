@@ -33,6 +33,7 @@ def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
         "dtypes": {name: values.dtype.str for name, values in log.columns.items()},
         "log": encode(log.metadata),
         "not_covered": dict(log.not_covered),
+        "report": log.report,
     }
     return header | {"digest": content_digest(header, releases, log.columns)}
 
@@ -87,7 +88,9 @@ def log_from(stored: Mapping[str, Any], releases: Any, columns: dict[str, NDArra
     if content_digest(said, releases, columns) != stored["digest"]:
         refuse("file", [f"is damaged: what it holds does not match its digest; {_OTHERWISE}"])
     try:
-        return restored(StoredLog(columns, decode(stored["log"]), decode_releases(releases)))
+        return restored(
+            StoredLog(columns, decode(stored["log"]), decode_releases(releases), report=stored.get("report"))
+        )
     except AdaptinfError as error:
         raise ParameterError("file", [f"holds no valid log: {error}"]) from error
 

@@ -98,7 +98,7 @@ def _columns(table: pa.Table, dtypes: dict[str, str]) -> dict[str, NDArray[Any]]
         written = pa.string() if kind in "OU" else pa.array(np.empty(0, dtype)).type
         if column.type != written:
             problems.append(f"has column {name!r} as {column.type}, its metadata says {dtype}")
-        elif column.null_count:
+        elif column.null_count and kind != "M":  # no time is NaT, which only outcomes that are missing have
             row = pc.index(column.is_null(), True).as_py()
             problems.append(f"has no value in column {name!r}, first in row {row}")
     refuse("file", problems)

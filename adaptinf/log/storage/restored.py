@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.storage.stored import METADATA_FIELDS, StoredLog
+from adaptinf.log.report import Reading, decode_readings
+from adaptinf.log.storage.stored import LATER_FIELDS, METADATA_FIELDS, StoredLog
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import (
     CANONICAL,
+    LATER,
     METADATA,
     CheckedLog,
     DesignRecord,
@@ -70,23 +72,31 @@ class RestoredLog:
     names: dict[Hashable, str] | None
     rounds: NDArray[Any] | None
     units: NDArray[Any] | None
+    source: str = "a file"
+    readings: tuple[Reading, ...] = ()
 
 
 def restored(stored: StoredLog) -> RestoredLog:
     """Arrays and metadata of a log that was stored; one error lists everything that is wrong with them."""
+    if isinstance(stored.metadata, Mapping):
+        stored = replace(stored, metadata={**dict.fromkeys(LATER_FIELDS), **stored.metadata})
     columns, metadata = stored.columns, stored.metadata
     _check_metadata(metadata)
     _check_columns(columns, metadata)
     arms, phases = metadata["arms"], metadata["phases"]
     action = _codes("action", columns["action"], arms)
     phase = _codes("phase", columns["phase"], phases) if "phase" in columns else None
-    checked = _check_like_a_frame(stored, action)
+    own = _own_columns(columns, metadata)
+    received = _codes("received", columns["received"], arms) if "received" in own else None
+    checked = _check_like_a_frame(stored, action, received)
     by_arm = [f"propensity_{arm}" for arm in arms]
-    arrays = LogArrays(
+    table = np.column_stack([columns[name] for name in by_arm]) if by_arm[0] in columns else None
+    arrays = replace(
+        checked.arrays,
         action=action,
         reward=columns["reward"],
         propensity=columns.get("propensity"),
-        propensities=np.column_stack([columns[name] for name in by_arm]) if by_arm[0] in columns else None,
+        propensities=table,
         batch=columns.get("batch"),
         phase=phase,
         randomised=columns.get("randomised"),
@@ -94,7 +104,17 @@ def restored(stored: StoredLog) -> RestoredLog:
     )
     rounds = columns["t"] if metadata["has_rounds"] else None
     _check_counts(arrays, checked, columns["t"], rounds)
-    return RestoredLog(arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"))
+    source, readings = ("a file", ()) if stored.report is None else _report(stored.report)
+    return RestoredLog(
+        arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"), source, readings
+    )
+
+
+def _report(stored: Any) -> tuple[str, tuple[Reading, ...]]:
+    try:
+        return decode_readings(stored)
+    except ValueError as error:
+        raise ParameterError("report", [str(error)]) from None
 
 
 def _check_metadata(metadata: Any) -> None:
@@ -124,10 +144,12 @@ def _check_metadata(metadata: Any) -> None:
 def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
     """Refuse other columns than those of a canonical frame, in its order."""
     by_arm = [f"propensity_{arm}" for arm in metadata["arms"]]
-    order = ["t", "unit_id", "action", "reward", "propensity", *by_arm, "batch", "phase", "randomised"]
-    optional = {"unit_id", "propensity", "batch", "phase", "randomised"}
+    order = ["t", "unit_id", "action", "received", "reward", "observation", "outcome_round", "propensity"]
+    order += [*by_arm, "batch", "phase", "randomised"]
+    optional = {*CANONICAL.values()} - {"t", "action", "reward"}
     optional |= set(by_arm) if not set(by_arm) & set(columns) else set()
-    expected = [name for name in order if name in columns or name not in optional]
+    own = _own_columns(columns, metadata)
+    expected = [name for name in order if name in own or name not in optional]
     expected += [name for name in metadata["context"] if name not in expected]
     problems = []
     if list(columns) != expected:
@@ -140,15 +162,24 @@ def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, A
     refuse("columns", problems)
 
 
-def _check_like_a_frame(stored: StoredLog, action: IntArray) -> CheckedLog:
+def _own_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> set[str]:
+    """Columns that are no contexts, some of which may have a name that the log keeps for a later role."""
+    taken = {CANONICAL[role] for role in LATER} & set(metadata["context"])
+    return set(columns) - taken
+
+
+def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray | None) -> CheckedLog:
     """Check the columns as those of a user's frame; actions are labels of their own types again."""
     columns, metadata = stored.columns, stored.metadata
     arms = metadata["arms"]
     labels = {"action": label_array(arms)[action]}
+    if received is not None:
+        labels["received"] = label_array(arms)[received]
+    own = _own_columns(columns, metadata)
     by_arm = {arm: f"propensity_{arm}" for arm in arms}
     return check_frame(
         pd.DataFrame({**columns, **labels}),
-        single={role: name if name in columns else None for role, name in CANONICAL.items()},
+        single={role: name if name in own else None for role, name in CANONICAL.items()},
         context=metadata["context"],
         propensities=by_arm if set(by_arm.values()) <= set(columns) else None,
         arms=arms,

@@ -26,6 +26,7 @@ PLAIN_FIELDS = (
     "guarantee_source",
     "recommended",
     "context_free",
+    "missing",
 )
 METADATA_FIELDS = (
     *PLAIN_FIELDS,
@@ -37,6 +38,8 @@ METADATA_FIELDS = (
     "design",
     "traits",
 )
+LATER_FIELDS = ("missing",)
+"""Fields that files of earlier versions do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class StoredLog:
     releases: pd.DataFrame
     not_covered: Mapping[str, str] = field(default_factory=dict)
     """Columns outside the log's privacy guarantee, with the reason; a file tells them, none is read."""
+    report: Any = None
+    """Where the log came from and what was done to it, as plain values."""
 
 
 def canonical_columns(
@@ -56,13 +61,17 @@ def canonical_columns(
     phases: Sequence[str],
     rounds: NDArray[Any] | None,
     units: NDArray[Any] | None,
+    outcome_rounds: NDArray[Any] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Columns of the canonical frame in order, each of shape (T,), with labels for codes."""
     named: dict[str, NDArray[Any] | None] = {
         "t": np.arange(1, len(arrays.action) + 1) if rounds is None else rounds,
         "unit_id": units,
         "action": label_array(arms)[arrays.action],
-        "reward": arrays.reward,
+        "received": None if arrays.received is None else label_array(arms)[arrays.received],
+        "reward": arrays.recorded,
+        "observation": arrays.observation,
+        "outcome_round": outcome_rounds,
         "propensity": arrays.propensity,
     }
     if arrays.propensities is not None:
@@ -71,8 +80,7 @@ def canonical_columns(
     named["batch"] = arrays.batch
     named["phase"] = None if arrays.phase is None else label_array(phases)[arrays.phase]
     named["randomised"] = arrays.randomised
-    named.update(arrays.context)
-    return {name: values for name, values in named.items() if values is not None}
+    return {**{name: values for name, values in named.items() if values is not None}, **arrays.context}
 
 
 def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[str, NDArray[Any]]:
@@ -82,12 +90,13 @@ def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[st
             "AdaptiveLog", [f"arms that read the same cannot be told apart in a file: {arms!r}"]
         )
     if len(arms) and label_array(arms).dtype.kind == "O":
-        actions = columns["action"]
-        columns = columns | {"action": np.array([str(arm) for arm in actions], dtype=object)}
+        for name in ("action", "received"):
+            if name in columns and columns[name].dtype.kind == "O":
+                columns = columns | {name: np.array([str(arm) for arm in columns[name]], dtype=object)}
     return columns
 
 
 def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Whether two columns hold the same values; NaN equals NaN."""
-    floats = first.dtype.kind == "f" and second.dtype.kind == "f"
-    return bool(np.array_equal(first, second, equal_nan=floats))
+    gaps = first.dtype.kind == second.dtype.kind and first.dtype.kind in "fM"
+    return bool(np.array_equal(first, second, equal_nan=gaps))

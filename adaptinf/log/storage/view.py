@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from numbers import Real
+from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.promises import Promises
+from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
-from adaptinf.log.validation import RELEASE_COLUMNS, Label, LogArrays
+from adaptinf.log.validation import RELEASE_COLUMNS, IncompleteArrays, Label, LogArrays
 
 
 class LogColumns(Promises):
@@ -32,6 +36,9 @@ class LogColumns(Promises):
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
     _rounds: NDArray[Any] | None
+    _outcome_rounds: NDArray[Any] | None
+    _source: str
+    _readings: tuple[Reading, ...]
     kept: dict[str, Any]
     """What readers of the log computed once and keep with it; it is no part of the log's content."""
 
@@ -41,6 +48,119 @@ class LogColumns(Promises):
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
+
+    def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
+        """The same log, whose report says where it came from and what else was done; for readers."""
+        self._source, self._readings = source, (*self._readings, *readings)
+        return self
+
+    @property
+    def reading_notes(self) -> tuple[str, ...]:
+        """What a reader put in order, converted or dropped, and what is known of arms and outcomes."""
+        arrays, notes = self.arrays, []
+        if arrays.received is not None:
+            count = int(np.count_nonzero(arrays.received != arrays.action))
+            notes.append(
+                f"By assignment: arms are those assigned, and {count:,} of {self.n_rounds:,} rounds received "
+                "another one."
+            )
+        if late := self._late:
+            notes.append(
+                f"{late:,} outcomes became known only after a later choice. That propensities used only what "
+                "was known by then is the design's own statement; a log cannot show it."
+            )
+        return (*reading_notes(self._readings), *notes)
+
+    @property
+    def _late(self) -> int:
+        """Number of observed outcomes that became known after a later choice."""
+        if self.arrays.known is None:
+            return 0
+        late = self.arrays.known > np.arange(1, self.n_rounds + 1)
+        return int(np.count_nonzero(late if self.arrays.observed is None else late & self.arrays.observed))
+
+    @property
+    def outcomes_told(self) -> tuple[str, ...]:
+        """Lines about outcomes that are missing or late, and arms received in place of those assigned."""
+        arrays, lines = self.arrays, []
+        if arrays.observed is not None:
+            count = int(np.count_nonzero(~arrays.observed))
+            known = " with known probabilities of observation" if arrays.observation is not None else ""
+            lines.append(f"  rewards: {count:,} missing, taken as {self.missing!r}{known}")
+        if arrays.received is not None:
+            count = int(np.count_nonzero(arrays.received != arrays.action))
+            lines.append(f"  received: another arm than the assigned one in {count:,} rounds")
+        if arrays.known is not None:
+            lines.append(f"  outcomes: {self._late:,} became known after a later choice")
+        return tuple(lines)
+
+    def filled(self, values: Any) -> Self:
+        """The same log with numbers in place of missing rewards, which are then taken for rewards.
+
+        Parameters
+        ----------
+        values : float, mapping of arm to float, or array of shape (T,)
+            What to put there; entries of rounds whose reward is observed are not used.
+
+        Returns
+        -------
+        AdaptiveLog
+            A complete log; this one does not change.
+
+        Raises
+        ------
+        ParameterError
+            If a value that is used is not finite, or outside `reward_range`, or an arm has none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import adaptinf as ai
+        >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, None, 0]})
+        >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", missing="drop", reward_range=(0, 1))
+        >>> log.filled(0.5).arrays.reward
+        array([1. , 0.5, 0. ])
+        """
+        log, arrays = copy(self), self.arrays
+        log.missing, log.kept, log._frame = None, {}, None
+        if isinstance(arrays, IncompleteArrays):
+            observed = arrays.observed
+            given = self._by_round(values)
+            used = given[~observed]
+            low, high = self.reward_range or (-np.inf, np.inf)
+            if not np.all(np.isfinite(used) & (used >= low) & (used <= high)):
+                raise ParameterError(
+                    "AdaptiveLog.filled", [f"values must be finite and within reward_range, got {used!r:.80}"]
+                )
+            log.arrays = arrays.complete(np.where(observed, arrays.recorded, given))
+        return log
+
+    def _by_round(self, values: Any) -> NDArray[Any]:
+        """Numbers by round from what a user gave for all, by arm or by round, shape (T,)."""
+        problem = "values must be a number, a number for every arm, or an array of a number a round"
+        if isinstance(values, Mapping):
+            if not all(isinstance(values.get(arm), Real) for arm in self.arms):
+                raise ParameterError("AdaptiveLog.filled", [problem])
+            return np.array([float(values[arm]) for arm in self.arms])[self.arrays.action]
+        try:
+            given = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError("AdaptiveLog.filled", [problem]) from None
+        if given.shape not in ((), (self.n_rounds,)):
+            raise ParameterError("AdaptiveLog.filled", [f"{problem}; got shape {given.shape}"])
+        return np.broadcast_to(given, (self.n_rounds,))
+
+    @property
+    def report(self) -> LogReport:
+        """What was read: rounds, arms, outcomes, and what was put in order, converted or dropped."""
+        pulls = np.bincount(self.arrays.action, minlength=self.n_arms).tolist()
+        reward = self.arrays.recorded[np.isfinite(self.arrays.recorded)]
+        names = {canonical: name for name, canonical in (self._names or {}).items()}
+        told = f"column {names.get('reward', 'reward')!r}, {len(reward):,} numbers"
+        if len(reward):
+            told += f" from {reward.min():.6g} to {reward.max():.6g}"
+        arms = dict(zip(self.arms, pulls, strict=True))
+        return LogReport(self._source, self.n_rounds, arms, told, self._readings)
 
     @property
     def releases(self) -> pd.DataFrame:
@@ -82,4 +202,6 @@ class LogColumns(Promises):
         return columns[canonical]
 
     def _canonical_columns(self) -> dict[str, NDArray[Any]]:
-        return canonical_columns(self.arrays, self.arms, self.phases, self._rounds, self.units)
+        return canonical_columns(
+            self.arrays, self.arms, self.phases, self._rounds, self.units, self._outcome_rounds
+        )

@@ -2,19 +2,23 @@
 
 from adaptinf.log.validation.check import CheckedLog, check_frame
 from adaptinf.log.validation.columns import Label, label_array
+from adaptinf.log.validation.gaps import incomplete
 from adaptinf.log.validation.metadata import METADATA, RELEASE_COLUMNS, Metadata
-from adaptinf.log.validation.records import DesignRecord, LogArrays
-from adaptinf.log.validation.roles import CANONICAL
+from adaptinf.log.validation.records import DesignRecord, IncompleteArrays, LogArrays
+from adaptinf.log.validation.roles import CANONICAL, LATER
 
 __all__ = [
     "CANONICAL",
+    "LATER",
     "METADATA",
     "RELEASE_COLUMNS",
     "CheckedLog",
     "DesignRecord",
+    "IncompleteArrays",
     "Label",
     "LogArrays",
     "Metadata",
     "check_frame",
+    "incomplete",
     "label_array",
 ]

@@ -25,6 +25,8 @@ from adaptinf.typing import FloatArray, IntArray
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"
+_HOLDER = "{arm}"
+_SHOWN = 8
 _PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     str: (r"(?s).*", str),
     int: (r"-?\d+", int),
@@ -67,12 +69,16 @@ def find_arm_columns(
     roles: Roles,
     found: Findings,
 ) -> ArmColumns:
-    """Columns of the arms' propensities, from the user's mapping or by the names propensity_<arm>."""
+    """Columns of the arms' propensities, from the user's mapping or pattern, or named propensity_<arm>."""
     if propensities is None:
         return _columns_by_name(observed, declared, roles, found)
+    if isinstance(propensities, str):
+        return _columns_by_pattern(propensities, declared or observed, roles, found)
     if not isinstance(propensities, Mapping) or not propensities:
         found.add(
-            "bad-propensities", f"propensities= must be a mapping of arm to column, got {propensities!r}"
+            "bad-propensities",
+            f"propensities= must be a mapping of arm to column, or a pattern such as 'p_{{arm}}', "
+            f"got {propensities!r}",
         )
         return ArmColumns()
     columns = ArmColumns()
@@ -89,6 +95,47 @@ def find_arm_columns(
         else:
             missing_column(name, f"the propensity of arm {label!r}", roles.names, found)
     return columns
+
+
+def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found: Findings) -> ArmColumns:
+    """Columns whose names are a pattern with an arm in it; every arm has one, and every column an arm."""
+    before, holder, after = pattern.partition(_HOLDER)
+    if not holder or _HOLDER in after:
+        found.add(
+            "bad-propensities",
+            f"propensities= must be a pattern with one {_HOLDER}, such as 'p_{_HOLDER}', or a mapping of "
+            f"arm to column, got {pattern!r:.60}",
+        )
+        return ArmColumns()
+    used = {*roles.single.values(), *roles.context}
+    columns = {
+        name[len(before) : len(name) - len(after)]: name
+        for name in roles.names
+        if isinstance(name, str)
+        and len(name) > len(before) + len(after)
+        and name.startswith(before)
+        and name.endswith(after)
+        and name not in used
+    }
+    known = {str(arm): arm for arm in arms}
+    without = [f"{arm!r} ({before}{text}{after})" for text, arm in known.items() if text not in columns]
+    strangers = [name for text, name in columns.items() if text not in known]
+    problems = [f"no column for {', '.join(without[:_SHOWN])}"] if without else []
+    if strangers:
+        problems.append(
+            f"no arm for {_listed(strangers)} (an arm that was never chosen has to be named in arms=, other "
+            "columns to be dropped)"
+        )
+    if problems and arms:
+        found.add(
+            "unmatched-propensity-columns",
+            f"propensities={pattern!r:.60} finds {' and '.join(problems)}; the arms are {_listed(arms)}",
+        )
+    pairs: list[tuple[Label, Hashable]] = [
+        (arm, columns[text]) for text, arm in known.items() if text in columns
+    ]
+    # Where an arm has none, that is told already.
+    return ArmColumns(pairs, [] if problems else [arm for arm, _ in pairs])
 
 
 def _columns_by_name(
@@ -257,7 +304,7 @@ def check_propensity_rows(
     return chosen
 
 
-def _listed(labels: Iterable[Label], shown: int = 8) -> str:
+def _listed(labels: Iterable[Label], shown: int = _SHOWN) -> str:
     listed = list(labels)
     more = f" and {len(listed) - shown} more" if len(listed) > shown else ""
     return ", ".join(map(repr, listed[:shown])) + more

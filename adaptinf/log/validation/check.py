@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptinf.log.report import Reading
 from adaptinf.log.validation import rows
 from adaptinf.log.validation.arms import (
     ArmColumns,
@@ -30,7 +31,17 @@ from adaptinf.log.validation.columns import (
     read_column,
 )
 from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.gaps import (
+    arrays_of,
+    check_known,
+    check_meaning,
+    check_observation,
+    check_received,
+    check_some_observed,
+)
 from adaptinf.log.validation.metadata import Metadata, check_metadata
+from adaptinf.log.validation.order import check_date_format, date_formats, row_order
+from adaptinf.log.validation.outcomes import implied_range, numbered_outcomes
 from adaptinf.log.validation.records import LogArrays
 from adaptinf.log.validation.roles import CANONICAL, Roles, check_arm_names, locate_roles
 from adaptinf.typing import FloatArray, IntArray
@@ -48,6 +59,8 @@ class CheckedLog:
     reward_range: tuple[float, float] | None
     names: dict[Hashable, str]
     metadata: Metadata
+    readings: tuple[Reading, ...] = ()
+    outcome_rounds: NDArray[Any] | None = None
 
 
 def check_frame(
@@ -59,6 +72,9 @@ def check_frame(
     arms: object,
     reward_range: object,
     metadata: Metadata,
+    date_format: object = None,
+    sort: object = False,
+    success: object = None,
     as_written: bool = False,
 ) -> CheckedLog:
     """Read a frame, or raise one error that lists all that is found wrong with it.
@@ -74,13 +90,19 @@ def check_frame(
     declared = declare_arms(arms, found)
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
     check.as_written = as_written
+    check.put_in_order(sort, check_date_format(date_format, found))
     check.find_arms(propensities, declared)
-    checked_range = rows.check_reward_range(reward_range, as_written, found)
+    given_range = implied_range(success) if reward_range is None else reward_range
+    checked_range = rows.check_reward_range(given_range, as_written, found)
+    check.success = success
+    meaning = check_meaning(metadata.missing, "observation" in check.roles.single, checked_range, found)
+    check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
-    rounds = check.single("round", rows.check_rounds)
+    rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
+    outcome_rounds = check.outcome_rounds(columns, rounds)
     units = check.single("unit", rows.check_units)
     checked = check_metadata(
-        metadata,
+        replace(metadata, missing=meaning, adaptive_rounds=check.adaptive_rounds(metadata, columns["known"])),
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
@@ -91,7 +113,16 @@ def check_frame(
     found.raise_if_any()
     phases = columns.pop("phases")
     return CheckedLog(
-        LogArrays(**columns), check.arms, phases, rounds, units, checked_range, check.names(), checked
+        arrays_of(columns),
+        check.arms,
+        phases,
+        rounds,
+        units,
+        checked_range,
+        check.names(),
+        checked,
+        tuple(found.readings),
+        outcome_rounds,
     )
 
 
@@ -106,11 +137,25 @@ class _FrameCheck:
         self.arm_columns = ArmColumns()
         self.arms: tuple[Label, ...] = ()
         self.as_written = False
+        self.gaps = False
+        self.success: object = None
+        self.formats: dict[str, str | None] = {}
+
+    def put_in_order(self, sort: object, date_format: str | None) -> None:
+        """Take the rows in the order of their rounds, else batches, where the user says so."""
+        roles: tuple[str, ...] = ("round", "batch")
+        names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
+        columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
+        self.formats = date_formats(columns, date_format, self.found)
+        self.found.order = row_order(sort, columns, names, self.formats, self.found)
 
     def read(self, name: Hashable) -> Column | None:
         """Column of that name; None where it is repeated or has no rows."""
         position = self.roles.positions.get(name)
-        return None if position is None or not len(self.frame) else read_column(self.frame, position)
+        if position is None or not len(self.frame):
+            return None
+        column, order = read_column(self.frame, position), self.found.order
+        return column if order is None else Column(column.values[order], column.missing[order], column.dtype)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
         """Result of a check on the column of a role, or None where there is no such column."""
@@ -135,8 +180,9 @@ class _FrameCheck:
         """Arrays by field of `LogArrays`, and the phases."""
         labels = self.labels
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
-        reward = self.single("reward", rows.check_rewards, reward_range, self.as_written)
+        reward = self.single("reward", self.check_rewards, reward_range)
         chosen, table = self.propensities(action)
+        check_some_observed(reward, self.found)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
         context = {name: self.read(name) for name in self.roles.context}
         return {
@@ -144,16 +190,53 @@ class _FrameCheck:
             "reward": reward,
             "propensity": chosen,
             "propensities": table,
-            "batch": self.single("batch", rows.check_batches),
+            "batch": self.single("batch", rows.check_batches, self.formats.get("batch")),
             "phase": phase,
             "phases": phases,
             "randomised": self.single("randomised", rows.check_randomised),
+            "received": self.single("received", check_received, self.arms),
+            "observation": self.single("observation", check_observation),
+            "known": None,
             "context": {
                 name: rows.check_context(column, name, self.found)
                 for name, column in context.items()
                 if column is not None
             },
         }
+
+    def check_rewards(
+        self, column: Column, name: object, reward_range: tuple[float, float] | None, found: Findings
+    ) -> FloatArray | None:
+        """Rewards as float64, shape (T,); labels as the numbers that the user says."""
+        if self.success is not None:
+            numbered = numbered_outcomes(column, name, self.success, found)
+            if numbered is None:
+                return None
+            column = numbered
+        return rows.check_rewards(column, name, reward_range, self.as_written, self.gaps, found)
+
+    def outcome_rounds(self, columns: dict[str, Any], rounds: NDArray[Any] | None) -> NDArray[Any] | None:
+        """When outcomes became known, shape (T,), as written; `columns` gets the numbers of rounds."""
+        unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
+        if unusable or self.found.problems:
+            return None
+        options = rounds, np.isnan(columns["reward"]), self.formats.get("round")
+        written, columns["known"] = self.single("outcome_round", check_known, *options) or (None, None)
+        return written
+
+    def adaptive_rounds(self, given: Metadata, known: IntArray | None) -> Any:
+        """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
+        if known is None:
+            return given.adaptive_rounds
+        most = int(np.count_nonzero(known < len(known)))
+        if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
+            self.found.add(
+                "bad-adaptive-rounds",
+                f"adaptive_rounds is {given.adaptive_rounds}, and only {most} outcomes became known before "
+                f"the "
+                "last choice",
+            )
+        return most if given.adaptive_rounds is None else given.adaptive_rounds
 
     def propensities(self, action: IntArray | None) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""

@@ -5,16 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from adaptinf.errors import LogValidationError, Problem
-from adaptinf.typing import BoolArray
+from adaptinf.log.report import Reading
+from adaptinf.typing import BoolArray, IntArray
 
 _ROWS_KEPT = 100
 
 
 class Findings:
-    """Problems in the order in which they were found."""
+    """Problems in the order in which they were found, and what was done to the frame.
+
+    Where `order` is given, rows were put in it, and problems name the rows as the frame has them.
+    """
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self.readings: list[Reading] = []
+        self.order: IntArray | None = None
+
+    def tell(self, kind: str, text: str) -> None:
+        """Add something that was done, for the log's report."""
+        self.readings.append(Reading(kind, text))
 
     def add(self, code: str, message: str) -> None:
         """Add a problem that is not of single rows."""
@@ -24,6 +34,7 @@ class Findings:
         """Add a problem of the rows where `offending` (shape (T,)) is true; nothing if there is none."""
         if offending.any():
             rows = np.flatnonzero(offending)
+            rows = rows if self.order is None else np.sort(self.order[rows])
             kept = tuple(rows[:_ROWS_KEPT].tolist())
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 

@@ -39,6 +39,7 @@ class Metadata:
     recommended: Any = None
     propensity_status: Any = None
     context_free: Any = None
+    missing: Any = None
 
 
 METADATA = tuple(field.name for field in fields(Metadata) if field.name != "releases")
@@ -72,6 +73,7 @@ def check_metadata(
         recommended=_check_recommended(given.recommended, arms, found),
         propensity_status=_check_status(given.propensity_status, has_propensity, found),
         context_free=_check_truth("context_free", given.context_free, found),
+        missing=given.missing,
     )
 
 

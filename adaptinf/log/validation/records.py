@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.log.traits import DesignTraits
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -33,6 +35,13 @@ class LogArrays:
         Rounds whose arm was drawn with fixed probabilities.
     context : dict of str to ndarray, shape (T,)
         Context columns by name.
+    received : ndarray of int64, shape (T,), or None
+        Codes of the arms that were received, where the log tells them from the assigned ones in `action`.
+    known : ndarray of int64, shape (T,), or None
+        Number of rounds that had begun when the round's outcome became known, its own among them: the choice
+        of row ``known[t]``, counted from 0, was the first that it could move.
+    observation : ndarray of float64, shape (T,), or None
+        Probability that the round's outcome is observed.
     """
 
     action: IntArray
@@ -43,6 +52,79 @@ class LogArrays:
     phase: IntArray | None = None
     randomised: BoolArray | None = None
     context: dict[str, NDArray[Any]] = field(default_factory=dict)
+    received: IntArray | None = None
+    known: IntArray | None = None
+    observation: FloatArray | None = None
+
+    @property
+    def observed(self) -> BoolArray | None:
+        """Rounds whose reward is observed, shape (T,); None where all are."""
+        return None
+
+    @property
+    def recorded(self) -> FloatArray:
+        """Rewards with NaN where they are missing, shape (T,)."""
+        return self.reward
+
+
+class IncompleteArrays(LogArrays):
+    """The columns of a log some of whose rewards are missing.
+
+    Reading `reward` is refused, so that no method takes what is missing for a number: those that know what a
+    missing reward means read `recorded` and `observed`.
+    """
+
+    __slots__ = ("_recorded",)
+    _recorded: FloatArray
+
+    @property
+    def reward(self) -> FloatArray:  # type: ignore[override]
+        """Refused: some are missing."""
+        count = int(np.count_nonzero(np.isnan(self._recorded)))
+        raise InvalidForLog(
+            "this use of rewards",
+            f"{count:,} of {len(self._recorded):,} rewards are missing",
+            (
+                "ArmMeans and Contrast with estimator='aipw' (missing='drop', or observation=)",
+                "ArmMeans and Contrast with any estimator (missing='worst' or 'best')",
+                "AdaptiveLog.filled, which puts a number in their place",
+            ),
+        )
+
+    @reward.setter
+    def reward(self, values: FloatArray) -> None:
+        object.__setattr__(self, "_recorded", values)
+
+    @property
+    def observed(self) -> BoolArray:
+        """Rounds whose reward is observed, shape (T,)."""
+        return ~np.isnan(self._recorded)
+
+    @property
+    def recorded(self) -> FloatArray:
+        """Rewards with NaN where they are missing, shape (T,)."""
+        return self._recorded
+
+    def complete(self, reward: FloatArray) -> LogArrays:
+        """The same columns with other rewards; reward (T,)."""
+        return LogArrays(**{**self._columns(), "reward": reward})
+
+    def __repr__(self) -> str:
+        return (
+            f"IncompleteArrays({', '.join(f'{name}={value!r}' for name, value in self._columns().items())})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _incomplete, (self._columns(),)
+
+    def _columns(self) -> dict[str, Any]:
+        others = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "reward"}
+        return {**others, "reward": self._recorded}
+
+
+def _incomplete(columns: dict[str, Any]) -> IncompleteArrays:
+    """Arrays from what was pickled."""
+    return IncompleteArrays(**columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,12 @@ CANONICAL = {
     "batch": "batch",
     "phase": "phase",
     "randomised": "randomised",
+    "received": "received",
+    "observation": "observation",
+    "outcome_round": "outcome_round",
 }
+LATER = ("received", "observation", "outcome_round")
+"""Roles whose canonical names are free for contexts where the log has no such column."""
 _REQUIRED = ("action", "reward")
 
 
@@ -121,7 +126,7 @@ def _check_used_once(roles: Roles, found: Findings) -> None:
 
 
 def _check_canonical_names(roles: Roles, found: Findings) -> None:
-    canonical = set(CANONICAL.values())
+    canonical = {name for role, name in CANONICAL.items() if role not in LATER or role in roles.single}
     for role, name in roles.single.items():
         if name in canonical and name != CANONICAL[role]:
             found.add(
@@ -134,7 +139,8 @@ def _check_canonical_names(roles: Roles, found: Findings) -> None:
             found.add(
                 "name-collision",
                 f"context column {context!r} has a name that the log keeps for itself "
-                f"({', '.join(CANONICAL.values())}, propensity_<arm>); rename it",
+                f"({', '.join(name for name in CANONICAL.values() if name in canonical)}, propensity_<arm>); "
+                "rename it",
             )
 
 

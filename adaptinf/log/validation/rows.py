@@ -20,13 +20,20 @@ from adaptinf.log.validation.columns import (
     read_labels,
 )
 from adaptinf.log.validation.findings import Findings
-from adaptinf.log.validation.times import ISO_EXAMPLES, read_times
+from adaptinf.log.validation.order import (
+    SORT_HINT,
+    backward_message,
+    batch_dates,
+    date_column,
+    tell_numbered,
+    text_numbers,
+)
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _LABELS = "strings, whole numbers, booleans or finite numbers"
 _AMBIGUOUS = (
-    "has labels that read the same, such as 'a' and 'a ', or truth values beside others; use labels of one "
-    "type, without blanks around them"
+    "has labels that read the same, such as 'a' and 'a ' or batches 01 and 1, or truth values beside "
+    "others; use labels of one type, without blanks around them"
 )
 
 
@@ -58,10 +65,11 @@ def check_rewards(
     name: object,
     reward_range: tuple[float, float] | None,
     as_written: bool,
+    gaps: bool,
     found: Findings,
 ) -> FloatArray | None:
-    """Rewards as float64; booleans are 0 and 1."""
-    values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True)
+    """Rewards as float64, NaN where there are gaps that may be; booleans are 0 and 1."""
+    values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
     if column.values.dtype.kind == "f" and not as_written:
@@ -100,14 +108,17 @@ def check_probabilities(column: Column, what: str, lowest: str, found: Findings)
     return values
 
 
-def check_rounds(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
-    """Round numbers or times, dates as ISO 8601 text included; they must increase."""
+def check_rounds(
+    column: Column, name: object, date_format: str | None, found: Findings
+) -> NDArray[Any] | None:
+    """Round numbers or times, dates as text in one format included; they must increase."""
     what = f"round column {name!r}"
     found.add_rows("missing-round", f"{what} has no value", column.missing)
-    if column.values.dtype.kind == "O":
-        column, bad = _read_dates(column, what, found)
-        if bad:
+    if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
+        dates = date_column(column, what, "round", date_format, found)
+        if dates is None:
             return None
+        column = dates
     values, missing = column.values, column.missing
     if values.dtype.kind not in "iufM":
         found.add("bad-round", f"{what} must hold numbers or times, not {column.dtype}")
@@ -129,44 +140,54 @@ def check_rounds(column: Column, name: object, found: Findings) -> NDArray[Any] 
         "before any of their rewards was known, give the column as batch=",
         repeated,
     )
-    found.add_rows(
-        "unordered-round",
-        f"{what} goes back; sort the rows by the time at which the arms were chosen",
-        backward,
-    )
+    found.add_rows("unordered-round", backward_message(what, values[rows], "goes back"), backward)
     return values.copy()
 
 
-def check_batches(column: Column, name: object, found: Findings) -> IntArray | None:
-    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows. Times are labels too."""
+def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
+    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows.
+
+    Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
+    """
     what = f"batch column {name!r}"
-    if column.values.dtype.kind == "O":
-        times, bad = read_times(column)
-        column = column if bad.any() or column.missing.all() else times
+    if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
+        dates = batch_dates(column, what, date_format, found)
+        if dates is None:
+            found.add_rows("missing-batch", f"{what} has no value", column.missing)
+            return None
+        column = dates
     if column.values.dtype.kind == "M":
         column = Column(column.values.view(np.int64), column.missing, column.dtype)
     labels = read_labels(column)
     found.add_rows("missing-batch", f"{what} has no value", labels.missing | blank_rows(labels))
     found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
-    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", _alike_another(labels))
+    numbers = text_numbers(labels.values)
+    twice = [*pd.Series(numbers or [], dtype=object).duplicated(keep=False)] or [False] * len(labels.values)
+    alike = _alike_another(labels) | np.array([*twice, False], dtype=bool)[labels.codes]
+    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", alike)
     rows = np.flatnonzero(labels.codes >= 0)
     codes = labels.codes[rows]
     starts = np.flatnonzero(np.diff(codes, prepend=-1) != 0)
     returning = pd.Series(codes[starts]).duplicated().to_numpy()
+    ordered = numbers is not None or all(map(_is_number, labels.values))
+    hint = f": if it says when, {SORT_HINT}" if ordered else ""
     found.add_rows(
         "batch-not-contiguous",
-        f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order",
+        f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
+        f"{hint}",
         _mask(rows[starts[returning]], len(labels.codes)),
     )
-    if all(map(_is_number, labels.values)):
-        values = np.array(labels.values)
+    if not ordered:
+        tell_numbered(what, labels.values, found)
+    elif labels.values:
+        values = np.array(numbers or labels.values)
         # Codes count first appearances, so a new batch is one above the batch before it.
         backward = np.zeros(len(values), dtype=bool)
         backward[1:] = values[1:] < values[:-1]
         first = starts[~returning]
         found.add_rows(
             "unordered-batch",
-            f"{what} goes down; sort the rows by the time at which the arms were chosen",
+            backward_message(what, values[codes], "goes down"),
             _mask(rows[first[backward[codes[first]]]], len(labels.codes)),
         )
     return labels.codes
@@ -233,30 +254,18 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
     return _expand(labels)
 
 
-def _read_dates(column: Column, what: str, found: Findings) -> tuple[Column, bool]:
-    """A column of dates as text or objects as times, and whether it holds anything else."""
-    times, bad = read_times(column)
-    first = ", ".join(list(dict.fromkeys(f"{value!r:.40}" for value in column.values[bad][:100]))[:3])
-    message = (
-        f"{what} must hold numbers, times, or dates as ISO 8601 text such as {ISO_EXAMPLES} (all with a "
-        f"zone, or none), not {column.dtype} such as {first}"
-    )
-    if bad.any() and np.array_equal(bad, ~column.missing):
-        found.add("bad-round", message)
-    else:
-        found.add_rows("bad-round", message, bad)
-    return times, bool(bad.any())
-
-
 def _read_numbers(
-    column: Column, what: str, role: str, found: Findings, *, booleans: bool
+    column: Column, what: str, role: str, found: Findings, *, booleans: bool, gaps: bool = False
 ) -> FloatArray | None:
     """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
-    found.add_rows(f"missing-{role}", f"{what} has no value (NaN or None)", column.missing)
+    if not gaps:
+        found.add_rows(f"missing-{role}", f"{what} has no value (NaN or None)", column.missing)
     kind = column.values.dtype.kind
     if kind == "O":
         text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
         message = f"{what} of type {column.dtype} must be numeric; see pandas.to_numeric"
+        if role == "reward":
+            message += ", or say what its texts are, as in success='Y' (--success Y on the command line)"
         if text.any():
             found.add_rows(f"non-numeric-{role}", message, text)
         else:

@@ -386,7 +386,12 @@ def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
         ([*COLUMNS, "--estimator", "ols"], "estimator must be one of sample-mean, ipw, aipw"),
         ([*COLUMNS, "--by", "site"], "difference-in-means is not valid for this log"),
         ([*COLUMNS, "--propensities", "a<x>=pa", "--propensities", "a<x>=pb"], "arm 'a<x>' is given twice"),
-        ([*COLUMNS, "--propensities", "pa"], "invalid ARM=COLUMN list value: 'pa'"),
+        ([*COLUMNS, "--propensities", "pa"], "propensities='pa{arm}' finds no column for 'a<x>' (paa<x>)"),
+        (
+            [*COLUMNS, "--propensities", "p_{arm}", "--propensities", "a=p"],
+            "names all columns: give it alone",
+        ),
+        ([*COLUMNS, "--success", "Y=x"], "invalid TEXT=NUMBER list value"),
         ([*COLUMNS, "--propensities", "a=pa,a=pb"], "invalid ARM=COLUMN list value"),
         ([*COLUMNS, "--format", "xml"], "invalid choice: 'xml'"),
         ([*COLUMNS, "--alpha", "x"], "invalid float value: 'x'"),

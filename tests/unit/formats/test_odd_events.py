@@ -69,6 +69,8 @@ def test_what_is_no_strict_json_is_told_with_its_line(tmp_path: Path, line: str,
         ({"pdrop": [0.5]}, "bad-pdrop"),
         ({"pdrop": 1.0}, "bad-pdrop"),
         ({"a": [10**350, 1]}, "bad-ranking"),
+        ({"a": [1, 0]}, "zero-based"),
+        ({"_skipLearn": 1}, "bad-skip"),
         ({"c": {"_multi": [{"x.id": 1, "x": {"id": 2}}, {}]}}, "ambiguous-feature"),
     ],
 )
@@ -77,6 +79,51 @@ def test_odd_values_are_named(tmp_path: Path, change: dict[str, Any], code: str)
     with pytest.raises(LogValidationError) as caught:
         read_dsjson(path, action_id="id")
     assert [(p.code, p.rows) for p in caught.value.problems] == [(code, (1,))]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"a": [1, 0]}, "must count from 1: add 1 to each (line 3: a is [1, 0])"),
+        ({"a": None, "_a": [2, 1]}, "counted from 1 (line 3: a is null)"),
+        ({"p": [0.5, 0.25]}, "summing to 1 (line 3: p is [0.5, 0.25])"),
+        ({"_label_cost": "free"}, 'a finite _label_cost (line 3: _label_cost is "free")'),
+        ({"_label_Action": 1}, "is not the first of p (line 3: _label_Action is 1)"),
+        ({"c": {"_multi": "x"}}, 'the list of its actions (line 3: c._multi is "x")'),
+        ({"_skipLearn": None}, "_skipLearn must be true or false (line 3: _skipLearn is null)"),
+    ],
+)
+def test_the_line_the_field_and_its_content_are_named(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    path = _write(tmp_path / "log.dsjson", GOOD, "", json.dumps(EVENT | change))
+    with pytest.raises(LogValidationError) as caught:
+        read_dsjson(path, action_id="id")
+    assert told in str(caught.value)
+
+
+def test_a_ranking_of_another_name_is_told(tmp_path: Path) -> None:
+    event = {("_a" if name == "a" else name): value for name, value in EVENT.items()}
+    with pytest.raises(LogValidationError) as caught:
+        read_dsjson(_write(tmp_path / "log.dsjson", GOOD, json.dumps(event)), action_id="id")
+    assert "(line 2: a is not there, but _a is, with [2, 1])" in str(caught.value)
+
+
+def test_events_that_say_skip_learn_are_dropped_and_counted(tmp_path: Path) -> None:
+    skipped = [json.dumps(EVENT | {"_skipLearn": True, "p": "none", "_label_cost": -9.0})] * 2
+    kept = json.dumps(EVENT | {"_skipLearn": False, "_label_cost": -0.25})
+    path = _write(tmp_path / "log.dsjson", skipped[0], GOOD, skipped[1], kept)
+    log = read_dsjson(path, action_id="id")
+    assert log.arrays.reward.tolist() == [0.5, 0.25]
+    assert "dropped: 2 of 4 events were dropped, as they say _skipLearn" in str(log.report)
+    assert log.report.source == "dsjson file log.dsjson"
+    assert log.report.pulls == {"n": 0, "s": 2}
+    other = json.dumps(EVENT | {"c": {"age": 3, "_multi": [{"id": "n"}, {"id": "z"}]}})
+    with pytest.raises(LogValidationError) as caught:
+        read_dsjson(_write(path, skipped[0], GOOD, skipped[1], other), action_id="id")
+    assert [(p.code, p.rows) for p in caught.value.problems] == [("other-actions", (3,))]
+    with pytest.raises(ParameterError, match="has no events but those with _skipLearn"):
+        read_dsjson(_write(path, *skipped))
 
 
 def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path: Path) -> None:
@@ -134,6 +181,7 @@ ROW = "2019-11-24 00:00:17+00:00,1,2,0,0.5,x\n"
             "item_id\n1\n",
             r"1 rows have other numbers of fields than the 6 of the header; lines .*: 3 \(5\)",
         ),
+        (ROW.replace(",1,2", ",01,2"), "item_id\n1\n", r"men\.csv shows '01', which"),
         (ROW, "item_id\n1,2\n", r"item_context.csv cannot be read: 1 rows have other .*: 2 \(2\)"),
         (ROW, "item_id\n1\0\n", "item_context.csv cannot be read: line 2 has a NUL character"),
         (ROW, "", r"item_context.csv has no column item_id|No columns to parse"),
@@ -188,7 +236,7 @@ def test_a_chunk_that_ends_pyarrow_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("01", "1"), ("1.0", "1"), ("1e3", "1000"), ("True", "true"), ("0.50", "0.5")]
+    ("first", "second"), [("01.0", "1"), ("1.0", "1"), ("1e3", "1000"), ("True", "true"), ("0.50", "0.5")]
 )
 @pytest.mark.parametrize("role", ["action", "unit", "batch"])
 def test_labels_that_pandas_reads_as_one_are_refused(
@@ -205,7 +253,55 @@ def test_labels_that_pandas_reads_as_one_are_refused(
     )
 
 
-def test_labels_spelt_in_one_way_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cells", "arms"),
+    [
+        (["02", " 02", "01"], ("01", "02")),
+        (["01", "1", "01"], ("01", "1")),
+        (["007", "7", "10"], ("007", "10", "7")),
+        (["1", "10", "2"], (1, 2, 10)),
+        ([" 2", "2", "10"], (2, 10)),
+        (["1.50", "2.25", "2.25"], ("1.50", "2.25")),
+        (["1.5", "2", "1.5"], (1.5, 2.0)),
+        (["TRUE", "FALSE", "TRUE"], ("FALSE", "TRUE")),
+        (["True", "False", "True"], (False, True)),
+        (["1e3", "12", "12"], ("12", "1e3")),
+    ],
+)
+def test_labels_stay_as_they_are_written(tmp_path: Path, cells: list[str], arms: tuple[Any, ...]) -> None:
     path = tmp_path / "trial.csv"
-    path.write_text("y,arm\n1,02\n0, 02\n1,01\n")
-    assert read_log(path, action="arm", reward="y").arms == (1, 2)
+    path.write_text("y,arm\n" + "".join(f"{row % 2},{cell}\n" for row, cell in enumerate(cells)))
+    log = read_log(path, action="arm", reward="y")
+    assert [(type(arm), arm) for arm in log.arms] == [(type(arm), arm) for arm in arms]
+    told = [reading.text for reading in log.report.readings if reading.kind == "labels"]
+    assert len(told) == isinstance(arms[0], str)
+
+
+def test_codes_of_places_and_units_keep_their_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "trial.csv"
+    path.write_text("y,arm,zip,who,hour,age\n1,a,01234,007,7,50\n0,b,12345,7,12,052.5\n1,a,90210,10,9,61\n")
+    log = read_log(path, action="arm", reward="y", context=["zip", "hour", "age"], unit="who")
+    assert log.column("zip").tolist() == ["01234", "12345", "90210"]
+    assert log.units is not None
+    assert log.units.tolist() == ["007", "7", "10"]
+    assert log.column("hour").tolist() == [7, 12, 9]
+    assert log.column("age").tolist() == [50.0, 52.5, 61.0]
+    assert "column 'zip' is text as written, such as '01234'" in str(log.report)
+
+
+def test_batches_that_numbers_would_make_one_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "trial.csv"
+    path.write_text("y,arm,wave\n1,a,01\n0,b,1\n1,a,2\n")
+    with pytest.raises(ParameterError, match="column 'wave' holds '01' and '1', which would be one label"):
+        read_log(path, action="arm", reward="y", batch="wave")
+    path.write_text("y,arm,wave\n1,a,01\n0,b,02\n1,a,10\n")
+    batch = read_log(path, action="arm", reward="y", batch="wave").arrays.batch
+    assert batch is not None
+    assert batch.tolist() == [0, 1, 2]
+
+
+def test_labels_longer_than_the_numbers_python_reads_are_text(tmp_path: Path) -> None:
+    path, long = tmp_path / "trial.csv", "9" * 5000
+    path.write_text(f"y,arm,dose\n1,1,0.5\n0,{long},{long}\n1,2,1.5\n")
+    assert read_log(path, action="arm", reward="y").arms == ("1", "2", long)
+    assert read_log(path, action="dose", reward="y").arms == ("0.5", "1.5", long)

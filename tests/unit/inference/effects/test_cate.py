@@ -183,9 +183,9 @@ def test_few_events_switch_a_group_to_agresti_caffo():
 def test_groups_without_enough_data_are_nan_with_the_reason():
     log = binary_log(np.array([[5, 0], [0, 0], [12, 1], [30, 30]]), [[2, 0], [0, 0], [6, 1], [14, 12]])
     arrays = log.arrays
-    scaled = LogArrays(
-        arrays.action, arrays.reward * 7 + 0.1, randomised=arrays.randomised, context=arrays.context
-    )
+    reward = arrays.reward * 7 + 0.1
+    reward[-1] = 3.0  # a third value: these rewards are no successes and failures
+    scaled = LogArrays(arrays.action, reward, randomised=arrays.randomised, context=arrays.context)
     result = CATE(AdaptiveLog.from_arrays(scaled, arms=("a", "b")), by="g").fit()
     assert list(result.terms) == ["g=0", "g=2", "g=3"]
     np.testing.assert_array_equal(np.isnan(result.params), [True, False, False])
@@ -197,14 +197,14 @@ def test_groups_without_enough_data_are_nan_with_the_reason():
 
 
 def test_rewards_that_do_not_vary_have_no_standard_error():
-    counts = np.array([[3, 4]])
-    arrays = binary_log(counts, [[3, 0]]).arrays
-    constant = np.where(arrays.action == 1, 0.3, 0.1)
+    counts = np.array([[3, 4], [2, 2]])
+    arrays = binary_log(counts, [[3, 0], [0, 0]]).arrays
+    constant = np.where(arrays.context["g"] == 1, 0.7, np.where(arrays.action == 1, 0.3, 0.1))
     same = LogArrays(arrays.action, constant, randomised=arrays.randomised, context=arrays.context)
     result = CATE(AdaptiveLog.from_arrays(same, arms=("a", "b")), by="g").fit()
     assert result.params.iloc[0] == pytest.approx(0.2)
     assert np.isnan(result.bse.iloc[0])
-    assert any("g=0: no standard error, no arm's rewards vary" in note for note in result.notes)
+    assert any("g=0; g=1: no standard error, no arm's rewards vary" in note for note in result.notes)
 
 
 def test_rewards_far_from_zero_keep_their_digits():

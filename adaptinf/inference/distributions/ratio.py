@@ -1,0 +1,87 @@
+"""Tests and confidence sets of a ratio of two effects, which hold however weak the one below is.
+
+References
+----------
+Anderson, Rubin (1949), "Estimation of the parameters of a single equation in a complete system of stochastic
+equations". Fieller (1954), "Some problems in interval estimation".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
+from adaptinf.typing import FloatArray
+
+_LOG_2 = math.log(2.0)
+
+
+def confidence_set(
+    effect: float, received: float, covariance: FloatArray, quantile: float
+) -> tuple[tuple[float, float], ...]:
+    """Ratios b for which effect - b received is within `quantile` standard errors of 0, as intervals.
+
+    Shapes: covariance of the two effects (2, 2). One interval where the lower effect is far enough from 0;
+    two rays, or the whole line, where it is not; none where a number is not known.
+    """
+    v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
+    square = quantile**2
+    a = received**2 - square * v_received
+    b = effect * received - square * v_both
+    c = effect**2 - square * v_effect
+    if not np.isfinite([a, b, c]).all():
+        return ()
+    root = b * b - a * c
+    if a > 0.0:
+        half = math.sqrt(max(root, 0.0)) / a
+        return ((b / a - half, b / a + half),)
+    if a == 0.0:
+        if b == 0.0:
+            return ((-math.inf, math.inf),)
+        edge = c / (2.0 * b)
+        return ((edge, math.inf),) if b > 0.0 else ((-math.inf, edge),)
+    if root <= 0.0:
+        return ((-math.inf, math.inf),)
+    half = math.sqrt(root) / -a
+    return ((-math.inf, b / a - half), (b / a + half, math.inf))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AndersonRubinReference:
+    """Tests of a ratio of two effects by the t law of effect - ratio * received, and what they do not reject.
+
+    Asymptotic in the two effects, but not in their ratio: the lower one may be 0.
+    """
+
+    effect: float
+    received: float
+    covariance: FloatArray
+    df: float
+    name: str = field(default="Anderson-Rubin t", init=False)
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "t", False, False
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distance of effect - null * received from 0 in standard errors, shape (1,)."""
+        weights = np.array([1.0, -null])
+        variance = float(weights @ self.covariance @ weights)
+        size = math.sqrt(variance) if variance > 0.0 else math.nan
+        return np.array([(self.effect - null * self.received) / size])
+
+    @np.errstate(under="ignore")
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (1,)."""
+        return np.minimum(0.0, _LOG_2 + log_student_tail(self.statistics(null), np.array([self.df])))
+
+    def confidence_set(self, log_alpha: float) -> tuple[tuple[float, float], ...]:
+        """The ratios that are not rejected at level exp(log_alpha), as intervals in order."""
+        quantile = float(np.ravel(student_quantile(log_alpha - _LOG_2, np.array([self.df])))[0])
+        return confidence_set(self.effect, self.received, self.covariance, quantile)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """The least interval that holds the confidence set, shape (1, 2); it may have no end."""
+        found = self.confidence_set(log_alpha)
+        return np.array([[found[0][0], found[-1][1]]]) if found else np.full((1, 2), np.nan)

@@ -1,0 +1,46 @@
+"""One result of two: estimates at both ends of what missing rewards may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from adaptinf.inference.distributions.ends import EndsReference
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.formatting import format_number
+
+_ORDER = ("exact", "anytime", "asymptotic", "not valid")
+
+
+def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
+    """Results whose intervals go from the lower limit of the lowest end to the upper limit of the highest.
+
+    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` is a clause on the
+    rewards.
+    """
+    first = low if lead == "worst" else high
+    reference = EndsReference(
+        low.estimate, high.estimate, low.std_error, high.std_error, low.reference, high.reference
+    )
+    ends = "; ".join(
+        f"{term}: {format_number(a).strip()} to {format_number(b).strip()}"
+        for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
+    )
+    told = (
+        f"{missing}. Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; "
+        f"intervals "
+        "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the "
+        "ends)."
+    )
+    return replace(
+        first,
+        reference=reference,
+        covariance=None,
+        validity=max(low.validity, high.validity, key=_ORDER.index),
+        details={**first.details, "lowest": low.estimate, "highest": high.estimate},
+        notes=(told, *dict.fromkeys((*first.notes,))),
+        cautions=tuple(dict.fromkeys((*low.cautions, *high.cautions))),
+        efficiency_note="",
+        private=bool(np.all([low.private, high.private])),
+    )

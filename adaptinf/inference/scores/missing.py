@@ -1,0 +1,161 @@
+"""Scores of arm means where some rewards are missing at random given the arm, and context.
+
+A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of
+contexts. Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm
+and stratum, pi the running share of the arm's rounds in the stratum that were observed. Both are made from
+earlier rounds, so that the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
+probability of observation and mu the mean. Its error is the product of two errors that fall with the square
+root of the number of earlier rounds: of order log T over all rounds, against a noise of order sqrt(T). With
+an m that does not settle at the stratum's mean, such as 0 for inverse weighting alone, the error of pi would
+not be negligible.
+
+Leaving the rounds out instead is biased: the share of rounds that are left would depend on the arm.
+
+References
+----------
+Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
+observed". Bang, Robins (2005), "Doubly robust estimation in missing data and causal inference models". Hadad,
+Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive experiments".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.scores.inverse import ArmScores, aipw_scores
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenRounds:
+    """Which rewards are observed, and with which probability; what rounds an arm's mean has a weight in.
+
+    Shapes: observed (T,), probability of the reward of the chosen arm (T,), ready (T, k).
+    """
+
+    observed: BoolArray
+    probability: FloatArray
+    ready: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastRewards:
+    """What rounds before each round show of every arm: in the round's stratum, else of the arm at large.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (T, k)
+        Mean of the rewards; of all arms' where there is none of the arm, 0 where there is none at all.
+    share : ndarray of shape (T, k)
+        Share of the rounds whose reward is observed; 1 where none of the arm is.
+    count : ndarray of shape (T, k)
+        Number of the arm's observed rewards, in any stratum.
+    pooled : ndarray of shape (T,)
+        Number of observed rewards of all arms.
+    """
+
+    mean: FloatArray
+    share: FloatArray
+    count: FloatArray
+    pooled: FloatArray
+
+
+def past_rewards(
+    action: IntArray,
+    reward: FloatArray,
+    observed: BoolArray,
+    stratum: IntArray,
+    codes: IntArray,
+    known: IntArray | None = None,
+) -> PastRewards:
+    """Running means of observed rewards, and running shares of rounds with one, by arm and stratum.
+
+    Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
+    not read. Where `known` is given, the reward of round s counts from row ``known[s]`` on, and from the next
+    row otherwise. Whether a round's reward is observed counts from the next row on in any case: a round that
+    waits for its reward is not one without, and when it is certain that none will come is not in a log.
+    """
+    rounds, size = len(action), len(codes)
+    value = np.where(observed, reward, 0.0)
+    arrival = np.arange(1, rounds + 1) if known is None else known
+    sums = _RunningSums(value, observed, arrival)
+    mean, share, count = np.zeros((rounds, size)), np.ones((rounds, size)), np.zeros((rounds, size))
+    total, pooled = sums.rewards(np.ones(rounds, dtype=bool))
+    overall = total / np.maximum(pooled, 1.0)
+    for j, code in enumerate(codes):
+        mine = action == code
+        count[:, j] = sums.rewards(mine)[1]
+        mean[:, j], share[:, j] = sums.of(mine, overall, np.ones(rounds))
+        for cell in range(int(stratum.max(initial=0)) + 1) if stratum.any() else ():
+            inside = stratum == cell
+            cell_mean, cell_share = sums.of(mine & inside, mean[:, j], share[:, j])
+            mean[inside, j], share[inside, j] = cell_mean[inside], cell_share[inside]
+    return PastRewards(mean, share, count, pooled)
+
+
+class _RunningSums:
+    """Sums over some of the rounds before each round; value, observed, arrival (T,)."""
+
+    def __init__(self, value: FloatArray, observed: BoolArray, arrival: IntArray) -> None:
+        self.value, self.observed, self.arrival = value, observed, arrival
+        self.next = np.arange(1, len(value) + 1)
+
+    def rewards(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Sum and number of the observed rewards of rows (T,) that had arrived, shape (T,) each."""
+        seen = rows & self.observed
+        return self._before(self.value, seen, self.arrival), self._before(seen, seen, self.arrival)
+
+    def of(
+        self, rows: BoolArray, other_mean: FloatArray, other_share: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means and shares observed of rows (T,), others where nothing was observed yet; shape (T,) each."""
+        total, arrived = self.rewards(rows)
+        seen, drawn = (self._before(rows, part, self.next) for part in (rows & self.observed, rows))
+        mean = np.where(arrived > 0.0, total / np.maximum(arrived, 1.0), other_mean)
+        return mean, np.where(seen > 0.0, seen / np.maximum(drawn, 1.0), other_share)
+
+    def _before(self, values: FloatArray | BoolArray, rows: BoolArray, arrival: IntArray) -> FloatArray:
+        added = np.bincount(arrival[rows], weights=values[rows], minlength=len(rows) + 1)[: len(rows)]
+        return np.asarray(np.cumsum(added), dtype=np.float64)
+
+
+def seen_scores(
+    scored: ArmScores, reward: FloatArray, propensity: FloatArray, outcome: FloatArray, seen: SeenRounds
+) -> ArmScores:
+    """Scores and weights of rounds whose reward may be missing, from those where it is not.
+
+    Shapes: reward, propensity of the chosen arm (T,), outcome (T, k). Rewards that are missing are not read.
+    """
+    above = np.where(seen.observed, reward - scored.origin, 0.0)
+    predicted = outcome - scored.origin
+    chosen = scored.chosen * seen.observed[:, None]
+    scores = aipw_scores(chosen, above, propensity * seen.probability, predicted)
+    return ArmScores(chosen, scores, scored.weights * seen.ready, scored.origin)
+
+
+def observed_counts(action: IntArray, observed: BoolArray, n_arms: int) -> tuple[FloatArray, FloatArray]:
+    """Rounds of every arm, and those whose reward is observed, shape (K,) each; action, observed (T,)."""
+    drawn = np.bincount(action, minlength=n_arms).astype(np.float64)
+    return drawn, np.bincount(action[observed], minlength=n_arms).astype(np.float64)
+
+
+def strata(
+    context: dict[str, np.ndarray], n_rounds: int, most: int
+) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
+    """Strata of contexts with few values, the names of these contexts, and those that are left out.
+
+    A context joins as long as there are at most `most` strata with it. Shapes: context (T,); returns (T,).
+    """
+    codes, number = np.zeros(n_rounds, dtype=np.int64), 1
+    used, left_out = [], []
+    for name, values in context.items():
+        keys = values.astype(str) if values.dtype.kind == "O" else values
+        labels, own = np.unique(keys, return_inverse=True)
+        if number * len(labels) > most:
+            left_out.append(name)
+            continue
+        codes, number = codes * len(labels) + own, number * len(labels)
+        used.append(name)
+    return codes, tuple(used), tuple(left_out)

@@ -1,0 +1,99 @@
+"""What a reader made of a frame or a file: rounds, arms, outcomes, and what was changed or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adaptinf.texts import visible_lines
+
+KINDS = ("order", "dates", "outcome", "labels", "dropped", "left out", "caution")
+"""Order: rows were sorted. Dates: how text became times. Outcome: how text became numbers. Labels: kept as
+written where they could be taken for numbers. Dropped: rows that are in the input and not in the log. Left
+out: columns, features or records that nothing asked for. Caution: what the input cannot settle."""
+_SILENT = ("left out",)
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One thing that a reader did; its kind is one of `KINDS`."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogReport:
+    """What a reader made of its input; `AdaptiveLog.report` makes it, and printing shows it.
+
+    Attributes
+    ----------
+    source : str
+        What was read, such as ``"CSV file visits.csv"``; ``"arrays"`` where a design made the log.
+    n_rounds : int
+        Rounds of the log.
+    pulls : dict of label to int
+        Rounds of every arm, chosen or not.
+    outcome : str
+        What the rewards are, by the name of their column.
+    readings : tuple of Reading
+        What was put in order, converted, dropped or left out, each with its reason.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> visits = pd.DataFrame({"arm": ["a", "b", "a"], "answer": ["Y", "N", "N"]})
+    >>> log = ai.AdaptiveLog(visits, action="arm", reward="answer", success="Y")
+    >>> print(log.report)
+    Read from a frame: 3 rounds
+      rounds by arm: 'a' 2, 'b' 1
+      outcome: column 'answer', 3 numbers from 0 to 1
+      outcome: in reward column 'answer', 'Y' counts as 1, 'N' counts as 0
+    """
+
+    source: str
+    n_rounds: int
+    pulls: Mapping[Any, int]
+    outcome: str
+    readings: tuple[Reading, ...] = ()
+
+    def __str__(self) -> str:
+        pulls = list(self.pulls.items())
+        arms = ", ".join(f"{arm!r} {count:,}" for arm, count in pulls[:_SHOWN])
+        more = f" and {len(pulls) - _SHOWN} more" if len(pulls) > _SHOWN else ""
+        lines = [
+            f"Read from {self.source}: {self.n_rounds:,} rounds",
+            f"  rounds by arm: {arms}{more}",
+            f"  outcome: {self.outcome}",
+            *(f"  {reading.kind}: {reading.text}" for reading in self.readings),
+        ]
+        return visible_lines(lines)
+
+    __repr__ = __str__
+
+
+def reading_notes(readings: tuple[Reading, ...]) -> tuple[str, ...]:
+    """One sentence for the notes of tables where a reader changed or dropped something; none else."""
+    told = [reading.text for reading in readings if reading.kind not in _SILENT]
+    return (f"How the log was read (log.report): {'; '.join(told)}.",) if told else ()
+
+
+def encode_readings(source: str, readings: tuple[Reading, ...]) -> dict[str, Any]:
+    """Source and readings as plain values of a file."""
+    return {"source": source, "readings": [[reading.kind, reading.text] for reading in readings]}
+
+
+def decode_readings(stored: Any) -> tuple[str, tuple[Reading, ...]]:
+    """What `encode_readings` returned; ValueError for anything else."""
+    known = isinstance(stored, Mapping) and set(stored) == {"source", "readings"}
+    listed = stored["readings"] if known else None
+    if not isinstance(listed, list) or not isinstance(stored["source"], str):
+        raise ValueError("the report must have a source and a list of readings")
+    for entry in listed:
+        pair = isinstance(entry, list) and len(entry) == 2 and all(isinstance(part, str) for part in entry)
+        if not pair or entry[0] not in KINDS:
+            raise ValueError(f"{entry!r:.80} is no reading")
+    return stored["source"], tuple(Reading(kind, text) for kind, text in listed)
