@@ -75,7 +75,7 @@ class IncompleteArrays(LogArrays):
     _recorded: FloatArray
 
     @property
-    def reward(self) -> FloatArray:  # type: ignore[override]
+    def reward(self) -> FloatArray:
         """Refused: some are missing."""
         count = int(np.count_nonzero(np.isnan(self._recorded)))
         raise InvalidForLog(
