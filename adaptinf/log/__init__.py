@@ -3,6 +3,7 @@
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.log.reading import read_log
+from adaptinf.log.report import LogReport, Reading
 from adaptinf.log.traits import DesignTraits, Floor, FreshEpochs, Outputs, Stability
 from adaptinf.log.validation.metadata import RELEASE_COLUMNS
 from adaptinf.log.validation.records import DesignRecord, LogArrays
@@ -15,8 +16,10 @@ __all__ = [
     "Floor",
     "FreshEpochs",
     "LogArrays",
+    "LogReport",
     "Outputs",
     "PublicLog",
+    "Reading",
     "Stability",
     "read_log",
 ]

@@ -29,8 +29,9 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
-from adaptinf.inference.results.base import LogFacts
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.build import build_track
 from adaptinf.inference.sequences.choice import Quantity, Request, Settings, settle

@@ -15,6 +15,8 @@ from pandas.api.types import is_string_dtype
 _SHOWN = 5
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 _CODE = re.compile(r"0\d+", re.ASCII)
+_LONGEST = 400
+"""Characters of a number; Python does not read whole numbers of more than 4,300."""
 _FEW = 10
 """Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
 
@@ -153,7 +155,7 @@ def _plainly_written(text: str) -> bool:
     """Whether Python writes a number or truth value in this way."""
     if text in ("True", "False"):
         return True
-    if not _NUMERAL.fullmatch(text):
+    if not _NUMERAL.fullmatch(text) or len(text) > _LONGEST:
         return False
     return text == (str(int(text)) if text.lstrip("-").isdecimal() else repr(float(text)))
 

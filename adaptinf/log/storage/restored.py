@@ -104,9 +104,7 @@ def restored(stored: StoredLog) -> RestoredLog:
     )
     rounds = columns["t"] if metadata["has_rounds"] else None
     _check_counts(arrays, checked, columns["t"], rounds)
-    source, readings = "a file", ()
-    if stored.report is not None:
-        source, readings = _report(stored.report)
+    source, readings = ("a file", ()) if stored.report is None else _report(stored.report)
     return RestoredLog(
         arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"), source, readings
     )

@@ -143,7 +143,8 @@ class _FrameCheck:
 
     def put_in_order(self, sort: object, date_format: str | None) -> None:
         """Take the rows in the order of their rounds, else batches, where the user says so."""
-        names = {role: self.roles.single[role] for role in ("round", "batch") if role in self.roles.single}
+        roles: tuple[str, ...] = ("round", "batch")
+        names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
         columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
         self.formats = date_formats(columns, date_format, self.found)
         self.found.order = row_order(sort, columns, names, self.formats, self.found)

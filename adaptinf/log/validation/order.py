@@ -6,9 +6,9 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.log.validation.columns import Column, Label, as_float, read_labels
@@ -67,9 +67,8 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
     if date_format is not None:
         return date_column(column, what, "batch", date_format, found)
     dated = looks_dated(column)
-    present = pd.Series(column.values, dtype=object)
-    n_dates = int(present[dated].map(str).nunique())
-    if 2 * n_dates < int(present[~column.missing].map(str).nunique()) or not n_dates:
+    n_dates, n_distinct = (len(set(map(str, column.values[rows]))) for rows in (dated, ~column.missing))
+    if not n_dates or 2 * n_dates < n_distinct:
         if not months_alone(column):
             return column
     elif not np.array_equal(dated, ~column.missing):
@@ -84,7 +83,7 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
     return date_column(column, what, "batch", None, found)
 
 
-def backward_message(what: str, values: NDArray[np.generic], verb: str) -> str:
+def backward_message(what: str, values: NDArray[Any], verb: str) -> str:
     """What to say of a column that goes back, values without gaps in the order of the rows, shape (n,)."""
     down = len(values) > 1 and bool(np.all(values[1:] <= values[:-1]))
     stored = f"{what} {verb}: its rows are stored newest first" if down else f"{what} {verb}"
@@ -174,7 +173,7 @@ def _dates(column: Column, date_format: str | None) -> Dates:
     return read_dates(column, date_format)
 
 
-def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[np.generic] | None:
+def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[Any] | None:
     """Numbers or times to sort by, shape (T,); None for labels. What is wrong with them is told later."""
     kind = column.values.dtype.kind
     if kind == "O" or (date_format is not None and kind in "iu"):
@@ -212,7 +211,7 @@ def _tell_bad(
         found.add_rows(f"bad-{role}", message, dates.bad)
 
 
-def _day(values: NDArray[np.generic], place: int) -> str:
+def _day(values: NDArray[Any], place: int) -> str:
     """The first or last day of times."""
     present = np.sort(values[~np.isnat(values)])
     return str(present[place].astype("datetime64[D]"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -124,10 +125,8 @@ def _counted(labels: Labels, chosen: list[Label]) -> str:
     return ", ".join(told) + more
 
 
-def _number(value: object) -> float | None:
-    if not isinstance(value, (int, float, np.bool_, np.integer, np.floating)) or isinstance(
-        value, np.timedelta64
-    ):
+def _number(value: Any) -> float | None:
+    label = plain_label(value)
+    if label is None or isinstance(label, str) or abs(label) > 2**53:
         return None
-    number = float(value) if abs(value) <= 2**53 else np.inf
-    return number if np.isfinite(number) else None
+    return float(label)

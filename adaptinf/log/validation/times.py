@@ -6,7 +6,6 @@ import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -44,7 +43,6 @@ _FORMS = {
 }
 """Shapes of dates; a column must keep to one of them, with one separator."""
 _PATTERNS = {name: re.compile(form, re.ASCII | re.IGNORECASE) for name, form in _FORMS.items()}
-_Shape: TypeAlias = tuple[str, str, re.Match[str]]
 _WHOLE_MONTHS = ("year-month", "month/year", "month year")
 _TWO_DIGITS = ("two digits", "two digits and a name")
 
@@ -92,28 +90,26 @@ def read_dates(column: Column, date_format: str | None) -> Dates:
         return Dates(*_spread(column, codes, values, bad), told=f"read by date_format={date_format!r}")
     if all(_ISO.fullmatch(text) for text in texts):
         return Dates(*read_times(column))
-    shapes = [_shape(text) for text in texts]
-    form, matches = _of_the_usual_form(shapes, np.bincount(codes[codes >= 0], minlength=len(texts)))
-    kept = [text for text, match in zip(texts, matches, strict=True) if match is not None]
-    order, problem = _order(form, kept, [match for match in matches if match is not None])
-    iso = [None if match is None or problem else _iso(match, order) for match in matches]
-    zoned = [match is not None and match.groupdict().get("zone") is not None for match in matches]
+    form, member = _usual_form(texts, np.bincount(codes[codes >= 0], minlength=len(texts)))
+    order, problem = _order(form, [text for text, kept in zip(texts, member, strict=True) if kept])
+    iso = [
+        _iso(text, form, order) if kept and not problem else None
+        for text, kept in zip(texts, member, strict=True)
+    ]
+    zoned = [text is not None and (text[-1] == "Z" or "+" in text or text.count("-") > 2) for text in iso]
     values, bad = _times(iso, zoned)
     return Dates(*_spread(column, codes, values, bad), told=f"read as {order}", problem=problem)
 
 
-def _of_the_usual_form(
-    shapes: Sequence[_Shape | None], rows: IntArray
-) -> tuple[str, list[re.Match[str] | None]]:
-    """The form that most rows have, and the parts of the dates that have it; rows (n,)."""
+def _usual_form(texts: Sequence[str], rows: IntArray) -> tuple[str, list[bool]]:
+    """The form that most rows have, and the texts that have it; rows (n,)."""
+    shapes = [_shape(text) for text in texts]
     counts: dict[tuple[str, str], int] = {}
     for shape, count in zip(shapes, rows.tolist(), strict=True):
         if shape is not None:
-            counts[shape[:2]] = counts.get(shape[:2], 0) + count
-    if not counts:
-        return "", [None] * len(shapes)
-    usual = max(counts, key=lambda kind: counts[kind])
-    return usual[0], [None if shape is None or shape[:2] != usual else shape[2] for shape in shapes]
+            counts[shape] = counts.get(shape, 0) + count
+    usual = max(counts, key=lambda kind: counts[kind], default=("", ""))
+    return usual[0], [shape == usual for shape in shapes]
 
 
 def looks_dated(column: Column) -> BoolArray:
@@ -161,16 +157,18 @@ def _times(iso: Sequence[str | None], zoned: Sequence[bool]) -> tuple[np.ndarray
 
 
 def _by_format(texts: Sequence[str], date_format: str) -> tuple[np.ndarray, BoolArray]:
-    times = pd.to_datetime(pd.Series(list(texts), dtype="str"), format=date_format, errors="coerce", utc=True)
+    # Halves of characters are no text to pyarrow, and in no date.
+    whole = [text if text.encode(errors="ignore").decode() == text else None for text in texts]
+    times = pd.to_datetime(pd.Series(whole, dtype="str"), format=date_format, errors="coerce", utc=True)
     values = times.dt.tz_localize(None).to_numpy()
     return values, np.isnat(values)
 
 
-def _shape(text: str) -> _Shape | None:
-    """Form and separator of a date, and its parts; None for text that is none."""
+def _shape(text: str) -> tuple[str, str] | None:
+    """Form and separator of a date; None for text that is none."""
     for name, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(text):
-            return name, " ".join(match["between"].split()), match
+            return name, " ".join(match["between"].split())
     return None
 
 
@@ -179,7 +177,7 @@ def _whole_date(text: str) -> bool:
     return shape is not None and shape[0] not in _WHOLE_MONTHS
 
 
-def _order(form: str, texts: Sequence[str], matches: Sequence[re.Match[str]]) -> tuple[str, str]:
+def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
     """Order of day, month and year, and why it cannot be told; one of them is empty."""
     if form in _TWO_DIGITS:
         return "", (
@@ -188,7 +186,7 @@ def _order(form: str, texts: Sequence[str], matches: Sequence[re.Match[str]]) ->
         )
     if form != "numbers":
         return form, ""
-    pairs = [(int(match["one"]), int(match["two"])) for match in matches]
+    pairs = [(int(one), int(two)) for one, two, *_ in (re.split(r"[-/.]", text) for text in texts)]
     first = [text for text, (one, two) in zip(texts, pairs, strict=True) if one > 12 >= two]
     second = [text for text, (one, two) in zip(texts, pairs, strict=True) if two > 12 >= one]
     if first and second:
@@ -222,19 +220,21 @@ def _suggested(text: str, one: str, two: str, form: str) -> str:
     return f"{one}{between}{two}{between}{year}{tail}"
 
 
-def _iso(match: re.Match[str], order: str) -> str:
+def _iso(text: str, form: str, order: str) -> str:
     """A date in ISO 8601; parts that no calendar has stay, and are no date then."""
+    match = _PATTERNS[form].fullmatch(text)
+    assert match is not None
     part = match.groupdict()
     month, day = part.get("month"), part.get("day") or "1"
     if "one" in part:
         month, day = (part["two"], part["one"]) if order == "day/month/year" else (part["one"], part["two"])
     if part.get("name"):
         month = str(1 + _MONTHS.index(part["name"][:3].lower()))
-    text = f"{part['year']}-{int(month or 0):02d}-{int(day):02d}"
+    day_text = f"{part['year']}-{int(month or 0):02d}-{int(day):02d}"
     if part.get("hour") is None:
-        return text
+        return day_text
     hour = int(part["hour"])
     if half := part.get("half"):
         hour = hour % 12 + 12 * (half.upper() == "P") if 1 <= hour <= 12 else 99
     zone = {"UTC": "Z", "GMT": "Z"}.get((part["zone"] or "").upper(), (part["zone"] or "").upper())
-    return f"{text}T{hour:02d}:{part['minute']}:{part['second'] or '00'}.{part['fraction'] or '0'}{zone}"
+    return f"{day_text}T{hour:02d}:{part['minute']}:{part['second'] or '00'}.{part['fraction'] or '0'}{zone}"

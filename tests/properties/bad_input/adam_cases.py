@@ -26,6 +26,7 @@ USED = (
     ["USUBJID", "PARAMCD", "AVISITN", "AVAL"],
 )
 TEXT = {"USUBJID", "PARAMCD"}
+ROLES = {"TRT01P": "label", "TRT01A": "label", "AGE": "context", "SITE": "context"}
 
 
 def some(rng: Rng, study: Study, flag: str = "Y") -> int:
@@ -262,7 +263,7 @@ def adam_frames() -> list[Any]:
 
 def read_text(data: bytes) -> dict[str, list[Any]]:
     """A CSV whose identifiers are text as it stands there."""
-    columns = read_csv(data)
+    columns = read_csv(data, ROLES)
     quoted = {name for name in columns if name in TEXT}
     if quoted:
         import csv

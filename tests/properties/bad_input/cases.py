@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from adam_cases import adam_csv, adam_frames, adam_transport
-from foreign_readings import bandit_content, events_content
+from foreign_readings import bandit_content, bandit_tables, events_content
 from intact import Trial, draw_campaign, draw_events, draw_trial
 from judge import Case
-from oracle import Content, MustRefuse, log_content, read_csv, seen
+from oracle import Content, MustRefuse, log_content, read_csv, roles_of, seen
 
 from adaptinf.formats import read_dsjson, read_open_bandit
 from adaptinf.log import AdaptiveLog, read_log
@@ -55,7 +55,7 @@ def bytes_case(
     data = make(trial, rng)
     path = folder / "foreign.csv"
     path.write_bytes(data)
-    damaged = answer(lambda: log_content(read_csv(data), trial.options))
+    damaged = answer(lambda: log_content(read_csv(data, roles_of(trial.options)), trial.options))
     intact = log_content(trial.columns, trial.options)
     return Case(kind, lambda: read_log(path, **trial.options), intact, damaged, harmless, (path.name,), data)
 
@@ -170,7 +170,7 @@ def bandit_case(
     data[items] = change(rng, tables[items])
     for name, content in zip(("men.csv", "item_context.csv"), data, strict=True):
         (place / name).write_bytes(content)
-    damaged = answer(lambda: bandit_content(read_csv(data[0]), read_csv(data[1]), affinities))
+    damaged = answer(lambda: bandit_content(*bandit_tables(*data), affinities))
     intact = bandit_content(impressions, listed, affinities)
     read = partial(read_open_bandit, place, affinities=affinities)
     return Case(kind, read, intact, damaged, harmless, ("men.csv", "item_context.csv"), data)

@@ -177,6 +177,16 @@ EVENTS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
     "newlines of old Macs": lambda rng, events: joined(lines(events)).replace(b"\n", b"\r"),
     "no lines": line_wise(lambda rng, n: n.clear()),
     "blank lines alone": lambda rng, events: b"\n \n\t\n",
+    "a line with _skipLearn": line_wise(
+        lambda rng, n: changed_line(rng, n, lambda line: line[:-1] + ', "_skipLearn": true}')
+    ),
+    "a line with an odd _skipLearn": line_wise(
+        lambda rng, n: changed_line(rng, n, lambda line: line[:-1] + ', "_skipLearn": 1}')
+    ),
+    "all lines with _skipLearn": line_wise(
+        lambda rng, n: [line[:-1] + ', "_skipLearn": true}' for line in n]
+    ),
+    "_a for a": line_wise(lambda rng, n: changed_line(rng, n, lambda line: line.replace('"a"', '"_a"'))),
     "one pdrop": value_wise("_label_cost", lambda cost: cost),
 }
 
@@ -192,6 +202,10 @@ HARMLESS: dict[str, Callable[[Rng, list[Event]], bytes]] = {
         lambda rng, n: [line.replace("model", "mo\u2028d\u0085el") for line in n]
     ),
     "one line": line_wise(lambda rng, n: n[:1]),
+    "a line more with _skipLearn": line_wise(
+        lambda rng, n: [n[0], '{"_skipLearn": true, "c": "left"}', *n[1:]]
+    ),
+    "_skipLearn is false": line_wise(lambda rng, n: [line[:-1] + ', "_skipLearn": false}' for line in n]),
     "more keys": line_wise(
         lambda rng, n: [line.replace('"VWState"', '"more": [1, {}], "VWState"') for line in n]
     ),
@@ -203,7 +217,7 @@ class Unclear(Exception):
 
 
 def parse(line: str) -> Any:
-    """Strict JSON: no key twice, no NaN."""
+    """Strict JSON: no key twice, no NaN; whole numbers of more digits than Python reads are infinite."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) < len(pairs):
@@ -213,4 +227,7 @@ def parse(line: str) -> Any:
     def refuse(text: str) -> Any:
         raise Unclear(text)
 
-    return json.loads(line, object_pairs_hook=once, parse_constant=refuse)
+    def whole(digits: str) -> float:
+        return int(digits) if len(digits) < 400 else float("inf")
+
+    return json.loads(line, object_pairs_hook=once, parse_constant=refuse, parse_int=whole)

@@ -76,7 +76,13 @@ def objects(values: list[Any]) -> Any:
 def used(trial: Trial) -> list[str]:
     """Columns that the log is made of."""
     given = [trial.options.get(role) for role in ("action", "reward", "propensity", "round", "batch", "unit")]
-    return [*filter(None, given), *trial.options["context"], *trial.options.get("propensities", {}).values()]
+    named = trial.options.get("propensities", {})
+    every = (
+        [name for name in trial.columns if name.startswith("prob ")]
+        if isinstance(named, str)
+        else named.values()
+    )
+    return [*filter(None, given), *trial.options["context"], *every]
 
 
 def some_column(rng: Rng, trial: Trial) -> str:

@@ -10,7 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from damage_events import Unclear, parse
-from oracle import Content, MustRefuse, demand, is_missing, iso_time, labels, log_content, number, plain
+from oracle import (
+    Content,
+    MustRefuse,
+    demand,
+    is_missing,
+    iso_time,
+    labels,
+    log_content,
+    number,
+    plain,
+    read_csv,
+)
 
 Columns = Mapping[str, Sequence[Any]]
 _CARD = 80
@@ -144,6 +155,16 @@ def as_text(columns: dict[str, list[Any]], data: dict[str, list[Any]]) -> dict[s
     }
 
 
+def bandit_tables(impressions: bytes, items: bytes) -> list[Columns]:
+    """Both files of a campaign; items are text in both where one of them has codes such as 01."""
+    hashed = {"user_feature_0": "context"}
+    tables = [read_csv(impressions, hashed), read_csv(items)]
+    kept = [read_csv(impressions, {"item_id": "label"}), read_csv(items, {"item_id": "label"})]
+    if any(table.get("item_id") != other.get("item_id") for table, other in zip(tables, kept, strict=True)):
+        return [read_csv(impressions, hashed | {"item_id": "text"}), read_csv(items, {"item_id": "text"})]
+    return tables
+
+
 def bandit_content(impressions: Columns, items: Columns, affinities: bool) -> Content:
     """The log of an Open Bandit campaign."""
     needed = ["timestamp", "item_id", "position", "click", "propensity_score"]
@@ -185,6 +206,10 @@ def events_content(data: bytes) -> Content:
         json.dumps(events, ensure_ascii=False).encode("utf-8")
     except (ValueError, Unclear, RecursionError) as error:
         raise MustRefuse(str(error)) from None
+    for event in events:
+        skip = event.get("_skipLearn", False) if isinstance(event, dict) else False
+        demand(isinstance(skip, bool), "a skip that is neither true nor false")
+    events = [event for event in events if not (isinstance(event, dict) and event.get("_skipLearn"))]
     demand(bool(events), "no events")
     rows = [event_row(event) for event in events]
     first = rows[0]

@@ -14,6 +14,8 @@ LABELS: list[list[Any]] = [
     [3, 7],
     [False, True],
     [0.5, 1.5],
+    ["01", "02", "10"],
+    ["007", "7"],
 ]
 
 
@@ -67,15 +69,20 @@ def draw_trial(rng: np.random.Generator, *, text_only: bool = False) -> Trial:
         "week": np.sort(rng.integers(1, 4, size=size)).tolist(),
         "note": ["free text"] * size,
     }
-    if rng.random() < 0.5:
-        columns["day"] = np.cumsum(rng.integers(1, 4, size=size)).tolist()
-    else:
-        days = np.datetime64("2024-01-30") + np.cumsum(rng.integers(1, 4, size=size))
-        columns["day"] = [str(day) for day in days]
+    date_format = DATE_FORMATS[rng.integers(len(DATE_FORMATS))]
+    days = np.datetime64("2024-01-30") + np.cumsum(rng.integers(1, 4, size=size))
+    whole = rng.random() < 0.5
+    columns["day"] = (
+        (days - np.datetime64("2024-01-01")).astype(int).tolist() if whole else dated(days, date_format)
+    )
+    if rng.random() < 0.3:
+        columns["week"] = dated(days[np.array(columns["week"]) - 1], date_format)
     options: dict[str, Any] = {"action": "arm", "reward": "y", "propensity": "p", "context": ["age", "town"]}
     if rng.random() < 0.5:
         columns |= {f"prob {label}": table[:, code].tolist() for code, label in enumerate(labels)}
         options["propensities"] = {label: f"prob {label}" for label in labels}
+        if rng.random() < 0.3:
+            options["propensities"] = "prob {arm}"
     if rng.random() < 0.4:
         options["arms"] = labels
     if rng.random() < 0.6:
@@ -83,7 +90,29 @@ def draw_trial(rng: np.random.Generator, *, text_only: bool = False) -> Trial:
     for role, name in (("round", "day"), ("batch", "week"), ("unit", "who")):
         if rng.random() < 0.6:
             options[role] = name
-    return Trial(columns, options)
+    texts = [
+        role for role in ("round", "batch") if role in options and isinstance(columns[options[role]][0], str)
+    ]
+    if texts and (date_format in ("%m/%d/%Y", "%d.%m.%y") or rng.random() < 0.2):
+        options["date_format"] = date_format
+    if set(rewards) <= {0, 1} and rng.random() < 0.4:
+        columns["y"] = ["Y" if reward else "N" for reward in rewards]
+        options["success"] = "Y" if 1 in rewards else {"Y": 1, "N": 0}
+    trial = Trial(columns, options)
+    if rng.random() < 0.25 and ("round" in options or "batch" in options):
+        # Stored newest first; rows of a batch stay as they stood.
+        options["sort"] = True
+        if "round" in options:
+            return trial.rows(list(range(size))[::-1])
+    return trial
+
+
+DATE_FORMATS = ["%Y-%m-%d", "%Y-%m-%d", "%m/%d/%Y", "%d-%b-%Y", "%d.%m.%y"]
+
+
+def dated(days: np.ndarray, date_format: str) -> list[str]:
+    """Days as text of a format."""
+    return [day.strftime(date_format) for day in days.astype(object)]
 
 
 @dataclass(frozen=True)

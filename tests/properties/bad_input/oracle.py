@@ -15,43 +15,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from written import (
+    ABSENT,
+    NUMBER,
+    WHOLE,
+    MustRefuse,
+    Spoilt,
+    batch_numbers,
+    batch_values,
+    demand,
+    is_missing,
+    kept_texts,
+    outcomes,
+    plain,
+    times_of,
+)  # fmt: skip
 
 Content = dict[str, Any]
-NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
-WHOLE = re.compile(r"[ \t]*[-+]?\d+[ \t]*", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ABSENT = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
-"N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}  # fmt: skip
-
-
-class MustRefuse(Exception):
-    """No right reader makes a log of this."""
-
-
-class Spoilt(str):
-    """A cell of a column of numbers that some text has made text."""
-
-
-def demand(truth: bool, why: str) -> None:
-    """Refuse where something does not hold."""
-    if not truth:
-        raise MustRefuse(why)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is none."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    return isinstance(value, float | np.floating) and math.isnan(value)
-
-
-def plain(value: Any) -> Any:
-    """A scalar of NumPy as Python's own; long doubles have none."""
-    if isinstance(value, np.longdouble):
-        return float(value) if float(value) == value else value
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def number(value: Any, *, booleans: bool = False) -> float:
@@ -94,8 +75,11 @@ def log_content(columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
         demand(name is None or name in columns, f"no column {name!r}")
         return None if name is None else columns[name]
 
+    columns = in_order(columns, options)
     actions, rewards = labels(column("action") or []), column("reward") or []
     demand(len(actions) > 0, "no rows")
+    if (success := options.get("success")) is not None:
+        rewards = outcomes(rewards, success)
     content: Content = {"action": actions, "reward": [number(value, booleans=True) for value in rewards]}
     low, high = options.get("reward_range") or (-math.inf, math.inf)
     demand(all(low <= reward <= high for reward in content["reward"]), "reward outside its range")
@@ -108,11 +92,29 @@ def log_content(columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
     if (units := column("unit")) is not None:
         content["unit"] = labels(units)
     if (batches := column("batch")) is not None:
-        dated = all(isinstance(value, datetime.date) and not is_missing(value) for value in batches)
-        content["batch"] = batch_codes(round_times(batches) if dated else labels(batches))
+        times = batch_values(batches, options.get("date_format"))
+        content["batch"] = batch_codes(labels(batches) if times is None else times)
     if (rounds := column("round")) is not None:
-        content["round"] = round_values(rounds)
+        content["round"] = round_values(rounds, options.get("date_format"))
     return content
+
+
+def in_order(columns: Mapping[str, Sequence[Any]], options: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
+    """The rows in the order of their rounds, else batches, where that is asked for."""
+    if not options.get("sort"):
+        return columns
+    role = "round" if "round" in options else "batch"
+    demand(options.get(role) in columns, "no column to sort by")
+    values = [plain(value) for value in columns[options[role]]]
+    demand(not any(map(is_missing, values)), "missing")
+    if role == "batch":
+        keys = batch_values(values, options.get("date_format")) or batch_numbers(values)
+        keys = keys or [number(value) if isinstance(value, float) else value for value in values]
+        demand(all(type(key) in (int, float, np.datetime64) for key in keys), "labels")
+    else:
+        keys = round_keys(values, options.get("date_format"))
+    order = sorted(range(len(keys)), key=lambda row: keys[row])
+    return {name: [held[row] for row in order] for name, held in columns.items()}
 
 
 def typed(value: Any) -> tuple[type, Any]:
@@ -132,6 +134,17 @@ def add_propensities(
         demand(all(0 < value <= 1 for value in content["propensity"]), "propensity outside (0, 1]")
     if (mapping := options.get("propensities")) is None:
         return
+    if isinstance(mapping, str):
+        arms = options.get("arms") or list(dict.fromkeys(content["action"]))
+        mapping = {arm: mapping.replace("{arm}", str(arm)) for arm in arms}
+        before, after = options["propensities"].split("{arm}")
+        used = {options.get(role) for role in ("action", "reward", "propensity", "round", "batch", "unit")}
+        named = {
+            name
+            for name in columns
+            if isinstance(name, str) and name.startswith(before) and name.endswith(after) and name not in used
+        }
+        demand(named <= set(mapping.values()) | set(options.get("context", [])), "a column without an arm")
     demand(all(name in columns for name in mapping.values()), "no column of propensities")
     table = {arm: [number(value) for value in columns[name]] for arm, name in mapping.items()}
     demand(all(0 <= value <= 1 for values in table.values() for value in values), "propensity outside [0, 1]")
@@ -161,6 +174,7 @@ def context_values(values: Sequence[Any]) -> list[Any]:
 
 def batch_codes(values: list[Any]) -> list[int]:
     """Batches numbered from 0; each is one stretch, and numbers do not go down."""
+    values = batch_numbers(values) or values
     starts = [value for row, value in enumerate(values) if row == 0 or values[row - 1] != value]
     demand(len(starts) == len(set(starts)), "a batch comes back")
     if not any(isinstance(value, str) for value in starts):
@@ -168,24 +182,23 @@ def batch_codes(values: list[Any]) -> list[int]:
     return [starts.index(value) for value in values]
 
 
-def round_values(values: Sequence[Any]) -> list[Any]:
+def round_values(values: Sequence[Any], date_format: str | None) -> list[Any]:
     """Numbers or dates, which increase."""
     values = [plain(value) for value in values]
     demand(not any(map(is_missing, values)), "missing round")
-    if all(isinstance(value, str) for value in values):
-        times = [iso_time(value) for value in values]
-    elif all(isinstance(value, datetime.date) for value in values):
-        times = [np.datetime64(time, "ns") for time in round_times(values)]
-    else:
-        times = [number(value) if isinstance(value, float) else value for value in values]
-        demand(all(type(value) in (int, float) for value in times), "round is no number and no time")
+    times = round_keys(values, date_format)
     demand(all(one < two for one, two in itertools.pairwise(times)), "rounds do not increase")
     return times
 
 
-def round_times(values: Sequence[datetime.date]) -> list[Any]:
-    """Dates and times as numbers of nanoseconds."""
-    return [int(iso_time(value.isoformat()).astype(np.int64)) for value in values]
+def round_keys(values: Sequence[Any], date_format: str | None) -> list[Any]:
+    """Numbers or times."""
+    if all(isinstance(value, str | datetime.date) for value in values):
+        texts = [value.isoformat() if isinstance(value, datetime.date) else value for value in values]
+        return times_of(texts, date_format)
+    times = [number(value) if isinstance(value, float) else value for value in values]
+    demand(all(type(value) in (int, float) for value in times), "round is no number and no time")
+    return times
 
 
 def iso_time(text: str) -> np.datetime64:
@@ -203,8 +216,11 @@ def iso_time(text: str) -> np.datetime64:
     return np.datetime64(time, "ns") + np.timedelta64(int(digits.ljust(9, "0")[:9]), "ns")
 
 
-def read_csv(data: bytes) -> dict[str, list[Any]]:
-    """Columns of a CSV file by Python's own strict parser; every row has the fields of the header."""
+def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
+    """Columns of a CSV file by Python's own strict parser; every row has the fields of the header.
+
+    The roles of columns say which stay as they are written: label, batch, context or text.
+    """
     demand(b"\0" not in data, "a NUL")
     try:
         text = data.decode("utf-8-sig")
@@ -216,7 +232,24 @@ def read_csv(data: bytes) -> dict[str, list[Any]]:
     header, *body = rows
     demand(len(set(header)) == len(header), "a header twice")
     demand(all(len(row) == len(header) for row in body), "a row of other length")
-    return {name: cells([row[place] for row in body]) for place, name in enumerate(header)}
+    found = {}
+    for place, name in enumerate(header):
+        texts = [row[place] for row in body]
+        found[name] = cells(texts)
+        if roles is not None and name in roles:
+            found[name] = kept_texts(texts, found[name], roles[name])
+    return found
+
+
+def roles_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """Roles of the columns that the arguments of `AdaptiveLog` name."""
+    roles = {options[role]: "label" for role in ("action", "unit") if role in options}
+    roles |= dict.fromkeys(options.get("context", []), "context")
+    if "batch" in options:
+        roles[options["batch"]] = "batch"
+    if "success" in options:
+        roles[options["reward"]] = "text"
+    return roles
 
 
 def cells(texts: list[str]) -> list[Any]:

@@ -298,3 +298,10 @@ def test_batches_that_numbers_would_make_one_are_refused(tmp_path: Path) -> None
     batch = read_log(path, action="arm", reward="y", batch="wave").arrays.batch
     assert batch is not None
     assert batch.tolist() == [0, 1, 2]
+
+
+def test_labels_longer_than_the_numbers_python_reads_are_text(tmp_path: Path) -> None:
+    path, long = tmp_path / "trial.csv", "9" * 5000
+    path.write_text(f"y,arm,dose\n1,1,0.5\n0,{long},{long}\n1,2,1.5\n")
+    assert read_log(path, action="arm", reward="y").arms == ("1", "2", long)
+    assert read_log(path, action="dose", reward="y").arms == ("0.5", "1.5", long)

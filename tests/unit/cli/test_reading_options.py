@@ -1,0 +1,107 @@
+"""Options of the command line that say how a file is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptinf.cli.entry import main
+
+Run = Callable[..., tuple[int, str, str]]
+ROLES = ["--action", "version", "--reward", "answer"]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; give back exit code, standard output and standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = int(str(stop.code))
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Forty visits, newest first, under two versions whose names are codes."""
+    rows = [
+        f"{28 - day // 2}/04/2024,{'01' if day % 3 else '1'},{'Y' if day % 5 else 'N'},.5,.5"
+        for day in range(40)
+    ]
+    file = tmp_path / "visits.csv"
+    file.write_text("day,version,answer,share 01,share 1\n" + "\n".join(rows) + "\n")
+    return str(file)
+
+
+def test_text_outcomes_order_and_patterns(run: Run, path: str) -> None:
+    options = ["--success", "Y", "--batch", "day", "--sort", "--propensities", "share {arm}"]
+    code, out, err = run("analyze", path, *ROLES, *options, "--format", "json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert [row["term"] for row in found["results"]] == ["01", "1"]
+    note = next(note for note in found["notes"] if "log.report" in note)
+    assert "rows were put in the order of batch column 'day' (it was stored newest first)" in note
+    assert "'Y' counts as 1" in note
+    assert "read as day/month/year, 2024-04-09 to 2024-04-28" in note
+    same = [*options[:-1], "share ", "--date-format", "%d/%m/%Y"]
+    assert (
+        json.loads(run("analyze", path, *ROLES, *same, "--format", "json")[1])["results"] == found["results"]
+    )
+
+
+def test_validate_prints_the_report(run: Run, path: str) -> None:
+    code, out, _ = run("validate", path, *ROLES, "--success", "Y=2,N=-1")
+    assert code == 0
+    assert "Read from CSV file visits.csv: 40 rounds" in out
+    assert "  outcome: in reward column 'answer', 'N' counts as -1, 'Y' counts as 2" in out
+    assert "  labels: column 'version' is text as written, such as '01'" in out
+
+
+def test_labels_are_those_of_the_file(run: Run, path: str) -> None:
+    options = [*ROLES, "--success", "Y", "--propensities", "01=share 01,1=share 1"]
+    code, out, _ = run("analyze", path, *options, "--treatment", "1", "--control", "01", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["results"][0]["term"] == "1 - 01"
+    assert "no arm '001'" in run("analyze", path, *options, "--treatment", "001", "--control", "01")[2]
+
+
+def test_a_number_that_is_written_otherwise_is_no_arm(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("arm,y\n" + "1,0\n2,1\n2,0\n1,1\n" * 10)
+    code, _, err = run(
+        "analyze", str(file), "--action", "arm", "--reward", "y", "--treatment", "02", "--control", "1"
+    )
+    assert (code, "there is no arm '02'" in err) == (2, True)
+
+
+def test_what_a_csv_hides_is_told_here_too(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("arm,y,age\n1.0,1,50.5\n1,0,.\n2,1,40.5\n")
+    code, _, err = run("validate", str(file), "--action", "arm", "--reward", "y", "--context", "age")
+    assert code == 2
+    assert "column 'age' has text among its numbers" in err
+    assert "column 'arm' holds '1.0' and '1', which would be one label" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--success", "Y", "--batch", "day"], "say sort=True (--sort on the command line)"),
+        (["--success", "yes"], "no row of reward column 'answer' holds 'yes'"),
+        (["--success", "Y", "--propensities", "p_"], "finds no column for '1' (p_1), '01' (p_01)"),
+        (["--success", "Y", "--sort"], "sort=True needs round= or batch="),
+        (["--success", "Y=a"], "invalid TEXT=NUMBER list value"),
+        ([], "say what its texts are, as in success='Y' (--success Y on the command line)"),
+    ],
+)
+def test_what_is_refused_says_what_to_say(run: Run, path: str, options: list[str], told: str) -> None:
+    code, out, err = run("validate", path, *ROLES, *options)
+    assert (code, out) == (2, "")
+    assert told in err
