@@ -69,13 +69,15 @@ def arm_verdicts(question: Question) -> list[Verdict]:
     return [*found, *(Verdict(name, "not valid", 90.0, {"estimator": name}, _GAPS) for name in others)]
 
 
-def valid_alternatives(log: AdaptiveLog, codes: IntArray | None = None, most: int = 3) -> list[str]:
+def valid_alternatives(
+    log: AdaptiveLog, codes: IntArray | None = None, most: int = 3, *, contrast: bool = False
+) -> list[str]:
     """Names of the methods that an error offers: those that are valid, in order, and the baseline.
 
     Shapes: codes (k,), all arms by default.
     """
     profile = profile_of(log)
-    question = Question(profile, np.arange(log.n_arms) if codes is None else codes)
+    question = Question(profile, np.arange(log.n_arms) if codes is None else codes, contrast)
     named = [one.name for one in arm_verdicts(question) if one.valid and one.offered][:most]
     if profile.context_refusal:
         return [*named, profile.in_place_of_means]
@@ -86,7 +88,7 @@ def valid_alternatives(log: AdaptiveLog, codes: IntArray | None = None, most: in
 
 def refusal(question: Question, refused: Refused) -> InvalidForLog:
     """The error for a method that does not serve, with what is valid instead."""
-    valid = valid_alternatives(question.profile.log, question.codes)
+    valid = valid_alternatives(question.profile.log, question.codes, contrast=question.contrast)
     ways = dict.fromkeys([*refused.first, *valid, *refused.last])
     return InvalidForLog(refused.method, refused.reason, list(ways))
 

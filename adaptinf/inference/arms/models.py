@@ -29,6 +29,7 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
+from adaptinf.inference.inputs.rounds import restricted
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
@@ -50,11 +51,13 @@ class ArmMeans:
         The data.
     arms : sequence of labels, optional
         The arms of interest, by default all of the log's.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to use, a column or a mask that no reward has a part in; by default all.
 
     Raises
     ------
     ParameterError
-        If an arm is unknown or repeated.
+        If an arm is unknown or repeated, or rounds mark none.
 
     Notes
     -----
@@ -79,12 +82,13 @@ class ArmMeans:
     --------
     >>> from adaptinf.log import AdaptiveLog, LogArrays
     >>> rng = np.random.default_rng(1)
-    >>> action = rng.integers(0, 2, size=400)
+    >>> share = np.repeat([[0.5, 0.5], [0.4, 0.6]], 200, axis=0)
+    >>> action = (rng.random(400) < share[:, 1]).astype(int)
     >>> arrays = LogArrays(
     ...     action=action,
     ...     reward=rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float),
-    ...     propensity=np.full(400, 0.5),
-    ...     propensities=np.full((400, 2), 0.5),
+    ...     propensity=share[np.arange(400), action],
+    ...     propensities=share,
     ... )
     >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
     >>> result = ArmMeans(log).fit()
@@ -96,9 +100,9 @@ class ArmMeans:
     b  0.53  0.66
     """
 
-    def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None) -> None:
+    def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
         require_log("ArmMeans", log, incomplete=True)
-        self.log = log
+        self.log, self._told = (log, ()) if rounds is None else restricted("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -161,17 +165,8 @@ class ArmMeans:
         """
         if (result := by_deviation(self, dict(locals()))) is not None:
             return result
-        asked = Asked(
-            "ArmMeans.fit",
-            estimator,
-            weights,
-            decay,
-            test,
-            outcome,
-            ridge,
-            arm_error,
-            chosen_from=chosen_from,
-        )
+        options = (estimator, weights, decay, test, outcome, ridge, arm_error)
+        asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from)
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes)
         method, fit = fit_method(question, asked)
@@ -199,7 +194,7 @@ class ArmMeans:
                 "min_propensity": fit.min_propensity,
                 **efficiency,
             },
-            notes=notes,
+            notes=(*notes, *self._told),
             cautions=tuple(method.cautions(question, fit)),
             efficiency_note=lost,
             scores=method.rows(question, fit) if keep_scores else None,
@@ -215,18 +210,20 @@ class Contrast:
         The data.
     treatment, control : label
         The arms; the control's mean is subtracted.
+    rounds : str or array_like of bool, optional
+        As for `ArmMeans`.
 
     Raises
     ------
     ParameterError
-        If an arm is unknown, or both are the same.
+        If an arm is unknown, both are the same, or rounds mark none.
 
     Notes
     -----
     As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
     arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
-    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
-    may move propensities, h is fixed by those of the batch before.
+    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts may
+    move propensities, h is fixed by those of the batch before.
 
     Batched least squares compares the arms within each batch, so that only differences are estimated; it
     assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
@@ -254,11 +251,11 @@ class Contrast:
     'alee'
     """
 
-    def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any) -> None:
+    def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any, rounds: Any = None) -> None:
         require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
-        self.log = log
+        self.log, self._told = (log, ()) if rounds is None else restricted("Contrast", log, rounds)
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
@@ -327,19 +324,8 @@ class Contrast:
         """
         if (result := by_deviation(self, dict(locals()))) is not None:
             return result
-        asked = Asked(
-            "Contrast.fit",
-            estimator,
-            weights,
-            decay,
-            test,
-            outcome,
-            ridge,
-            arm_error,
-            named,
-            chosen_from,
-            stationary,
-        )
+        options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
+        asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes, contrast=True, stationary=stationary)
         method, found = fit_method(question, asked)
@@ -361,7 +347,7 @@ class Contrast:
             null=null,
             correction=found.correction,
             details=found.details,
-            notes=found.notes,
+            notes=(*found.notes, *self._told),
             cautions=found.cautions,
             efficiency_note=found.efficiency_note,
             scores=found.scores,

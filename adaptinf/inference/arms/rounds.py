@@ -33,26 +33,25 @@ def gaps_refusal(question: Question) -> str:
     log, counts = profile.log, profile.impossible[question.codes]
     if not np.any(counts):
         return ""
+    possible = _possible(question)
+    never = np.flatnonzero(possible.any(axis=0) & ~(possible & _drawn(question)).any(axis=0))
+    if len(never) > 0:
+        return (
+            f"arm {log.arms[codes[never[0]]]!r} was never drawn at random, its propensity is 0 or 1 in every "
+            "round: there is nothing to weight"
+        )
     worst = int(np.argmax(counts))
-    found = (
-        f"arm {log.arms[codes[worst]]!r} has propensity 0 in {int(counts[worst])} of {log.n_rounds} rounds"
-    )
+    told = f"{int(counts[worst])} of {log.n_rounds} rounds"
+    found = f"arm {log.arms[codes[worst]]!r} has propensity 0 in {told}"
+    if not possible.any():
+        both = "could both arms" if question.contrast else "could the arms asked for"
+        return f"{found}: in no round {both} have been chosen, and there is nothing to weight"
     if profile.traits is not None and profile.traits.adapts:
         return (
             f"{found}, where it could not have been chosen: {profile.design_title} takes arms away by what "
             "it learns, and rounds that rewards select are no fair sample"
         )
-    possible, drawn = _possible(question), _drawn(question)
-    if not possible.any():
-        both = "could both arms" if question.contrast else "could the arms asked for"
-        return f"{found}: in no round {both} have been chosen, and there is nothing to weight"
-    never = np.flatnonzero(possible.any(axis=0) & ~(possible & drawn).any(axis=0))
-    if len(never) == 0:
-        return ""
-    return (
-        f"arm {log.arms[codes[never[0]]]!r} was never drawn at random, its propensity is 0 or 1 in every "
-        "round: there is nothing to weight"
-    )
+    return ""
 
 
 def gaps_notes(question: Question) -> tuple[list[str], list[str]]:

@@ -47,7 +47,7 @@ def _plain(question: Question) -> Verdict:
     if profile.context_refusal:
         return Verdict("sample-mean", "not valid", 15.0, _CALL, profile.context_refusal)
     if not profile.adaptive:
-        reason = "the design does not adapt to rewards: the arms' rewards are plain samples"
+        reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
         return _valid(8.0 if _plainly_sampled(profile) else 15.0, reason, f"arm means stay the same{mixed}")
     if variation is not None:
         vary = f"re-simulated arm counts vary by {variation:.0%} of their median"
@@ -82,7 +82,7 @@ def _exact(question: Question) -> Verdict:
         return Verdict(name, "not valid", 16.0, call, reason, baseline=runs)
     rank = 9.0 if _plainly_sampled(profile) else 16.0
     assumes = f"one success rate an arm{profile.mixing_assumption}"
-    return Verdict(name, "exact", rank, call, "0/1 rewards, and the design does not adapt", assumes)
+    return Verdict(name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes)
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
@@ -96,7 +96,7 @@ def _corrected(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with its corrected columns"
     reason, correction = profile.context_refusal, profile.correction
     if not reason and not profile.adaptive:
-        reason = "no correction is due: the design does not adapt to rewards"
+        reason = f"no correction is due: {profile.why_not_adaptive}"
     if not reason and correction is None:
         reason = profile.no_correction
     if reason or correction is None:
@@ -200,7 +200,7 @@ def _worth(question: Question, test: str, correction: Correction | None) -> str:
     profile = question.profile
     known = profile.stability
     if not profile.adaptive:
-        return "the design does not adapt to rewards, so no correction is due"
+        return f"{profile.why_not_adaptive}; no correction is due"
     if known is not None and _holds(question, test, correction):
         settled = f"valid in long runs of {profile.design_title}, whose arm counts settle ({known.source})"
         return f"{settled}, given {known.condition}; {_SHORT_RUNS}"

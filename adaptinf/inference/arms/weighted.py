@@ -54,7 +54,7 @@ _MIXED = (
     "would be of another mix of contexts"
 )
 _HADAD = (
-    "small propensities: in a setting of Hadad et al. with high signal, nominal 95% intervals cover about "
+    "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
     "90% at 1,000 rounds and 92% at 10,000"
 )
 
@@ -290,10 +290,10 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     profile, choice = question.profile, fit.choice
     log = profile.log
-    rests = f"propensities given the past, and {_stays(question, choice.weights or 'uniform')}"
+    rests = f"propensities given the past are right, and that {_stays(question, choice.weights or 'uniform')}"
     if choice.weights != "uniform" and not log.context and log.context_free is None:
         rests += "; that the choice of arms used no contexts, as the log has none"
-    notes = [f"Assumes {rests}."]
+    notes = [f"Assumes that {rests}."]
     if np.any(profile.impossible[question.codes]):
         notes += gaps_notes(question)[0]
     if fit.outcome is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.log.validation import arrays_of
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray
 
@@ -36,3 +38,43 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     if problem is not None:
         raise ParameterError(subject, [problem])
     return values.astype(bool)
+
+
+def restricted(subject: str, log: AdaptiveLog, rounds: Any) -> tuple[AdaptiveLog, tuple[str, ...]]:
+    """A log of the rounds that the user marked, and what a table says of it; rounds (T,)."""
+    keep = round_mask(subject, log, rounds)
+    if keep is None:
+        return log, ()
+    note = (
+        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
+        "assumption, and the results are of these rounds."
+    )
+    return log_of_rounds(log, keep), (note,)
+
+
+def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
+    """Some rounds of a log in their order, without its releases, which are of all rounds; keep (T,)."""
+    part = copy.copy(log)
+    for name, value in vars(log).items():
+        setattr(part, name, _rows(value, keep))
+    columns = {name: _rows(value, keep) for name, value in log.arrays.by_field().items()}
+    if columns["known"] is not None:  # counted in the rounds that are kept
+        columns["known"] = np.concatenate([[0], np.cumsum(keep)])[columns["known"]]
+    part.arrays = arrays_of(columns)
+    if part.arrays.batch is not None:
+        batch = np.unique(part.arrays.batch, return_inverse=True)[1]
+        part.arrays = arrays_of({**columns, "batch": batch.astype(np.int64)})
+    part.n_rounds = int(keep.sum())
+    # Of some rounds it is not known how many could still move an action, unless none could.
+    part.adaptive_rounds = log.adaptive_rounds if log.adaptive_rounds == 0 else None
+    part.released_rounds = None
+    part._releases = part._frame = None
+    part.kept = {}
+    return part
+
+
+def _rows(column: Any, keep: BoolArray) -> Any:
+    """The marked rounds of a column, or of each of a mapping of columns; what is no column stays."""
+    if isinstance(column, dict):
+        return {name: _rows(value, keep) for name, value in column.items()}
+    return column[keep] if isinstance(column, np.ndarray) and column.shape[:1] == keep.shape else column

@@ -366,7 +366,9 @@ class TestHypotheses:
             np.testing.assert_array_equal(again.values, read.values)
 
     def test_naive_means_say_so(self) -> None:
-        naive = ArmMeans(uniform_log()).fit("sample-mean")
+        base = uniform_log()
+        untold = LogArrays(action=base.arrays.action, reward=base.arrays.reward)
+        naive = ArmMeans(AdaptiveLog.from_arrays(untold, arms=base.arms)).fit("sample-mean")
         for test in (naive.wald_test("a = b, b = c"), naive.t_test("a = b")):
             assert test.notes == (
                 "Not valid under adaptivity: sample means.",

@@ -224,7 +224,8 @@ def test_every_law_says_how_tables_show_it() -> None:
     ("name", "fit", "letter", "described", "normal"),
     [
         ("uniform normal", means("sample-mean"), "t", False, False),
-        ("uniform normal", means("aipw"), "z", False, True),
+        ("uniform normal", means("aipw"), "t", False, False),
+        ("uniform normal", means("aipw", test="normal"), "z", False, True),
         ("few", contrast("sample-mean"), "z", False, False),
         ("few", means("sample-mean"), "z", True, False),
         ("thompson", contrast("batched"), "t", False, False),
@@ -247,7 +248,7 @@ def test_summaries_follow_the_law(
 
 
 def test_the_name_of_a_law_decides_nothing() -> None:
-    result = means("aipw")(log("uniform"))
+    result = means("aipw", test="normal")(log("uniform"))
     law = NormalReference(result.estimate, result.std_error)
     object.__setattr__(law, "name", "mean of Student's t by batch")
     renamed = dataclasses.replace(result, reference=law)

@@ -152,7 +152,7 @@ class TestNames:
 
     def test_a_bare_name_decides_nothing(self) -> None:
         for name in ("Thompson", "Uniform", "LinUCB", None):
-            log = fixed(design=name)
+            log = fixed(design=name, share=np.linspace(0.2, 0.8, 400))
             assert not profile_of(log).context_free
             assert profile_of(log).adaptive
 
@@ -181,6 +181,8 @@ class TestEstimatedPropensities:
     def test_constant_ones_do_not_show_that_none_moved(self) -> None:
         assert profile_of(fixed()).constant_propensities
         assert not profile_of(fixed()).moves
+        assert not profile_of(fixed()).adaptive
+        assert profile_of(fixed(propensity_status="estimated")).adaptive
         assert profile_of(fixed(propensity_status="estimated")).moves
         assert not profile_of(fixed(propensity_status="estimated", adaptive_rounds=0)).moves
         assert not profile_of(followed(propensity_status="estimated")).varying_propensities
@@ -233,6 +235,21 @@ class TestNothingAdapts:
         assert default_estimator(fixed(adaptive_rounds=0)).estimator == "sample-mean"
         normal = recommend(fixed(adaptive_rounds=0, context=False, binary=False))
         assert normal.best.verdict.name == "sample-mean"
+
+    def test_constant_propensities_cannot_adapt(self) -> None:
+        """Whatever design the log names, and with exact tests where events are few."""
+        for design in (None, "Thompson", designs.Thompson().record()):
+            log = fixed(design=design, context=False, binary=False)
+            best = recommend(log).best.verdict
+            assert best.name == "sample-mean"
+            assert "every arm's propensity is the same in all rounds" in best.reason
+            result = ArmMeans(log).fit()
+            assert (result.estimator, result.validity) == ("sample-mean", "asymptotic")
+            assert "not valid" not in " ".join(result.notes)
+        rare = fixed(context=False, rounds=30)
+        assert ArmMeans(rare).fit().reference.exact
+        names = [one.verdict.name for one in recommend(rare).methods if one.verdict.valid]
+        assert names[:2] == ["sample-mean", "sample-mean with exact binomial tests"]
 
     def test_scores_come_first_where_probabilities_change(self) -> None:
         """By contexts or by a plan, sample means may mix the rounds of the arms unequally."""
