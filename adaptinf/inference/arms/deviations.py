@@ -35,6 +35,7 @@ from adaptinf.inference.scores.missing import (
 )
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
@@ -149,7 +150,9 @@ def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -
     return score_means(scored, reward, propensity, None if every is None else every[:, question.codes])
 
 
-def _scored(question: Question, model: Outcome, options: Mapping[str, Any]) -> Any:
+def _scored(
+    question: Question, model: Outcome, options: Mapping[str, Any]
+) -> tuple[ArmScores, FloatArray, FloatArray]:
     """Scores, rewards (the first one where they are missing), and propensities with those of observation."""
     arrays, codes, seen = question.profile.log.arrays, question.codes, model.seen
     assert arrays.propensity is not None
