@@ -15,6 +15,8 @@ from adaptinf.inference.scores.units import FEWEST_EVENTS, others_means, unit_er
 from adaptinf.inference.validity.units import (
     BY_UNIT,
     NO_CARRY_OVER,
+    OTHERS_MEAN,
+    OWN_PAST,
     TIED,
     event_gaps,
     unit_cautions,
@@ -29,14 +31,6 @@ if TYPE_CHECKING:
 
 Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
 """Actions (T,), rewards (T,), propensities of the chosen (T,) and of every arm (T, K)."""
-_OTHERS = (
-    "Outcome model: the arm's mean over earlier rounds of other units, before there are any the mean of all "
-    "of their rewards; rounds before any reward of another unit have no weight."
-)
-_OWN_PAST = (
-    "the outcome model uses a unit's own earlier rounds, with which errors by unit are a little too small; "
-    "outcome='running-mean' leaves them out"
-)
 
 
 def unit_verdicts(found: Sequence[Verdict], question: Question, first: float) -> list[Verdict]:
@@ -118,7 +112,7 @@ def _model_note(fit: ArmFit) -> list[str]:
     """The outcome model, if there is one."""
     if fit.outcome is None:
         return []
-    return [_OTHERS if isinstance(fit.outcome.values, str) else fit.outcome.note]
+    return [OTHERS_MEAN if isinstance(fit.outcome.values, str) else fit.outcome.note]
 
 
 def fit_cautions(question: Question, fit: ArmFit) -> list[str]:
@@ -127,4 +121,4 @@ def fit_cautions(question: Question, fit: ArmFit) -> list[str]:
     counts, uniform = (fit.by_unit.units, fit.by_unit.events), fit.choice.weights == "uniform"
     found = unit_cautions(question.profile, question.profile.n_units, fit.labels, *counts, uniform=uniform)
     own = fit.outcome is not None and not isinstance(fit.outcome.values, str) and fit.outcome.start > 0
-    return [*found, _OWN_PAST] if own else found
+    return [*found, OWN_PAST] if own else found

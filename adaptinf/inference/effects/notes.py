@@ -19,10 +19,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-OTHERS_MODEL = (
-    "Outcome model: the arm's mean reward over the earlier rounds of other units, before there are any the "
-    "mean of all of other units' rewards; rounds before these have no weight."
-)
 SAME_EFFECT = "drift is allowed; under an effect that changes, its average over these rounds"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
 _SHOWN, _FEW = 8, 3

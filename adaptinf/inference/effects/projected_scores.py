@@ -23,7 +23,6 @@ from adaptinf.inference.effects.groups import group_codes
 from adaptinf.inference.effects.lengths import projection_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
-    OTHERS_MODEL,
     bare_columns,
     check_by_unit,
     estimated_propensities,
@@ -62,7 +61,7 @@ from adaptinf.inference.scores.units import others_means, unit_rows
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import PartsLaw
-from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, TIED
+from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, check_alpha, refuse
@@ -356,7 +355,7 @@ def _support(
     arms = [str(question.control), str(question.treatment)]
     rounds = question.chosen, profile.log.arrays.reward[question.kept], unit
     notes, cautions, known = unit_support(profile, arms, *rounds, uniform=kind == "uniform")
-    return [model.note if isinstance(model.values, np.ndarray) else OTHERS_MODEL, *notes], cautions, known
+    return [model.note if isinstance(model.values, np.ndarray) else OTHERS_MEAN, *notes], cautions, known
 
 
 def _rows(fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None) -> dict[str, FloatArray]:

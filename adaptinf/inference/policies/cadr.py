@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
@@ -181,12 +182,17 @@ def _lagged(values: FloatArray) -> FloatArray:
 
 def _assess(question: PolicyQuestion) -> list[Verdict]:
     reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
+    if question.profile.unit_refusal:
+        call = {"estimator": "cadr"}
+        return [Verdict("cadr", "not valid", 11.0, call, question.profile.unit_refusal)]
     return [policy_verdict(question, "cadr", 11.0, {"estimator": "cadr"}, reason)]
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     log, propensity = question.profile.log, question.check_propensities("cadr")
-    parts = score_parts(log, question.policies, options.outcome)
+    if question.profile.unit_refusal:
+        raise InvalidForLog("cadr", question.profile.unit_refusal, ["estimator='aipw', with errors by unit"])
+    parts = score_parts(question.profile, question.policies, options.outcome)
     plain, change, taken, origin = parts.plain, parts.change, parts.taken, parts.origin
     if question.contrast:
         plain, change = plain[:, :-1] - plain[:, -1:], change[:, :-1] - change[:, -1:]

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.policies.by_unit import fit_cautions, fit_notes
 from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
 from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
@@ -320,12 +321,23 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         reference=law.reference,
         estimator=options.estimator,
         weights=options.label,
-        facts=LogFacts.of(question.profile.log),
+        facts=LogFacts.of(question.profile.log, by_unit=fit.units is not None),
         validity="asymptotic",
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
-        notes=(*question.notes, *policy_notes(question, terms, fit, options), *law.notes),
-        cautions=(*question.profile.propensity_cautions, *few, *few_effective(terms, fit), *law.cautions),
+        notes=(
+            *question.notes,
+            *policy_notes(question, terms, fit, options),
+            *fit_notes(question, terms, fit),
+            *law.notes,
+        ),
+        cautions=(
+            *question.profile.propensity_cautions,
+            *fit_cautions(question, terms, fit, options),
+            *few,
+            *few_effective(terms, fit),
+            *law.cautions,
+        ),
         scores=fit.rows if chosen.keep_scores else None,
     )
 

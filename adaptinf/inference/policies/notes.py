@@ -13,7 +13,9 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
 from adaptinf.inference.scores.means import effective_events
+from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
+from adaptinf.inference.validity.units import FEW_UNITS, OTHERS_MEAN
 
 
 def policy_notes(
@@ -27,7 +29,7 @@ def policy_notes(
         "Assumes contexts and potential rewards that are independent and alike over the rounds, propensities "
         "given the past and the context, and policies that were fixed without this log."
     ]
-    notes += [] if options.outcome is None else [options.outcome.note]
+    notes += [] if options.outcome is None else [_model_note(options.outcome, fit)]
     notes.append(
         "Student's t with the effective number of rewards behind a value minus 1 degrees of freedom; behind "
         "a difference, of those for it or those against it, the fewer."
@@ -46,6 +48,11 @@ def policy_notes(
     return (*notes, *_gaps(question, terms, fit))
 
 
+def _model_note(model: Outcome, fit: PolicyFit) -> str:
+    """What predicts rewards; running means leave out a unit's own rounds where errors are by unit."""
+    return model.note if fit.units is None or not isinstance(model.values, str) else OTHERS_MEAN
+
+
 def warn_of_few_rewards(few: Sequence[str]) -> None:
     """Warn of what `few_rewards` says."""
     for message in few:
@@ -54,11 +61,12 @@ def warn_of_few_rewards(few: Sequence[str]) -> None:
 
 def few_effective(terms: Sequence[str], fit: PolicyFit) -> list[str]:
     """Cautions where the standard error of a value rests on the worth of few rewards."""
+    few_units = np.zeros(len(terms), dtype=bool) if fit.units is None else fit.units < FEW_UNITS
     return [
         f"{term}: worth {df + 1.0:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be "
         "short"
-        for term, df, variance in zip(terms, fit.df, np.diag(fit.covariance), strict=True)
-        if df + 1.0 < FEW_EFFECTIVE and variance > 0.0
+        for term, df, variance, told in zip(terms, fit.df, np.diag(fit.covariance), few_units, strict=True)
+        if df + 1.0 < FEW_EFFECTIVE and variance > 0.0 and not told
     ]
 
 

@@ -48,7 +48,9 @@ class PolicyQuestion:
 
     def check_propensities(self, subject: str) -> FloatArray:
         """Propensities of the chosen arms, shape (T,)."""
-        propensity = self.profile.log.arrays.propensity
+        propensity = self.profile.propensity
+        if self.profile.contradicted_draws:
+            raise InvalidForLog(subject, self.profile.contradicted_draws, ["the propensities of the draws"])
         if propensity is None:
             raise InvalidForLog(
                 subject,
@@ -59,6 +61,9 @@ class PolicyQuestion:
 
     def check_logging(self, method: str) -> LoggingPolicies:
         """What the design would have done with other rounds' contexts, where that is known."""
+        if self.profile.one_draw_a_unit:
+            reason = "one draw gave each unit its arm, and such weights take every round to have a draw"
+            raise InvalidForLog(method, reason, ["weights='uniform'"])
         try:
             return self._logging
         except InvalidForLog as error:

@@ -14,13 +14,13 @@ from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.scores.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
-from adaptinf.inference.validity.profile import SMALL
+from adaptinf.inference.validity.profile import SMALL, LogProfile
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.inference.validity.verdicts import Verdict
-from adaptinf.log import AdaptiveLog
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _DRAWN = (
     "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
@@ -64,6 +64,8 @@ class ScoreParts:
     change: FloatArray
     taken: FloatArray
     origin: float
+    known: BoolArray | None = None
+    """Rounds for which the outcome model knew a reward; None where that is all from its start on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +86,10 @@ class PolicyFit:
     rows: dict[str, FloatArray]
     influence: FloatArray
     share: FloatArray
+    units: IntArray | None = None
+    """Units with rounds that count for each value, where errors are by unit; shape (k,)."""
+    events: FloatArray | None = None
+    """Those of them with an event."""
 
 
 def policy_verdict(
@@ -127,7 +133,7 @@ def policy_fit(
 
     Shapes: estimate, ess (k,), covariance (k, k), influence, share (T, k).
     """
-    smallest = np.array([_smallest(question.profile.log, one) for one in question.policies])
+    smallest = np.array([_smallest(question.profile, one) for one in question.policies])
     gone, bare = (question.unobserved(fewest) >= UNOBSERVED for fewest in (1, 2))
     if question.contrast:
         smallest = np.minimum(smallest[:-1], smallest[-1])
@@ -149,6 +155,9 @@ def policy_fit(
 def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
     """Student's t, or with skewed rewards MOVER over the rounds that count for an estimate and against it."""
     profile = question.profile
+    std_error = np.sqrt(np.diag(fit.covariance))
+    if fit.units is not None:  # rounds of one unit depend on each other: their own skewness says little
+        return PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df)
     shapes = part_shapes(
         (fit.share < 0.0).astype(np.int64),
         fit.influence,
@@ -157,7 +166,6 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
         2,
         profile.squared_skewness,
     )
-    std_error = np.sqrt(np.diag(fit.covariance))
     return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)
 
 
@@ -180,20 +188,23 @@ def policy_freedom(share: FloatArray) -> FloatArray:
     return np.where(np.isfinite(found), np.maximum(found, 0.0), 0.0)
 
 
-def score_parts(log: AdaptiveLog, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
+def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
     """Parts of the scores; without an outcome model there is no origin but 0."""
-    arrays = log.arrays
+    log, arrays = profile.log, profile.log.arrays
     rounds = np.arange(log.n_rounds)
     taken = np.column_stack([policy.probabilities[rounds, arrays.action] for policy in policies])
     if outcome is None:
         return ScoreParts(np.zeros(taken.shape), taken * arrays.reward[:, None], taken, 0.0)
     origin = origin_of(arrays.reward, outcome)
     above = arrays.reward - origin
-    predicted = (
-        predictions(indicators(arrays.action, np.arange(log.n_arms)), above)
-        if isinstance(outcome.values, str)
-        else outcome.values - origin
-    )
+    known = None
+    chosen = indicators(arrays.action, np.arange(log.n_arms))
+    if not isinstance(outcome.values, str):
+        predicted = outcome.values - origin
+    elif profile.repeated_units and profile.units is not None:
+        predicted, known = others_means(chosen, above, profile.units)
+    else:
+        predicted = predictions(chosen, above)
     plain = np.column_stack(
         [
             predicted @ policy.probabilities[0]
@@ -203,14 +214,13 @@ def score_parts(log: AdaptiveLog, policies: Sequence[Policy], outcome: Outcome |
         ]
     )
     residual = above - predicted[rounds, arrays.action]
-    return ScoreParts(plain, taken * residual[:, None], taken, origin)
+    return ScoreParts(plain, taken * residual[:, None], taken, origin, known)
 
 
-def _smallest(log: AdaptiveLog, policy: Policy) -> float:
+def _smallest(profile: LogProfile, policy: Policy) -> float:
     """Smallest propensity, as far as the log tells, of an arm that the policy takes."""
-    arrays = log.arrays
-    if arrays.propensities is not None:
-        return float(np.min(arrays.propensities, where=policy.probabilities > 0.0, initial=1.0))
-    assert arrays.propensity is not None
-    taken = policy.probabilities[np.arange(log.n_rounds), arrays.action] > 0.0
-    return float(np.min(arrays.propensity, where=taken, initial=1.0))
+    if profile.propensities is not None:
+        return float(np.min(profile.propensities, where=policy.probabilities > 0.0, initial=1.0))
+    assert profile.propensity is not None
+    taken = policy.probabilities[np.arange(profile.log.n_rounds), profile.log.arrays.action] > 0.0
+    return float(np.min(profile.propensity, where=taken, initial=1.0))

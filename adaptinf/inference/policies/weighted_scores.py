@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.policies.by_unit import unit_verdicts, with_unit_errors
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
@@ -27,7 +28,7 @@ from adaptinf.inference.policies.weights import contextual_fit, mean_variances, 
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.verdicts import Verdict
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray
 
 _SETTLE = "propensities settle"
 _VARIANTS = (
@@ -48,14 +49,16 @@ def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verd
         name, rank = f"{estimator} with {weights} weights{kind}", first + 2.0 * place
         uniform = contextual is None
         found.append(policy_verdict(question, name, rank, call, reason, assumes, uniform=uniform))
+    if question.profile.repeated_units:
+        return unit_verdicts(found, first, moves=question.profile.moves)
     return found
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     propensity = question.check_propensities(options.estimator)
-    parts = score_parts(question.profile.log, question.policies, options.outcome)
+    parts = score_parts(question.profile, question.policies, options.outcome)
     scores = parts.plain + parts.change / propensity[:, None]
-    estimate, influence, weights = _weighted(options, question.policies, scores)
+    estimate, influence, weights = _weighted(options, question.policies, scores, parts.known)
     observed = weights * parts.taken / propensity[:, None]
     ess, total = effective_size(observed), weights.sum(axis=0)
     # Shares of contexts' total weights are shares of the estimate already.
@@ -68,11 +71,15 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
         influence = influence[:, :-1] - influence[:, -1:]
         share = share[:, :-1] - share[:, -1:]
         ess = np.minimum(ess[:-1], ess[-1])
-    return policy_fit(question, estimate, influence.T @ influence, influence, share, ess, rows)
+    fit = policy_fit(question, estimate, influence.T @ influence, influence, share, ess, rows)
+    unit = question.profile.units
+    if unit is None or not question.profile.repeated_units:
+        return fit
+    return with_unit_errors(question, fit, influence, weights, parts.taken / propensity[:, None], unit)
 
 
 def _weighted(
-    options: PolicyOptions, policies: Sequence[Policy], scores: FloatArray
+    options: PolicyOptions, policies: Sequence[Policy], scores: FloatArray, known: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     start = 0 if options.outcome is None else options.outcome.start
     if options.contextual and options.weights is not None and options.logging is not None:
@@ -84,6 +91,8 @@ def _weighted(
     else:
         weights = stabiliser(options.weights, mean_variances(options.logging, policies))
     weights[:start] = 0.0
+    if known is not None:
+        weights *= known[:, None]
     means = weighted_means(scores, weights)
     return means.estimate, means.influence, weights
 

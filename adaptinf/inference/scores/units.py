@@ -108,11 +108,11 @@ def unit_errors(
     a reward in its score, such as 1/e where the arm was chosen and else 0.
     """
     covariance = _without_rounding(unit_covariance(influence, unit), estimate)
-    units, freedom, events = _support(weights, observed, reward, unit)
+    units, freedom, events = unit_support(weights, observed, reward, unit)
     return UnitErrors(_where_events(covariance, events), freedom, units, events)
 
 
-def _support(
+def unit_support(
     weights: FloatArray, observed: FloatArray, reward: FloatArray, unit: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Units, degrees of freedom and units with events of k estimates; shapes as for `unit_errors`."""
@@ -312,7 +312,7 @@ def _one_group(
     predicted, _ = others_means(chosen, reward, unit, overall)
     means = weighted_means(aipw_scores(chosen, reward, propensity, predicted), weights)
     observed = chosen / propensity[:, None]
-    units, freedom, events = _support(weights, observed, reward, unit)
+    units, freedom, events = unit_support(weights, observed, reward, unit)
     used = np.count_nonzero(chosen * weights, axis=0)
     lowest = np.full(2, propensity.min())
     support = (chosen.sum(axis=0), used, effective_size(weights * observed), units, freedom, events, lowest)

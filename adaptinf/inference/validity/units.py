@@ -29,6 +29,15 @@ OF_LOGGED_ROUNDS = (
 """Caution for such a method."""
 NO_CARRY_OVER = "a unit's reward depends on the arm of its round, not on those of its earlier rounds"
 BY_UNIT = "errors by unit"
+OTHERS_MEAN = (
+    "Outcome model: the arm's mean over earlier rounds of other units, before there are any the mean of all "
+    "of their rewards; rounds before any reward of another unit have no weight."
+)
+OWN_PAST = (
+    "the outcome model uses a unit's own earlier rounds, with which errors by unit are a little too small; "
+    "outcome='running-mean' leaves them out"
+)
+"""Caution for such a model."""
 TIED = (
     "weights made from propensities tie units together through later weights: where units differ, errors by "
     "unit are too small (simulated variances are .65 to .85 of the true ones); uniform weights do not do that"
