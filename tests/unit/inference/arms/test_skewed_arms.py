@@ -232,3 +232,21 @@ def test_skewed_sample_means_of_a_fixed_design_are_corrected() -> None:
 def test_alee_has_no_hall() -> None:
     with pytest.raises(InvalidForLog, match="Hall's interval"):
         ArmMeans(log_of(made("lognormal"))).fit("alee", test="hall")
+
+
+def test_batched_differences_of_rare_outcomes() -> None:
+    def fit(reward: str, rounds: int = ROUNDS) -> Any:
+        arrays = made(reward, rounds=rounds)
+        batch = np.arange(rounds) // 100
+        whole = LogArrays(action=arrays.action, reward=arrays.reward, batch=batch)
+        record = DesignRecord("coin", {}, traits=DesignTraits(adapts=False, uses_context="no"))
+        log = AdaptiveLog.from_arrays(whole, arms=("a", "b"), design=record)
+        return Contrast(log, treatment="b", control="a").fit("batched")
+
+    few, events, normal = fit("few"), fit("events"), fit("normal")
+    assert np.isfinite(few.estimate[0])
+    assert np.isnan(few.pvalues.iloc[0])
+    assert np.isnan(few.conf_int().to_numpy()).all()
+    assert any("no test or interval" in note for note in few.notes)
+    assert any("fewer than 20 outcomes" in caution for caution in events.cautions)
+    assert normal.cautions == ()
