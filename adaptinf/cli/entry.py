@@ -99,7 +99,7 @@ def _add_analyze(commands: Any) -> None:
         help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by "
         "difference-in-means, aipw or released. By default what suits the log",
     )
-    what.add_argument("--weights", metavar="NAME", help="uniform, sqrt or two-point, for ipw and aipw")
+    what.add_argument("--weights", metavar="NAME", help="uniform, sqrt, two-point or combined: of ipw, aipw")
     what.add_argument("--alpha", type=float, default=0.05, help="one minus the confidence level (0.05)")
     output = parser.add_argument_group("output")
     output.add_argument("--format", choices=_FORMATS, default="text", help="text unless said otherwise")

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.scores.units import UnitErrors
     from adaptinf.log import AdaptiveLog
 
+_SHORT = 200
+"""Rounds up to which the exact law of a two-arm trial takes seconds."""
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
 ARM_ERRORS = ("self-normalised", "conservative")
@@ -290,6 +292,17 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
     return notes
 
 
+def exact_test_note(question: Question) -> list[str]:
+    """The exact test of a short two-arm trial with rewards 0 and 1, with its call; none for other logs."""
+    profile, log = question.profile, question.profile.log
+    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context
+    if not (short and profile.binary and profile.adaptive):
+        return []
+    known = log.design is not None and log.design.parameters is not None and log.design.traits is not None
+    call = "exact_test(log)" if known else "exact_test(log, design), with the design that gathered the log,"
+    return [f"Two arms, rewards 0 and 1: audit.{call} tests exactly whether the arms are equal."]
+
+
 def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
@@ -361,7 +374,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     notes, cautions = method.notes(question, fit, kind, correction), method.cautions(question, fit)
     if fit.choice.reason:
         notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
-    notes += gaps(fit, kind)
+    notes += [*gaps(fit, kind), *exact_test_note(question)]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += laws.shape_notes(question, fit, kind)
         cautions += laws.shape_cautions(question, fit, kind)

@@ -41,7 +41,8 @@ def gaps_refusal(question: Question) -> str:
             "round: there is nothing to weight"
         )
     worst = int(np.argmax(counts))
-    found = f"arm {log.arms[codes[worst]]!r} has propensity 0 in {int(counts[worst])} of {log.n_rounds} rounds"
+    told = f"{int(counts[worst])} of {log.n_rounds} rounds"
+    found = f"arm {log.arms[codes[worst]]!r} has propensity 0 in {told}"
     if not possible.any():
         both = "could both arms" if question.contrast else "could the arms asked for"
         return f"{found}: in no round {both} have been chosen, and there is nothing to weight"

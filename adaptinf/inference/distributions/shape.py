@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from adaptinf.typing import FloatArray, IntArray
+
+_NO_PULL = 1e-9
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
@@ -62,3 +65,48 @@ def squared_skewness(values: FloatArray) -> float:
     squares = centred * centred
     spread = float(squares.mean())
     return float((squares @ centred / values.size) ** 2 / spread**3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartShapes:
+    """Shape of k estimates that are sums of m parts.
+
+    Shapes: error, skewness (k, m), expected, uncommon (k,).
+
+    `error` and `skewness` are those of the parts, by the influences of their rounds; `expected` is the
+    largest squared skewness of a part that the skewness of all rewards leads to, and `uncommon` the fewest
+    outcomes of a part other than its commonest.
+    """
+
+    error: FloatArray
+    skewness: FloatArray
+    expected: FloatArray
+    uncommon: FloatArray
+
+
+def part_shapes(
+    part: IntArray, influence: FloatArray, pull: FloatArray, reward: FloatArray, size: int, skewness: float
+) -> PartShapes:
+    """Shapes of estimates whose rounds fall into parts, for each estimate its own.
+
+    Shapes: part, influence, pull (n, k), reward (n,).
+
+    `pull` is what a unit of the round's reward adds to the estimate, in size; rounds without have no reward
+    that counts. With it as c a part is expected to have the squared skewness of the rewards times
+    (sum c^3)^2 / (sum c^2)^3: `skewness` is that of all of them.
+    """
+    count = influence.shape[1]
+    error, shape = np.zeros((count, size)), np.zeros((count, size))
+    expected, uncommon = np.zeros(count), np.full(count, math.inf)
+    for j in range(count):
+        cell, d, c = part[:, j], influence[:, j], pull[:, j]
+        used = c > _NO_PULL * c.max(initial=0.0)
+        uncommon[j] = uncommon_outcomes(cell[used], reward[used], size).min()
+        weight, here = c[used], cell[used]
+        squares, cubes = (np.bincount(here, weights=weight**power, minlength=size) for power in (2, 3))
+        spread = np.where(squares > 0.0, squares, math.inf)
+        expected[j] = skewness * float(((cubes / spread) ** 2 / spread).max())
+        squares, cubes = (np.bincount(cell, weights=d**power, minlength=size) for power in (2, 3))
+        root = np.sqrt(np.where(squares > 0.0, squares, math.inf))
+        error[j], shape[j] = np.sqrt(squares), cubes / root / root / root
+    return PartShapes(error, shape, expected, uncommon)

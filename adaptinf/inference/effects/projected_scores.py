@@ -41,7 +41,6 @@ from adaptinf.inference.effects.rounds import (
 )
 from adaptinf.inference.effects.weighted_projection import (
     Projection,
-    ProjectionLaw,
     check_columns,
     combined_weights,
     contrast_weights,
@@ -61,6 +60,7 @@ from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.units import others_means, unit_rows
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.rare import PartsLaw
 from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
@@ -295,7 +295,7 @@ def _fit(
     law = (
         projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
         if unit is None
-        else ProjectionLaw.student(fit, std_error)
+        else PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
     )
     return ProjectionResults(
         model="CATE projection",

@@ -20,20 +20,12 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.shape import uncommon_outcomes
-from adaptinf.inference.distributions.skewed import SkewedSumReference
+from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
-from adaptinf.inference.scores.means import effective_size, standardised, unevenness
+from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.units import effective_units, unit_covariance
-from adaptinf.inference.validity.rare import (
-    CORRECTED,
-    SKEWED,
-    rare_cautions,
-    rare_notes,
-    without_interval,
-)
+from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
@@ -41,7 +33,6 @@ _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
 _CELLS = 4_000_000
 _PARTS = 5
-_NO_PULL = 1e-9
 _SAME = 1e-9
 
 
@@ -53,8 +44,8 @@ class Projection:
     gain (n, 2).
 
     `df` are the degrees of freedom of the coefficients' standard errors, `leverage` what a unit of weighted
-    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's reward
-    in the score. With errors by unit a prediction has `most_df` at most.
+    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's
+    reward in the score. With errors by unit a prediction has `most_df` at most.
     """
 
     coefficient: FloatArray
@@ -95,27 +86,9 @@ def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
     return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProjectionLaw:
-    """The law of coefficients, and what it has to say; std_error (p,), covariance (p, p)."""
-
-    reference: Reference
-    std_error: FloatArray
-    covariance: FloatArray
-    notes: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-
-    @classmethod
-    def student(cls, fit: Projection, std_error: FloatArray) -> ProjectionLaw:
-        """Student's t, and nothing to say; std_error (p,), NaN where there is none."""
-        unknown = np.where(np.isfinite(std_error), 0.0, np.nan)
-        law = StudentReference(fit.coefficient, std_error, fit.df)
-        return cls(law, std_error, fit.covariance + unknown[:, None] + unknown[None, :])
-
-
 def projection_law(
     fit: Projection, std_error: FloatArray, reward: FloatArray, skewness: float, names: Sequence[str]
-) -> ProjectionLaw:
+) -> PartsLaw:
     """Student's t, or with skewed rewards MOVER over the parts of each coefficient.
 
     Shapes: std_error (p,), reward (n,).
@@ -124,37 +97,13 @@ def projection_law(
     those of either arm that lower it, and those of other arms: for an indicator the rounds of its group, by
     arm. Each has a variance and a skewness, by the influences of its rounds, and Hall's interval. A part with
     too few outcomes other than its commonest leaves its coefficient without a standard error. `skewness` is
-    the squared one of all rewards; that of a part is expected to be it times (sum c^3)^2 / (sum c^2)^3, where
-    c is the weight of the arm's reward in the coefficient.
+    the squared one of all rewards.
     """
-    size = len(names)
-    uncommon, expected = np.full(size, np.inf), np.zeros(size)
-    error, shape = np.zeros((size, _PARTS)), np.zeros((size, _PARTS))
-    arm = np.where(fit.gain[:, 1] > 0.0, 1, np.where(fit.gain[:, 0] > 0.0, 0, 2))
-    for j in range(size):
-        pull, d = fit.pull[:, j], fit.influence[:, j]
-        part = np.where(arm < 2, 2 * arm + (pull > 0.0), _PARTS - 1)
-        used = (arm < 2) & (np.abs(pull) > _NO_PULL * np.abs(pull).max(initial=0.0))
-        uncommon[j] = uncommon_outcomes(part[used], reward[used], _PARTS).min()
-        weight = np.where(used, np.abs(pull) * fit.gain.max(axis=1), 0.0)
-        expected[j] = skewness * float(unevenness(*_sums(part, (weight**2, weight**3))).max())
-        squares, cubes = _sums(part, (d * d, d * d * d))
-        error[j], shape[j] = np.sqrt(squares), standardised(cubes, squares)
-    hidden = np.where(without_interval(uncommon), np.nan, 0.0)
-    std_error, covariance = std_error + hidden, fit.covariance + hidden[:, None] + hidden[None, :]
-    notes, cautions = tuple(rare_notes(names, uncommon)), rare_cautions(names, uncommon, expected)
-    if not np.any(expected > SKEWED):
-        law = StudentReference(fit.coefficient, std_error, fit.df)
-        return ProjectionLaw(law, std_error, covariance, notes, cautions)
-    # Parts without rounds have no variance, and no say; a coefficient without an error has no interval.
-    parts = np.maximum(error, _NO_PULL * std_error[:, None])
-    corrected = SkewedSumReference(fit.coefficient, parts, shape, fit.df)
-    return ProjectionLaw(corrected, std_error, covariance, (CORRECTED, *notes), cautions)
-
-
-def _sums(part: IntArray, values: Sequence[FloatArray]) -> list[FloatArray]:
-    """Sums of values by part; part, values (n,); returns (5,) each."""
-    return [np.bincount(part, weights=one, minlength=_PARTS) for one in values]
+    arm = np.where(fit.gain[:, 1] > 0.0, 1, np.where(fit.gain[:, 0] > 0.0, 0, 2))[:, None]
+    part = np.where(arm < 2, 2 * arm + (fit.pull > 0.0), _PARTS - 1)
+    weight = np.abs(fit.pull) * fit.gain.max(axis=1, keepdims=True)
+    shapes = part_shapes(part, fit.influence, weight, reward, _PARTS, skewness)
+    return law_of_parts(names, shapes, fit.coefficient, std_error, fit.covariance, fit.df)
 
 
 def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:

@@ -24,7 +24,6 @@ from adaptinf.inference.policies.scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
-    policy_freedom,
     policy_verdict,
     score_parts,
 )
@@ -40,12 +39,13 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CadrFit:
-    """CADR estimates of k values; estimate, std_error (k,), covariance (k, k), weights (T, k)."""
+    """CADR estimates of k values; estimate, std_error (k,), covariance (k, k), weights, influence (T, k)."""
 
     estimate: FloatArray
     std_error: FloatArray
     covariance: FloatArray
     weights: FloatArray
+    influence: FloatArray
 
 
 def default_burn_in(n_rounds: int) -> int:
@@ -104,7 +104,10 @@ def cadr_fit(
     size = np.sqrt(np.einsum("tk,tk->k", influence, influence))
     correlation = (influence.T @ influence) / np.where(size > 0, np.outer(size, size), 1.0)
     np.fill_diagonal(correlation, 1.0)
-    return CadrFit(estimate, std_error, correlation * np.outer(std_error, std_error), weights)
+    covariance = correlation * np.outer(std_error, std_error)
+    return CadrFit(
+        estimate, std_error, covariance, weights, influence * (std_error / np.where(size > 0, size, 1.0))
+    )
 
 
 def _moments(
@@ -203,8 +206,10 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     else:
         ess = effective_size(found.weights * observed)
     rows = {"scores": origin + plain + change / propensity[:, None], "weights": found.weights}
-    df = policy_freedom(found.weights * observed)
-    return policy_fit(question, origin + found.estimate, found.covariance, df, ess, rows)
+    total = found.weights.sum(axis=0)
+    share = found.weights * observed / np.where(total > 0.0, total, 1.0)
+    estimate = origin + found.estimate
+    return policy_fit(question, estimate, found.covariance, found.influence, share, ess, rows)
 
 
 CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.policies.by_unit import fit_cautions, fit_notes
@@ -24,7 +23,7 @@ from adaptinf.inference.policies.inputs import Policy, check_support, read_polic
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
 from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
 from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import PolicyFit
+from adaptinf.inference.policies.scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
@@ -311,15 +310,15 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
     few = few_rewards(question.profile, fit)
     warn_of_few_rewards(few)
     terms, estimands = _named(question)
-    std_error = np.sqrt(np.diag(fit.covariance))
+    law = policy_law(question, terms, fit)
     return Results(
         model=model,
         estimands=estimands,
         terms=terms,
         estimate=fit.estimate,
-        std_error=std_error,
-        covariance=fit.covariance,
-        reference=StudentReference(fit.estimate, std_error, fit.df),
+        std_error=law.std_error,
+        covariance=law.covariance,
+        reference=law.reference,
         estimator=options.estimator,
         weights=options.label,
         facts=LogFacts.of(question.profile.log, by_unit=fit.units is not None),
@@ -330,12 +329,14 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
             *question.notes,
             *policy_notes(question, terms, fit, options),
             *fit_notes(question, terms, fit),
+            *law.notes,
         ),
         cautions=(
             *question.profile.propensity_cautions,
             *fit_cautions(question, terms, fit, options),
             *few,
             *few_effective(terms, fit),
+            *law.cautions,
         ),
         scores=fit.rows if chosen.keep_scores else None,
     )

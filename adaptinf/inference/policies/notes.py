@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
@@ -78,14 +79,15 @@ def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
             f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and "
             "its interval may be far too short"
         )
-    reward = profile.log.arrays.reward
-    rate, sizes = float(reward.mean()), fit.ess[fit.ess > 0.0]
-    if profile.binary and 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
+    reward, sizes = profile.rewards, fit.ess[fit.ess > 0.0]
+    uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
+    rate = uncommon / max(len(reward), 1)
+    if 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
         messages.append(
-            f"An effective sample size of {sizes.min():.1f} at a success rate of {rate:.2g} is worth "
-            f"{effective_events(sizes.min(), rate):.1f} {'successes' if rate <= 0.5 else 'failures'}, fewer "
-            f"than {FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are "
-            "too small together, and the interval may be far too short"
+            f"An effective sample size of {sizes.min():.1f}, where {rate:.2g} of the outcomes are other than "
+            f"the commonest, is worth {effective_events(sizes.min(), rate):.1f} of these, fewer than "
+            f"{FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are too "
+            "small together, and the interval may be far too short"
         )
     return messages
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
@@ -17,6 +18,7 @@ from adaptinf.inference.scores.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import SMALL, LogProfile
+from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -68,7 +70,13 @@ class ScoreParts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyFit:
-    """Estimates of k values; estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows (T, k)."""
+    """Estimates of k values, or of differences of values.
+
+    Shapes: estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows, influence, share (T, k).
+
+    `influence` is what a round contributes to the error of an estimate, `share` what a unit of its reward
+    adds to the estimate.
+    """
 
     estimate: FloatArray
     covariance: FloatArray
@@ -76,6 +84,8 @@ class PolicyFit:
     ess: FloatArray
     min_propensity: FloatArray
     rows: dict[str, FloatArray]
+    influence: FloatArray
+    share: FloatArray
     units: IntArray | None = None
     """Units with rounds that count for each value, where errors are by unit; shape (k,)."""
     events: FloatArray | None = None
@@ -114,13 +124,14 @@ def policy_fit(
     question: PolicyQuestion,
     estimate: FloatArray,
     covariance: FloatArray,
-    df: FloatArray,
+    influence: FloatArray,
+    share: FloatArray,
     ess: FloatArray,
     rows: dict[str, FloatArray],
 ) -> PolicyFit:
     """A fit without the numbers that nothing is known of.
 
-    Shapes: estimate (k,), covariance (k, k), df, ess (k,).
+    Shapes: estimate, ess (k,), covariance (k, k), influence, share (T, k).
     """
     smallest = np.array([_smallest(question.profile, one) for one in question.policies])
     gone, bare = (question.unobserved(fewest) >= UNOBSERVED for fewest in (1, 2))
@@ -132,11 +143,32 @@ def policy_fit(
     return PolicyFit(
         estimate=estimate + empty,
         covariance=covariance + vague[:, None] + vague[None, :],
-        df=df,
+        df=policy_freedom(share),
         ess=ess,
         min_propensity=smallest,
         rows=rows,
+        influence=influence,
+        share=share,
     )
+
+
+def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
+    """Student's t, or with skewed rewards MOVER over the rounds that count for an estimate and against it."""
+    profile = question.profile
+    shapes = part_shapes(
+        (fit.share < 0.0).astype(np.int64),
+        fit.influence,
+        np.abs(fit.share),
+        profile.log.arrays.reward,
+        2,
+        profile.squared_skewness,
+    )
+    std_error = np.sqrt(np.diag(fit.covariance))
+    if fit.units is not None:
+        # Hall's transformation is of independent rounds
+        told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
+        return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
+    return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)
 
 
 def policy_freedom(share: FloatArray) -> FloatArray:

@@ -21,7 +21,6 @@ from adaptinf.inference.policies.scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
-    policy_freedom,
     policy_verdict,
     score_parts,
 )
@@ -72,7 +71,7 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
         influence = influence[:, :-1] - influence[:, -1:]
         share = share[:, :-1] - share[:, -1:]
         ess = np.minimum(ess[:-1], ess[-1])
-    fit = policy_fit(question, estimate, influence.T @ influence, policy_freedom(share), ess, rows)
+    fit = policy_fit(question, estimate, influence.T @ influence, influence, share, ess, rows)
     unit = question.profile.units
     if unit is None or not question.profile.repeated_units:
         return fit

@@ -154,9 +154,9 @@ class ConfidenceSequence:
         ----------
         method : {"betting", "empirical-bernstein", "normal-mixture", "asymptotic"}
             The first three hold at every sample size. Betting and empirical Bernstein adapt to the variance
-            and need rewards with a known range; betting is narrower where scores are few or vary little,
-            empirical Bernstein has closed forms. The normal mixture does not adapt, and needs a range or
-            `sigma`. The asymptotic sequence needs neither.
+            and need rewards with a known range; which of them is narrower depends on the rewards and on how
+            many there are (`recommend` puts first which is to be narrower). The normal mixture does not
+            adapt, and needs a range or `sigma`. The asymptotic sequence needs neither.
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional

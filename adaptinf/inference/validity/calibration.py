@@ -98,6 +98,6 @@ def calibration_caution(found: str) -> tuple[str, ...]:
         return ()
     return (
         f"arms were not chosen as often as the logged propensities say, {found} (p < {ALARM:g}): what "
-        "divides by them is not to be trusted (propensities logged after the choice, averages in their place, "
-        "rounds that were lost; diagnose shows where)",
+        "divides by them is not to be trusted (look for propensities logged after the choice, averages in "
+        "their place, or rounds that were lost; diagnose shows where)",
     )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.shape import PartShapes
+from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.typing import BoolArray, FloatArray
 
 FEWEST = 5
@@ -23,6 +27,53 @@ CORRECTED = (
     "each mean, and MOVER for differences. The standard errors are the usual ones."
 )
 _SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartsLaw:
+    """The law of k estimates, and what it has to say; std_error (k,), covariance (k, k)."""
+
+    reference: Reference
+    std_error: FloatArray
+    covariance: FloatArray
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @classmethod
+    def student(
+        cls, estimate: FloatArray, std_error: FloatArray, covariance: FloatArray, df: FloatArray
+    ) -> PartsLaw:
+        """Student's t, and nothing to say; estimate, std_error, df (k,), covariance (k, k).
+
+        Where there is no standard error there is no covariance.
+        """
+        unknown = np.where(np.isfinite(std_error), 0.0, np.nan)
+        law = StudentReference(estimate, std_error, df)
+        return cls(law, std_error, covariance + unknown[:, None] + unknown[None, :])
+
+
+def law_of_parts(
+    terms: Sequence[str],
+    parts: PartShapes,
+    estimate: FloatArray,
+    std_error: FloatArray,
+    covariance: FloatArray,
+    df: FloatArray,
+) -> PartsLaw:
+    """Student's t, or with skewed rewards MOVER over the parts; none where outcomes of a part are too rare.
+
+    Shapes: estimate, std_error, df (k,), covariance (k, k).
+    """
+    uncommon = np.where(std_error > 0.0, parts.uncommon, np.inf)
+    hidden = np.where(without_interval(uncommon), np.nan, 0.0)
+    std_error, covariance = std_error + hidden, covariance + hidden[:, None] + hidden[None, :]
+    notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, parts.expected)
+    if not np.any(parts.expected > SKEWED):
+        return PartsLaw(StudentReference(estimate, std_error, df), std_error, covariance, notes, cautions)
+    # Parts without rounds have no variance, and no say; an estimate without an error has no interval.
+    error = np.maximum(parts.error, 1e-9 * std_error[:, None])
+    corrected = SkewedSumReference(estimate, error, parts.skewness, df)
+    return PartsLaw(corrected, std_error, covariance, (CORRECTED, *notes), cautions)
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:

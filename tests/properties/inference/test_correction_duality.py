@@ -91,9 +91,10 @@ def disagreements(limits: np.ndarray, null: float, log_alpha: float, log_p: np.n
     return int(np.sum((rejected != excluded) & ~close)), int(close.sum())
 
 
-@pytest.mark.parametrize(
-    "maker", [normal, student, binomial, pytest.param(binomial_difference, marks=pytest.mark.slow)]
-)
+MAKERS = [normal, student, binomial, pytest.param(binomial_difference, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 1e-4])
 def test_corrected_pvalues_and_intervals_agree(maker: Maker, alpha: float) -> None:
     rng = np.random.default_rng(20)
@@ -155,7 +156,7 @@ def test_symmetric_references_agree_at_any_level(
         assert disagreements(limits, null, log_alpha, reference.log_pvalues(null))[0] == 0
 
 
-@pytest.mark.parametrize("maker", [normal, student, binomial, binomial_difference])
+@pytest.mark.parametrize("maker", MAKERS)
 def test_results_pass_the_agreement_on(maker: Maker) -> None:
     rng = np.random.default_rng(8)
     reference = maker(rng)

@@ -141,6 +141,7 @@ def test_log_tail_of_f_goes_on_where_the_tail_underflows():
     assert log_f_tail(2.0, 3, math.inf) == pytest.approx(stats.chi2.logsf(6.0, 3), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_no_heterogeneity_holds_its_level_and_finds_effects_that_differ():
     rejected, rejected_chi2, found = [], [], []
     for seed in range(800):

@@ -372,11 +372,12 @@ class TestNumericalCare:
         )
         log = AdaptiveLog.from_arrays(arrays, arms=("common", "rare"))
         size, rate = action.sum(), arrays.reward.mean()
-        with pytest.warns(AdaptinfWarning, match=f"worth {size * rate:.1f} successes, fewer than 10"):
+        with pytest.warns(AdaptinfWarning, match=f"worth {size * rate:.1f} of these, fewer than 10"):
             result = PolicyValue(log, "rare").fit(weights="uniform")
         assert result.ess.iloc[0] == pytest.approx(size)
-        assert f"sample size of {size:.1f} at a success rate of {rate:.2g} is worth" in result.cautions[0]
-        arms = " ".join(ArmMeans(log).fit("aipw", "uniform").cautions)
+        assert f"sample size of {size:.1f}, where {rate:.2g} of the outcomes are other" in result.cautions[0]
+        means = ArmMeans(log).fit("aipw", "uniform")
+        arms = " ".join((*means.notes, *means.cautions))
         assert "rare (" in arms
         assert "common (" not in arms
         PolicyValue(log, "common").fit(weights="uniform")
