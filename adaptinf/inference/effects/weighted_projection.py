@@ -53,8 +53,8 @@ class Projection:
     gain (n, 2).
 
     `df` are the degrees of freedom of the coefficients' standard errors, `leverage` what a unit of weighted
-    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's reward
-    in the score. With errors by unit a prediction has `most_df` at most.
+    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's
+    reward in the score. With errors by unit a prediction has `most_df` at most.
     """
 
     coefficient: FloatArray
