@@ -146,40 +146,28 @@ def read_adam(
     keys = [order] if isinstance(order, str) else list(order)
     chosen = planned if treatment == "planned" else actual
     problems = _treatment_problems(treatment, propensity)
-    needed = [SUBJECT, planned, actual, *keys, *covariates, *[x for x in (population, batch) if x]]
-    needed += [propensity] if isinstance(propensity, str) else []
-    problems += _column_problems(adsl_name, subjects, needed)
+    more = [x for x in (population, batch, propensity) if x is not None and isinstance(x, str)]
+    problems += _column_problems(adsl_name, subjects, [SUBJECT, planned, actual, *keys, *covariates, *more])
     problems += _column_problems(analysis_name, outcomes, [SUBJECT, "PARAMCD", value, *(records or {})])
     strata = [name for name in _strata(subjects, propensity) if name not in (batch, *covariates)]
     refuse("read_adam", problems + _list_problems(keys, [*covariates, *strata]))
-    problems = name_problems(adsl_name, subjects, analysis_name, outcomes)
-    readings: list[Reading] = []
-    if path is not None:
-        stages = [batch] if batch else []
-        problems += mixed_problems(path, subjects, covariates)
-        problems += merged_problems(path, subjects, [planned, actual], stages)
-        subjects, told = as_written(path, subjects, [planned, actual], covariates)
-        readings += [Reading("labels", f"in ADSL, {text}") for text in told]
-    if other is not None and isinstance(options.get("success"), str):
-        outcomes, _ = as_written(other, outcomes, text=[value])
+    subjects, found, readings = _written(path, subjects, [planned, actual], covariates, batch)
+    problems = name_problems(adsl_name, subjects, analysis_name, outcomes) + found
+    outcomes = _text_outcomes(other, outcomes, value, options.get("success"))
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
-        everyone, subjects = len(subjects), chosen_records(subjects, {population: "Y"})
-        if left := everyone - len(subjects):
-            told_left = f"{left:,} of {everyone:,} subjects, who are not in the population {population}"
-            readings.append(Reading("dropped", f"{told_left}, were left out"))
+        subjects, left = _in_population(subjects, population)
         problems += [f"{adsl_name} has no subject with {population} = Y"] * subjects.empty
+        readings += left
     outcomes = chosen_records(outcomes, {"PARAMCD": parameter, **(records or {})})
     refuse("read_adam", problems + [f"{analysis_name} has no such records"] * outcomes.empty)
-    subjects, places = _in_order(subjects, adsl_name, keys)
-    if not places.index.is_monotonic_increasing:
-        readings.append(Reading("order", f"subjects were put in the order of {', '.join(keys)}"))
+    subjects, places, moved = _in_order(subjects, adsl_name, keys)
     source = f"the log of {adsl_name} and {analysis_name}" if path or other else "the log"
     check_subjects(source, subjects, outcomes, places, chosen)
     tell_deviations(subjects, planned, actual)
-    kept = list(dict.fromkeys([SUBJECT, *covariates, *([batch] if batch else []), *strata]))
+    kept = dict.fromkeys([SUBJECT, *covariates, *([batch] if batch else []), *strata])
     rewards = outcomes.set_index(SUBJECT)[value].loc[subjects[SUBJECT]]
-    rounds = subjects[kept].assign(treatment=subjects[chosen], outcome=rewards.set_axis(subjects.index))
+    rounds = subjects[list(kept)].assign(treatment=subjects[chosen], outcome=rewards.set_axis(subjects.index))
     with log_of(source):
         probabilities, columns = _propensities(subjects, chosen, propensity)
         log = AdaptiveLog(
@@ -192,15 +180,46 @@ def read_adam(
             **columns,
             **options,
         )
-    return log.read_from(source.removeprefix("the log of ").replace("the log", "data sets"), readings)
+    return log.read_from(source.removeprefix("the log of ").replace("the log", "data sets"), readings + moved)
 
 
-def _in_order(subjects: pd.DataFrame, name: str, keys: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Subjects in the order of their assignment, and the columns that say so."""
+def _written(
+    path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
+) -> tuple[pd.DataFrame, list[str], list[Reading]]:
+    """Subjects with labels as a CSV has them, what is wrong with them, and what was kept so."""
+    if path is None:
+        return subjects, [], []
+    problems = mixed_problems(path, subjects, covariates)
+    problems += merged_problems(path, subjects, arms, [batch] if batch else [])
+    subjects, told = as_written(path, subjects, arms, covariates)
+    return subjects, problems, [Reading("labels", f"in ADSL, {text}") for text in told]
+
+
+def _text_outcomes(path: Path | None, outcomes: pd.DataFrame, value: str, success: Any) -> pd.DataFrame:
+    """Records whose values are text where the success is."""
+    if path is None or not isinstance(success, str):
+        return outcomes
+    return as_written(path, outcomes, text=[value])[0]
+
+
+def _in_population(subjects: pd.DataFrame, population: str) -> tuple[pd.DataFrame, list[Reading]]:
+    """Subjects whose flag is Y, and how many others there are."""
+    chosen = chosen_records(subjects, {population: "Y"})
+    left, everyone = len(subjects) - len(chosen), len(subjects)
+    told = f"{left:,} of {everyone:,} subjects, who are not in the population {population}, were left out"
+    return chosen, [Reading("dropped", told)] if left else []
+
+
+def _in_order(
+    subjects: pd.DataFrame, name: str, keys: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame, list[Reading]]:
+    """Subjects in the order of their assignment, the columns that say so, and whether they were moved."""
     places, problems = order_values(name, subjects, keys)
     refuse("read_adam", problems)
     places = places.sort_values(keys, kind="stable")
-    return subjects.loc[places.index].reset_index(drop=True), places
+    told = [Reading("order", f"subjects were put in the order of {', '.join(keys)}")]
+    ordered = bool(places.index.is_monotonic_increasing)
+    return subjects.loc[places.index].reset_index(drop=True), places, [] if ordered else told
 
 
 def _list_problems(keys: list[str], kept: list[str]) -> list[str]:

@@ -25,6 +25,7 @@ from adaptinf.log.validation import (
     LogArrays,
     Metadata,
     check_frame,
+    columns_by_role,
     incomplete,
 )
 from adaptinf.texts import visible_lines
@@ -192,21 +193,10 @@ class AdaptiveLog(LogColumns, Publishable):
         recommended: Any = None,
         context_free: bool | None = None,
     ) -> None:
+        given = dict(locals())
         checked = check_frame(
             frame,
-            single={
-                "action": action if assigned is None else assigned,
-                "received": None if assigned is None else action,
-                "reward": reward,
-                "propensity": propensity,
-                "batch": batch,
-                "unit": unit,
-                "round": round,
-                "phase": phase,
-                "randomised": randomised,
-                "observation": observation,
-                "outcome_round": outcome_round,
-            },
+            single=columns_by_role(given),
             context=context,
             propensities=propensities,
             arms=arms,
@@ -214,20 +204,7 @@ class AdaptiveLog(LogColumns, Publishable):
             date_format=date_format,
             sort=sort,
             success=success,
-            metadata=Metadata(
-                guarantee=guarantee,
-                reward_guarantee=reward_guarantee,
-                design=design,
-                noise=noise,
-                releases=releases,
-                adaptive_rounds=adaptive_rounds,
-                released_rounds=released_rounds,
-                rounds_per_unit=rounds_per_unit,
-                recommended=recommended,
-                propensity_status=propensity_status,
-                context_free=context_free,
-                missing=missing,
-            ),
+            metadata=Metadata(**{name: given[name] for name in (*METADATA, "releases") if name in given}),
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units

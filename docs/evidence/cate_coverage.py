@@ -25,8 +25,9 @@ from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.distributions.two_samples import difference_intervals
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.released.effects import released_intervals
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import FiniteContext
 

@@ -14,8 +14,9 @@ from adaptinf.compilation import compiled
 from adaptinf.inference.arms.alee import alee_means
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.distributions.tails import normal_quantile, student_quantile
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.means import sample_means, welch
 from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.inference.sequences.models import ConfidenceSequence

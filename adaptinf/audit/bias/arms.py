@@ -19,6 +19,7 @@ import pandas as pd
 from adaptinf.audit.bias.predictions import linear_world, simulated_predictions
 from adaptinf.audit.rerun.contradictions import contradictions
 from adaptinf.audit.rerun.fitted_environment import LAWS, FittedWorld, fitted_world
+from adaptinf.audit.rerun.logged_rows import late_problems
 from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse.epochs import ConSE
@@ -182,6 +183,7 @@ def simulate_bias(
     if not isinstance(log, AdaptiveLog):
         raise ParameterError("simulate_bias", [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     given = design_of(log if design is None else design, problems)
+    problems += late_problems(log)
     problems += Count(2)("replications", replications)
     if control is not None and control not in log.arms:
         problems.append(f"there is no arm {control!r}; the log has {', '.join(map(repr, log.arms))}")

@@ -18,6 +18,7 @@ from adaptinf.audit.binary.statistics import (
     read_statistic,
     statistic_problems,
 )
+from adaptinf.audit.rerun.logged_rows import late_problems
 from adaptinf.audit.rerun.path_propensities import contradiction
 from adaptinf.audit.rerun.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -243,6 +244,7 @@ def _unfit(log: AdaptiveLog) -> list[str]:
     reasons = []
     if log.n_arms != 2:
         reasons.append(f"it has {log.n_arms} arms, not 2")
+    reasons += late_problems(log)
     if not is_binary(log.arrays.reward):
         reasons.append("its rewards are not all 0 or 1")
     if log.context:

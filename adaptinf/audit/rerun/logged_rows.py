@@ -84,12 +84,30 @@ def logged_rows(
 ) -> LoggedRows | None:
     """The rows of a log as the design sees them; what stands in the way joins the problems."""
     arrays = log.arrays
+    late = late_problems(log)
+    problems += late
     contexts = _contexts(log, design, context, features, problems)
-    if contexts is None:
+    if contexts is None or late:
         return None
     rewards = np.repeat(arrays.reward[:, None], log.n_arms, axis=1)
     span = log.reward_range or (float(arrays.reward.min()), float(arrays.reward.max()))
     return LoggedRows(rewards, tuple(log.arms), span, contexts)
+
+
+def late_problems(log: AdaptiveLog) -> list[str]:
+    """Why a design cannot be run again on a log: later choices did not know outcomes of earlier ones."""
+    known, batch = log.arrays.known, log.arrays.batch
+    if known is None:
+        return []
+    rows = np.arange(1, log.n_rounds + 1)
+    following = rows if batch is None else np.searchsorted(batch, batch, side="right")
+    late = int(np.count_nonzero(known > following))
+    if not late:
+        return []
+    return [
+        f"{late} outcomes became known after the next {'round' if batch is None else 'batch'} had begun "
+        "(outcome_round), and a design that is run again sees every outcome at once"
+    ]
 
 
 def _contexts(

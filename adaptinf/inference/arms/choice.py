@@ -6,10 +6,10 @@ estimates would spoil their intervals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
 
 _NAMED = {method.name: method for method in METHODS}
 _GAPS = (
@@ -57,7 +60,7 @@ def arm_verdicts(question: Question) -> list[Verdict]:
     """What every method is worth for arm means, or for a contrast, the valid ones first."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
     log = question.profile.log
-    if not question.profile.incomplete:
+    if log.arrays.observed is None:
         return verdicts(methods, question)
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
         return verdicts(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
@@ -138,6 +141,21 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
         raise refusal(question, refused) from None
 
 
+def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
+    """Results at both ends of missing rewards, or of received arms; None where neither is due.
+
+    The arguments are those of `fit`, the model itself among them.
+    """
+    bounds = model.log.arrays.observed is not None and model.log.missing != "drop"
+    received = arguments.get("estimand", "assigned") != "assigned"
+    if not bounds and not received:
+        return None
+    from adaptinf.inference.arms.deviations import at_both_ends, received_effect
+
+    given = {name: value for name, value in arguments.items() if name != "self"}
+    return received_effect(model, given) if received else at_both_ends(model, given)
+
+
 def _settled(question: Question, asked: Asked) -> Choice:
     """Complete and check what was asked for."""
     given = [name for name in ("weights", "decay", "outcome", "ridge") if getattr(asked, name) is not None]
@@ -150,7 +168,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
     try:
         if estimator is None:
             return _default(question, asked)
-        if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
+        if question.profile.log.arrays.observed is not None and not _NAMED[estimator].takes_gaps:
             raise Refused(estimator, _GAPS)
         return _NAMED[estimator].settle(question, asked)
     except Refused as refused:

@@ -86,7 +86,8 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
     note = _outcome_note(log, used, left_out, ready)
-    return Outcome(past.mean, note, 0, SeenRounds(seen, probability, ready))
+    cautions = missing_cautions(question)
+    return Outcome(past.mean, note, 0, SeenRounds(seen, probability, ready), cautions)
 
 
 def _outcome_note(log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str], ready: Any) -> str:
@@ -115,47 +116,44 @@ def _outcome_note(log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str]
     )
 
 
-def missing_cautions(question: Question) -> list[str]:
+def missing_cautions(question: Question) -> tuple[str, ...]:
     """Whether arms differ in the share of missing rewards."""
     log, observed = question.profile.log, question.profile.log.arrays.observed
     if observed is None or log.arrays.observation is not None:
-        return []
+        return ()
     drawn, seen = observed_counts(log.arrays.action, observed, log.n_arms)
     table = np.array([seen, drawn - seen])[:, question.codes]
     table = table[:, table.sum(axis=0) > 0.0]
     if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
-        return []
+        return ()
     found = stats.chi2_contingency(table, correction=False)
     if not found.pvalue < _DIFFERENT:
-        return []
-    return [
+        return ()
+    return (
         f"arms differ in the share of missing rewards (chi-squared {found.statistic:.1f}, {found.dof} df, "
         f"p = {found.pvalue:.2g}): if what is missing depends on the rewards themselves, estimates are "
         f"biased, "
-        "and missing='worst' tells by how much at most"
-    ]
+        "and missing='worst' tells by how much at most",
+    )
 
 
-def seen_rounds(
-    question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]
-) -> ArmScores:
+def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) -> ArmScores:
     """Scores and weights of the arms' rounds."""
-    return _scored(question, model, seen, options)[0]
+    return _scored(question, model, options)[0]
 
 
-def seen_means(
-    question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]
-) -> ScoreMeans:
+def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -> ScoreMeans:
     """Estimates of the arms' means."""
-    scored, reward, propensity = _scored(question, model, seen, options)
+    scored, reward, propensity = _scored(question, model, options)
     every = question.profile.log.arrays.propensities
     return score_means(scored, reward, propensity, None if every is None else every[:, question.codes])
 
 
-def _scored(question: Question, model: Outcome, seen: SeenRounds, options: Mapping[str, Any]) -> Any:
+def _scored(question: Question, model: Outcome, options: Mapping[str, Any]) -> Any:
     """Scores, rewards (the first one where they are missing), and propensities with those of observation."""
-    arrays, codes = question.profile.log.arrays, question.codes
+    arrays, codes, seen = question.profile.log.arrays, question.codes, model.seen
     assert arrays.propensity is not None
+    assert seen is not None
     assert isinstance(model.values, np.ndarray)
     reward = np.where(seen.observed, arrays.recorded, arrays.recorded[np.argmax(seen.observed)])
     scored = arm_scores(arrays.action, reward, arrays.propensity, arrays.propensities, codes, **options)
@@ -166,14 +164,12 @@ def _scored(question: Question, model: Outcome, seen: SeenRounds, options: Mappi
 # Bounds
 
 
-def at_both_ends(
-    model: ArmMeans | Contrast, arguments: Mapping[str, Any], opposed: Sequence[Any] = ()
-) -> Results:
+def at_both_ends(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:
     """A model's results where missing rewards are at their lowest and at their highest.
 
-    The rewards of `opposed` arms, which are subtracted, are at the other end.
+    The rewards of a control, which are subtracted, are at the other end.
     """
-    log = model.log
+    log, opposed = model.log, (getattr(model, "control", None),)
     assert log.reward_range is not None
     assert log.missing is not None
     low, high = log.reward_range

@@ -328,7 +328,7 @@ def fit_efficiency(
 
     Shapes: std_error (k,) or (1,).
     """
-    if not bound or question.profile.incomplete:
+    if not bound or question.profile.log.arrays.observed is not None:
         return {}, ""
     bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, fit_method, refusal
+from adaptinf.inference.arms.choice import arm_codes, by_deviation, fit_method, refusal
 from adaptinf.inference.arms.fit import (
     check_null,
     check_options,
@@ -30,8 +30,9 @@ from adaptinf.inference.arms.fit import (
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
 from adaptinf.inference.inputs.rounds import marked_log
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
 
@@ -163,11 +164,8 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        if self.log.arrays.observed is not None and self.log.missing != "drop":
-            given = {name: value for name, value in locals().items() if name != "self"}
-            from adaptinf.inference.arms.deviations import at_both_ends
-
-            return at_both_ends(self, given)
+        if (result := by_deviation(self, dict(locals()))) is not None:
+            return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from)
         check_options(asked, null, keep_scores)
@@ -326,16 +324,8 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        if estimand != "assigned":
-            given = {name: value for name, value in locals().items() if name != "self"}
-            from adaptinf.inference.arms.deviations import received_effect
-
-            return received_effect(self, given)
-        if self.log.arrays.observed is not None and self.log.missing != "drop":
-            given = {name: value for name, value in locals().items() if name != "self"}
-            from adaptinf.inference.arms.deviations import at_both_ends
-
-            return at_both_ends(self, given, opposed=(self.control,))
+        if (result := by_deviation(self, dict(locals()))) is not None:
+            return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)

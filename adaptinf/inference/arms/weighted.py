@@ -16,6 +16,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import by_unit
+from adaptinf.inference.arms.deviations import past_outcome, seen_means, seen_rounds
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -206,14 +207,11 @@ def _usual(question: Question) -> str:
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
-    model = RUNNING_MEAN
-    if question.profile.incomplete or question.profile.log.arrays.known is not None:
-        from adaptinf.inference.arms.deviations import past_outcome
-
+    model, log = RUNNING_MEAN, question.profile.log
+    if log.arrays.observed is not None or log.arrays.known is not None:
         model = past_outcome(question, asked)
     elif asked.outcome is not None or asked.ridge is not None:
-        log, codes = question.profile.log, question.codes
-        model = outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
+        model = outcome_model(asked.subject, log, question.codes, asked.outcome, asked.ridge)
     return _fit(question, choice, asked, model)
 
 
@@ -243,9 +241,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones."""
     if model is not None and model.seen is not None:
-        from adaptinf.inference.arms.deviations import seen_means
-
-        return seen_means(question, model, model.seen, _options(question, choice, model))
+        return seen_means(question, model, _options(question, choice, model))
     codes, columns = question.codes, _columns(question.profile)
     if question.profile.repeated_units:
         return by_unit.unit_means(question, scored_rounds(question, choice, model), columns)
@@ -259,9 +255,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
 def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> ArmScores:
     """Scores and weights of inverse weighting, shape (T, k) each."""
     if model is not None and model.seen is not None:
-        from adaptinf.inference.arms.deviations import seen_rounds
-
-        return seen_rounds(question, model, model.seen, _options(question, choice, model))
+        return seen_rounds(question, model, _options(question, choice, model))
     columns, options = _columns(question.profile), _options(question, choice, model)
     if question.profile.repeated_units:
         return by_unit.unit_scores(question, columns, options)
@@ -330,10 +324,7 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
     found += question.profile.propensity_cautions
     if np.any(question.profile.impossible[question.codes]):
         found += gaps_notes(question)[1]
-    if question.profile.incomplete:
-        from adaptinf.inference.arms.deviations import missing_cautions
-
-        found += missing_cautions(question)
+    found += () if fit.outcome is None else fit.outcome.cautions
     if fit.by_unit is not None:
         found += by_unit.fit_cautions(question, fit)
     many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of

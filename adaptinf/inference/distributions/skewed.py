@@ -167,7 +167,7 @@ class SkewedSumReference:
 
     def differences(self, rows: IntArray, columns: IntArray, df: FloatArray) -> SkewedSumReference:
         """Law of some of the sums less others that are independent of them; rows, columns, df (p,)."""
-        assert self.correlation is not None
+        assert self.correlation is not None  # set when the reference is made
         size = self.std_error.shape[1]
         joint = np.zeros((len(rows), 2 * size, 2 * size))
         joint[:, :size, :size], joint[:, size:, size:] = self.correlation[rows], self.correlation[columns]
@@ -181,6 +181,7 @@ class SkewedSumReference:
 
     def _reach(self, z: FloatArray, skewness: FloatArray) -> FloatArray:
         """How far a limit is from the estimate; z (k,), skewness (k, m); returns (k,)."""
+        assert self.correlation is not None  # set when the reference is made
         least = np.maximum(z, _QUARTILE)
         parts = self.std_error * hall_quantile(least[:, None], skewness)
         largest = parts.max(axis=1)

@@ -53,8 +53,9 @@ from adaptinf.inference.effects.weighted_projection import (
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
 from adaptinf.inference.inputs.rounds import round_mask
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model

@@ -23,8 +23,8 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.effects.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.inputs.rounds import round_mask
-from adaptinf.inference.results.base import LogFacts
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse

@@ -136,7 +136,7 @@ def projection_law(
         part = np.where(arm < 2, 2 * arm + (pull > 0.0), _PARTS - 1)
         used = (arm < 2) & (np.abs(pull) > _NO_PULL * np.abs(pull).max(initial=0.0))
         uncommon[j] = uncommon_outcomes(part[used], reward[used], _PARTS).min()
-        weight = np.abs(pull) * fit.gain.max(axis=1)
+        weight = np.where(used, np.abs(pull) * fit.gain.max(axis=1), 0.0)
         expected[j] = skewness * float(unevenness(*_sums(part, (weight**2, weight**3))).max())
         squares, cubes = _sums(part, (d * d, d * d * d))
         error[j], shape[j] = np.sqrt(squares), standardised(cubes, squares)

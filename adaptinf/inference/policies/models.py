@@ -24,8 +24,9 @@ from adaptinf.inference.policies.methods import METHODS, Request, policy_options
 from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.arms.choice import arm_verdicts
 from adaptinf.inference.arms.methods import METHODS as ARM_METHODS
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
@@ -65,8 +66,12 @@ def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
 
     model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
-    methods = [one for one in ARM_METHODS if question.contrast or not one.contrast_only]
-    return [_opened(model.method(verdict)) for verdict in _with_lengths(methods, question)]
+    methods = {one.name: one for one in ARM_METHODS}
+    found = [
+        _with_length(methods[verdict.arguments["estimator"]], question, verdict)
+        for verdict in arm_verdicts(question)
+    ]
+    return [_opened(model.method(verdict)) for verdict in found]
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:

@@ -36,8 +36,8 @@ from adaptinf.inference.regression.design import regression_data
 from adaptinf.inference.regression.notes import rounds_notes, weight_cautions, without_rare
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
-from adaptinf.inference.results.base import LogFacts
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import BOOLEAN, refuse
 

@@ -158,9 +158,8 @@ def without_rare(data: RegressionData, fit: CoefficientFit) -> tuple[Coefficient
     shape = squared_skewness(data.y)
     for j, own in enumerate(pull.T):
         used = np.abs(own) > _LIGHT * np.abs(own).max(initial=0.0)
-        side = (own > 0.0).astype(np.int64)
-        uncommon[j] = uncommon_outcomes(side[used], data.y[used], 2).min()
-        size = np.abs(own)
+        side, size = (own[used] > 0.0).astype(np.int64), np.abs(own[used])
+        uncommon[j] = uncommon_outcomes(side, data.y[used], 2).min()
         squares, cubes = (np.bincount(side, weights=size**power, minlength=2) for power in (2, 3))
         skewness[j] = shape * float(unevenness(squares, cubes).max())
     uncommon = np.where(fit.std_error > 0.0, uncommon, np.inf)

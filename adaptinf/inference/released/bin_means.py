@@ -17,8 +17,9 @@ from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
 from adaptinf.inference.released.units import refuse_repeated_units
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray

@@ -14,68 +14,14 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray, Validity
 
 if TYPE_CHECKING:
-    from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.results.summary import ResultSummary
-    from adaptinf.log import AdaptiveLog
-
-
-@dataclass(frozen=True, slots=True)
-class LogFacts:
-    """What a result remembers of its log.
-
-    Attributes
-    ----------
-    n_rounds : int
-        Rounds in the log.
-    design : str or None
-        Name of the design that gathered it.
-    guarantee : PrivacyGuarantee or None
-        What that design promises.
-    noise : {"simulation", "release"} or None
-        Backend of its privacy noise.
-    n_units : int or None
-        Units with more than one round among them; None where there are none such, or errors are by unit.
-    stated : bool
-        Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
-    person : PrivacyGuarantee or None
-        What a unit of several rounds is promised with all of them.
-    auxiliary : tuple of PrivacyGuarantee
-        What the participants of auxiliary logs are promised, one a log.
-    readings : tuple of str
-        What a reader put in order, converted or dropped, as sentences for the notes.
-    """
-
-    n_rounds: int
-    design: str | None = None
-    guarantee: PrivacyGuarantee | None = None
-    noise: str | None = None
-    n_units: int | None = None
-    stated: bool = False
-    person: PrivacyGuarantee | None = None
-    auxiliary: tuple[PrivacyGuarantee, ...] = ()
-    readings: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
-        """Facts of a log."""
-        units = None if log.units is None else len(set(log.units.tolist()))
-        return cls(
-            n_rounds=log.n_rounds,
-            design=None if log.design is None else log.design.name,
-            guarantee=log.guarantee,
-            noise=log.noise,
-            n_units=units if units is not None and units < log.n_rounds and not by_unit else None,
-            stated=log.guarantee_source == "stated",
-            person=log.person_guarantee,
-            auxiliary=log.auxiliary_guarantees,
-            readings=log.reading_notes,
-        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

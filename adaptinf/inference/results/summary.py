@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.base import Reference
-    from adaptinf.inference.results.base import LogFacts, Results
+    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.facts import LogFacts
     from adaptinf.typing import FloatArray
 
 _MIN_WIDTH = 78

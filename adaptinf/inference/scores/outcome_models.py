@@ -53,7 +53,8 @@ class Outcome:
     note: str
     start: int = 0
     seen: SeenRounds | None = None
-    """Rounds whose reward is observed, where some are not."""
+    """Rounds whose reward is observed and known, where some are not, or late."""
+    cautions: tuple[str, ...] = ()
 
 
 RUNNING_MEAN = Outcome(

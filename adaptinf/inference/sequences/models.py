@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
-from adaptinf.inference.results.base import LogFacts
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.build import build_track
 from adaptinf.inference.sequences.choice import Quantity, Request, Settings, settle

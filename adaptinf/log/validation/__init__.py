@@ -5,7 +5,7 @@ from adaptinf.log.validation.columns import Label, label_array
 from adaptinf.log.validation.gaps import incomplete
 from adaptinf.log.validation.metadata import METADATA, RELEASE_COLUMNS, Metadata
 from adaptinf.log.validation.records import DesignRecord, IncompleteArrays, LogArrays
-from adaptinf.log.validation.roles import CANONICAL, LATER
+from adaptinf.log.validation.roles import CANONICAL, LATER, columns_by_role
 
 __all__ = [
     "CANONICAL",
@@ -19,6 +19,7 @@ __all__ = [
     "LogArrays",
     "Metadata",
     "check_frame",
+    "columns_by_role",
     "incomplete",
     "label_array",
 ]

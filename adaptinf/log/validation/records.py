@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,11 +55,8 @@ class LogArrays:
     received: IntArray | None = None
     known: IntArray | None = None
     observation: FloatArray | None = None
-
-    @property
-    def observed(self) -> BoolArray | None:
-        """Rounds whose reward is observed, shape (T,); None where all are."""
-        return None
+    observed: ClassVar[BoolArray | None] = None
+    """Rounds whose reward is observed, shape (T,); None where all are, as in a complete log."""
 
     @property
     def recorded(self) -> FloatArray:
@@ -96,7 +93,7 @@ class IncompleteArrays(LogArrays):
         object.__setattr__(self, "_recorded", values)
 
     @property
-    def observed(self) -> BoolArray:
+    def observed(self) -> BoolArray:  # type: ignore[override]
         """Rounds whose reward is observed, shape (T,)."""
         return ~np.isnan(self._recorded)
 

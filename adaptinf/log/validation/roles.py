@@ -29,6 +29,14 @@ LATER = ("received", "observation", "outcome_round")
 _REQUIRED = ("action", "reward")
 
 
+def columns_by_role(given: Mapping[str, object]) -> dict[str, object]:
+    """Columns by role from the arguments of a log, whose `action` is received where one is assigned."""
+    columns = {role: given[role] for role in CANONICAL if role in given}
+    if given["assigned"] is None:
+        return columns
+    return columns | {"action": given["assigned"], "received": given["action"]}
+
+
 @dataclass(frozen=True, slots=True)
 class Roles:
     """Columns that were found in a frame."""

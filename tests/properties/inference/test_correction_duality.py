@@ -23,8 +23,9 @@ from adaptinf.inference.distributions.base import (
     StudentReference,
 )
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 
 TERMS = 40
 MARGIN = 1e-9

@@ -410,3 +410,37 @@ def test_odd_kinds_of_arguments_are_one_clear_error(use: Callable[[], Any], mess
         use()
     assert message in str(caught.value)
     assert len(caught.value.problems) == 1
+
+
+def test_adam_reads_text_outcomes_codes_and_says_what_it_left_out(tmp_path: Path) -> None:
+    adsl, adeff = _trial()
+    adsl = adsl.assign(TRT01P=["01", "1", "01", "01", "1"], TRT01A=["01", "1", "01", "01", "1"])
+    adeff = adeff.assign(AVALC=np.where(adeff["AVAL"] > 0.4, "Y", "N"))
+    adsl.to_csv(tmp_path / "adsl.csv", index=False)
+    adeff.to_csv(tmp_path / "adeff.csv", index=False)
+    log = read_adam(
+        tmp_path / "adsl.csv",
+        tmp_path / "adeff.csv",
+        parameter="RESP",
+        order="RANDNUM",
+        records={"AVISITN": 8},
+        value="AVALC",
+        success="Y",
+    )
+    assert log.arms == ("01", "1")
+    assert log.arrays.reward.tolist() == [0.0, 1.0, 1.0, 1.0]
+    assert log.reward_range == (0.0, 1.0)
+    report = str(log.report)
+    assert "dropped: 1 of 5 subjects, who are not in the population ITTFL, were left out" in report
+    assert "order: subjects were put in the order of RANDNUM" in report
+    assert "labels: in ADSL, column 'TRT01P' is text as written, such as '01'" in report
+
+
+def test_open_bandit_says_what_it_left_out(tmp_path: Path) -> None:
+    folder = _bandit_folder(tmp_path)
+    report = str(read_open_bandit(folder, position=1).report)
+    assert report.startswith("Read from Open Bandit file men.csv: 2 rounds")
+    assert "dropped: 2 of 4 impressions at positions other than 1 were left out" in report
+    whole = str(read_open_bandit(folder).report)
+    assert "order: impressions were put in the order of timestamp" in whole
+    assert "dropped" not in whole

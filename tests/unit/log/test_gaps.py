@@ -255,3 +255,41 @@ def test_rewards_that_could_reach_a_choice_are_counted() -> None:
     log = full_log()
     assert log.adaptive_rounds == int(np.count_nonzero(log.arrays.known < 6)) == 3
     assert full_log(adaptive_rounds=1).adaptive_rounds == 1
+
+
+# Designs that are run again
+
+
+def late_log(**options: Any) -> ai.AdaptiveLog:
+    design = ai.designs.PlayTheWinner()
+    frame = pd.DataFrame(
+        {"arm": [0, 1] * 10, "y": [1.0, 0.0] * 10, "known": np.minimum(np.arange(20) + 5, 22)}
+    )
+    return ai.AdaptiveLog(
+        frame, action="arm", reward="y", outcome_round="known", reward_range=(0, 1), design=design, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda log: ai.audit.randomization_test(log, ai.designs.EpsilonGreedy(), rng=0),
+        lambda log: ai.audit.simulate_bias(log, ai.designs.EpsilonGreedy(), replications=8, rng=0),
+        lambda log: ai.audit.exact_test(log),
+    ],
+)
+def test_designs_are_not_run_again_on_outcomes_that_were_late(run: Any) -> None:
+    with pytest.raises(AdaptinfError, match="became known after the next round had begun"):
+        run(late_log())
+
+
+def test_outcomes_that_are_known_by_the_next_batch_are_not_late() -> None:
+    from adaptinf.audit.rerun.logged_rows import late_problems
+
+    frame = pd.DataFrame({"arm": [0, 1] * 10, "y": 1.0, "b": np.repeat([0, 1, 2, 3], 5)})
+    frame["known"] = np.repeat([5, 10, 15, 20], 5)
+    given = {"action": "arm", "reward": "y", "outcome_round": "known"}
+    assert late_problems(ai.AdaptiveLog(frame, batch="b", **given)) == []
+    assert "16 outcomes" in late_problems(ai.AdaptiveLog(frame, **given))[0]
+    frame["known"] = np.repeat([5, 11, 15, 20], 5)
+    assert "5 outcomes" in late_problems(ai.AdaptiveLog(frame, batch="b", **given))[0]

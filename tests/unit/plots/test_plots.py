@@ -32,8 +32,9 @@ from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterErro
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.plots.drawing.style import label_text, look
 from adaptinf.plots.regions import final_bins

@@ -14,8 +14,9 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference, StudentReference
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 
 ESTIMATE = np.array([0.4, -0.2, 0.0])
 STD_ERROR = np.array([0.1, 0.2, 0.3])

@@ -18,8 +18,9 @@ from adaptinf.inference.distributions.base import (
     Reference,
     StudentReference,
 )
-from adaptinf.inference.results.base import LogFacts, Results
+from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.summary import escape_latex, footer
 

@@ -1,0 +1,64 @@
+"""What a result remembers of its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adaptinf.guarantee import PrivacyGuarantee
+    from adaptinf.log import AdaptiveLog
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What a result remembers of its log.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds in the log.
+    design : str or None
+        Name of the design that gathered it.
+    guarantee : PrivacyGuarantee or None
+        What that design promises.
+    noise : {"simulation", "release"} or None
+        Backend of its privacy noise.
+    n_units : int or None
+        Units with more than one round among them; None where there are none such, or errors are by unit.
+    stated : bool
+        Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
+    person : PrivacyGuarantee or None
+        What a unit of several rounds is promised with all of them.
+    auxiliary : tuple of PrivacyGuarantee
+        What the participants of auxiliary logs are promised, one a log.
+    readings : tuple of str
+        What a reader put in order, converted or dropped, as sentences for the notes.
+    """
+
+    n_rounds: int
+    design: str | None = None
+    guarantee: PrivacyGuarantee | None = None
+    noise: str | None = None
+    n_units: int | None = None
+    stated: bool = False
+    person: PrivacyGuarantee | None = None
+    auxiliary: tuple[PrivacyGuarantee, ...] = ()
+    readings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
+        """Facts of a log."""
+        units = None if log.units is None else len(set(log.units.tolist()))
+        told = log._readings or log.arrays.received is not None or log.arrays.known is not None
+        return cls(
+            n_rounds=log.n_rounds,
+            design=None if log.design is None else log.design.name,
+            guarantee=log.guarantee,
+            noise=log.noise,
+            n_units=units if units is not None and units < log.n_rounds and not by_unit else None,
+            stated=log.guarantee_source == "stated",
+            person=log.person_guarantee,
+            auxiliary=log.auxiliary_guarantees,
+            readings=log.reading_notes if told else (),
+        )
