@@ -14,6 +14,8 @@ from adaptinf.inference.scores.means import ScoreMeans, score_means, standardise
 from adaptinf.inference.scores.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.validity.units import (
     BY_UNIT,
+    INCOMPLETE,
+    LATE_MEAN,
     NO_CARRY_OVER,
     OTHERS_MEAN,
     OWN_PAST,
@@ -35,11 +37,14 @@ Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
 
 def unit_verdicts(found: Sequence[Verdict], question: Question, first: float) -> list[Verdict]:
     """Verdicts on kinds of weights for errors by unit: first uniform ones, which tie no units together."""
-    settled = not question.profile.moves
+    settled, incomplete = not question.profile.moves, question.profile.incomplete
     changed = []
     for place, verdict in enumerate(found):
         uniform = verdict.arguments.get("weights") == "uniform"
         rank = first + (0.0 if uniform else 1.0 + place)
+        if verdict.valid and incomplete:
+            changed.append(replace(verdict, rank=rank, label="not valid", reason=INCOMPLETE))
+            continue
         if not verdict.valid:
             changed.append(replace(verdict, rank=rank))
             continue
@@ -57,7 +62,8 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
         if options["outcome"] is not None and question.profile.one_draw_a_unit:
             _check_outcome(options["start"])
         return arm_scores(*columns, codes, **options)
-    predicted, known = others_means(indicators(columns[0], codes), columns[1], unit)
+    chosen, arrival = indicators(columns[0], codes), question.profile.log.arrays.known
+    predicted, known = others_means(chosen, columns[1], unit, arrival=arrival)
     found = arm_scores(*columns, codes, **{**options, "outcome": predicted, "start": 0})
     return replace(found, weights=found.weights * known[:, None])
 
@@ -102,17 +108,19 @@ def fit_notes(question: Question, fit: ArmFit) -> list[str]:
     """What errors by unit rest on, and why there are none."""
     assert fit.by_unit is not None
     profile, errors = question.profile, fit.by_unit
-    notes = _model_note(fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)
+    notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)
     notes += event_gaps(fit.labels, errors.events, FEWEST_EVENTS)
     alone = [label for label, n in zip(fit.labels, errors.units, strict=True) if n == 1]
     return [*notes, *(f"{label}: one unit had it, so it has no standard error." for label in alone)]
 
 
-def _model_note(fit: ArmFit) -> list[str]:
+def _model_note(question: Question, fit: ArmFit) -> list[str]:
     """The outcome model, if there is one."""
     if fit.outcome is None:
         return []
-    return [OTHERS_MEAN if isinstance(fit.outcome.values, str) else fit.outcome.note]
+    if not isinstance(fit.outcome.values, str):
+        return [fit.outcome.note]
+    return [OTHERS_MEAN if question.profile.log.arrays.known is None else LATE_MEAN]
 
 
 def fit_cautions(question: Question, fit: ArmFit) -> list[str]:

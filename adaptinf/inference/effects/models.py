@@ -187,7 +187,8 @@ class CATE:
         if estimator is None and (pooled or weights is not None):
             estimator = "difference-in-means" if weights is None else "aipw"
         _check_arguments(self.question, estimator, pooled, weights, null, stationary)
-        note, options = "", dict[str, Any]() if weights is None else {"weights": weights}
+        note = ""
+        options: dict[str, Any] = {} if weights is None else {"weights": weights}
         if estimator is None:
             record, note = default_method(self.question)
         else:

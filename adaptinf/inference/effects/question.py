@@ -86,10 +86,10 @@ class GroupQuestion:
         if found is None:
             reason = (
                 f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "
-                "weight is known before the round's context"
+                "weight is known before the round's context (context_free=True of the log says that they had "
+                "no part)"
             )
-            ways = ["aipw with uniform weights", "context_free=True of the log, if contexts had no part"]
-            raise InvalidForLog("aipw with combined weights", reason, ways)
+            raise InvalidForLog("aipw with combined weights", reason, ["aipw with uniform weights"])
         return found
 
     @cached_property

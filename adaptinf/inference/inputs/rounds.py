@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.log.validation import arrays_of
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray
 
@@ -63,14 +63,13 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
     part = copy.copy(log)
     for name, value in vars(log).items():
         setattr(part, name, _rows(value, keep))
-    arrays = log.arrays
-    columns = {one.name: getattr(arrays, one.name) for one in fields(arrays) if one.name != "reward"}
-    rows = {name: _rows(value, keep) for name, value in columns.items()} | {"reward": arrays.recorded[keep]}
-    if arrays.batch is not None:
-        rows["batch"] = np.unique(rows["batch"], return_inverse=True)[1].astype(np.int64)
-    if arrays.known is not None:  # counts rounds that had begun, of which these are left
-        rows["known"] = np.concatenate([[0], np.cumsum(keep)])[rows["known"]]
-    part.arrays = type(arrays)(**rows)
+    columns = {name: _rows(value, keep) for name, value in log.arrays.by_field().items()}
+    if columns["known"] is not None:  # counted in the rounds that are kept
+        columns["known"] = np.concatenate([[0], np.cumsum(keep)])[columns["known"]]
+    part.arrays = arrays_of(columns)
+    if part.arrays.batch is not None:
+        batch = np.unique(part.arrays.batch, return_inverse=True)[1]
+        part.arrays = arrays_of({**columns, "batch": batch.astype(np.int64)})
     part.n_rounds = int(keep.sum())
     # Of some rounds it is not known how many could still move an action, unless none could.
     part.adaptive_rounds = log.adaptive_rounds if log.adaptive_rounds == 0 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from adaptinf.inference.scores.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import SMALL, LogProfile
-from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
+from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -155,9 +155,6 @@ def policy_fit(
 def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
     """Student's t, or with skewed rewards MOVER over the rounds that count for an estimate and against it."""
     profile = question.profile
-    std_error = np.sqrt(np.diag(fit.covariance))
-    if fit.units is not None:  # rounds of one unit depend on each other: their own skewness says little
-        return PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df)
     shapes = part_shapes(
         (fit.share < 0.0).astype(np.int64),
         fit.influence,
@@ -166,6 +163,11 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
         2,
         profile.squared_skewness,
     )
+    std_error = np.sqrt(np.diag(fit.covariance))
+    if fit.units is not None:
+        # Hall's transformation is of independent rounds
+        told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
+        return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
     return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)
 
 

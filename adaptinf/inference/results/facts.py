@@ -33,7 +33,7 @@ class LogFacts:
     auxiliary : tuple of PrivacyGuarantee
         What the participants of auxiliary logs are promised, one a log.
     readings : tuple of str
-        What a reader put in order, converted or dropped, as sentences for the notes.
+        What a reader did, and what the log says of received arms and late outcomes, as sentences.
     """
 
     n_rounds: int
@@ -51,6 +51,7 @@ class LogFacts:
         """Facts of a log."""
         units = None if log.units is None else len(set(log.units.tolist()))
         told = log._readings or log.arrays.received is not None or log.arrays.known is not None
+        traits = None if log.design is None else log.design.traits
         return cls(
             n_rounds=log.n_rounds,
             design=None if log.design is None else log.design.name,
@@ -58,7 +59,7 @@ class LogFacts:
             noise=log.noise,
             n_units=units if units is not None and units < log.n_rounds and not by_unit else None,
             stated=log.guarantee_source == "stated",
-            person=log.person_guarantee,
-            auxiliary=log.auxiliary_guarantees,
+            person=None if log.guarantee is None else log.person_guarantee,
+            auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             readings=log.reading_notes if told else (),
         )

@@ -213,7 +213,9 @@ class JointInference:
         return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
 
     def t_test(self, restriction: Any) -> LinearTest:
-        """Separate normal tests of linear combinations of the terms.
+        """Separate tests of linear combinations of the terms.
+
+        Normal or, where terms have Student's law, by t with the fewest degrees of freedom of any involved.
 
         Parameters
         ----------
@@ -235,10 +237,12 @@ class JointInference:
         """
         hypothesis = linear_hypothesis("t_test", restriction, self.terms)
         covariance = self._joint_covariance("t_test", hypothesis)
-        return linear_test(self.estimate, covariance, hypothesis, self._test_notes())
+        return linear_test(self.estimate, covariance, hypothesis, self._test_notes(), self._freedom)
 
     def wald_test(self, restriction: Any) -> WaldTest:
         """Joint test of linear restrictions, by the chi-squared distribution.
+
+        Where the terms have Student's law it is by F, with the fewest degrees of freedom of those involved.
 
         Parameters
         ----------
@@ -260,9 +264,11 @@ class JointInference:
         """
         hypothesis = linear_hypothesis("wald_test", restriction, self.terms)
         covariance = self._joint_covariance("wald_test", hypothesis)
-        statistic, df, log_pvalue = wald_statistic(self.estimate, covariance, hypothesis)
+        used = np.count_nonzero(hypothesis.matrix, axis=0) > 0
+        fewest = math.inf if self._freedom is None else float(self._freedom[used].min())
+        denom = None if math.isinf(fewest) else fewest
+        statistic, df, log_pvalue = wald_statistic(self.estimate, covariance, hypothesis, denom)
         if math.isnan(statistic):
-            used = np.count_nonzero(hypothesis.matrix, axis=0) > 0
             missing = [
                 term
                 for term, here, size in zip(self.terms, used, self.std_error, strict=True)
@@ -270,7 +276,12 @@ class JointInference:
             ]
             reason = f"no standard error for {', '.join(missing) or 'a combination'}: see the notes"
             raise InvalidForLog("a Wald test of these terms", reason, ["a restriction of the other terms"])
-        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes())
+        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
+
+    @property
+    def _freedom(self) -> FloatArray | None:
+        """Degrees of freedom of the terms, shape (k,), where their law is Student's."""
+        return self.reference.df if isinstance(self.reference, StudentReference) else None
 
     def _test_notes(self) -> tuple[str, ...]:
         """Why tests of combinations are no more valid than those of single terms, or less."""
@@ -284,7 +295,9 @@ class JointInference:
                 else "Contrast gives corrected columns"
             )
             notes.append(f"Not corrected: {way}.")
-        if not self.reference.normal:
+        if self._freedom is not None:
+            notes.append("Degrees of freedom: the fewest of any term involved.")
+        elif not self.reference.normal:
             notes.append(f"Normal approximation; the terms' own law is {self.reference.name}.")
         return tuple(notes)
 

@@ -174,11 +174,13 @@ def others_means(
     reward: FloatArray,
     unit: IntArray,
     overall: tuple[FloatArray, BoolArray] | None = None,
+    arrival: IntArray | None = None,
 ) -> tuple[FloatArray, BoolArray]:
     """Mean reward of every arm over the earlier rounds of other units, and where there are any such rounds.
 
     Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). Where the rounds are some of a log,
-    `overall` is `others_mean` of all of its rounds, at these; shapes (T,), (T,).
+    `overall` is `others_mean` of all of its rounds, at these; shapes (T,), (T,). Where `arrival` is given,
+    shape (T,), the reward of round s counts from row ``arrival[s]`` on, and from the next row otherwise.
 
     Before other units had an arm it is the mean of all their earlier rewards. Rounds before any reward of
     another unit have no prediction; it is then the first reward, and they must have no weight. Adding a
@@ -187,9 +189,9 @@ def others_means(
     Where the arm of a unit is drawn once and the design learns, other units' later arms depend a little on
     how the draw fell, and with them the predictions for the unit's later rounds; not the unit's own rewards.
     """
-    usual, known = others_mean(reward, unit) if overall is None else overall
+    usual, known = others_mean(reward, unit, arrival) if overall is None else overall
     origin = float(reward[0]) if len(reward) else 0.0
-    level, earlier = reward - origin, _Earlier.of(unit)
+    level, earlier = reward - origin, _Earlier.of(unit, arrival)
     predicted = np.empty(chosen.shape)
     for k, mine in enumerate(chosen.T):
         pulls = earlier.sums(mine)
@@ -198,39 +200,53 @@ def others_means(
     return predicted, known
 
 
-def others_mean(reward: FloatArray, unit: IntArray) -> tuple[FloatArray, BoolArray]:
+def others_mean(
+    reward: FloatArray, unit: IntArray, arrival: IntArray | None = None
+) -> tuple[FloatArray, BoolArray]:
     """Mean of all earlier rewards of other units, the first reward before there are any; and where there are.
 
-    Shapes: reward, unit (T,); returns (T,), (T,).
+    Shapes: reward, unit (T,), arrival (T,) as for `others_means`; returns (T,), (T,).
     """
     origin = float(reward[0]) if len(reward) else 0.0
-    earlier = _Earlier.of(unit)
+    earlier = _Earlier.of(unit, arrival)
     count = earlier.sums(np.ones(len(unit)))
     return origin + earlier.sums(reward - origin) / np.maximum(count, 1.0), count > 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Earlier:
-    """Rounds in the order of their units; order (T,), starts, lengths (G,) of the units in it."""
+    """Rewards and rounds in the order of units, and of time within them.
+
+    Shapes: order (2T,), numbers below T for rewards when they become known, the others for rounds, starts,
+    lengths (G,) of the units in it, arrival (T,).
+    """
 
     order: IntArray
     starts: IntArray
     lengths: IntArray
+    arrival: IntArray
 
     @classmethod
-    def of(cls, unit: IntArray) -> _Earlier:
-        order = np.argsort(unit, kind="stable")
-        starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
-        return cls(order, starts, np.diff(starts, append=len(unit)))
+    def of(cls, unit: IntArray, arrival: IntArray | None = None) -> _Earlier:
+        rounds = np.arange(len(unit))
+        known = rounds + 1 if arrival is None else arrival
+        # a reward that is known from a row on comes before that row
+        time = np.concatenate([2 * known, 2 * rounds + 1])
+        both = np.concatenate([unit, unit])
+        order = np.lexsort((time, both))
+        starts = np.flatnonzero(np.diff(both[order], prepend=-1))
+        return cls(order, starts, np.diff(starts, append=2 * len(unit)), known)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Sums of the values over earlier rounds of other units; values (T,); returns (T,)."""
-        every = np.cumsum(values) - values
-        by_unit = values[self.order]
-        running = np.cumsum(by_unit) - by_unit
-        own = np.empty(len(values))
-        own[self.order] = running - np.repeat(running[self.starts], self.lengths)
-        return np.asarray(every - own, dtype=np.float64)
+        """Sums of the values of other units that are known before each round; values (T,); returns (T,)."""
+        rounds = len(values)
+        added = np.bincount(self.arrival, weights=values, minlength=rounds + 1)[:rounds]
+        events = np.concatenate([values, np.zeros(rounds)])[self.order]
+        running = np.cumsum(events)
+        before = running - events
+        own = np.empty(2 * rounds)
+        own[self.order] = running - np.repeat(before[self.starts], self.lengths)
+        return np.asarray(np.cumsum(added) - own[rounds:], dtype=np.float64)
 
 
 def units_with_events(chosen: FloatArray, reward: FloatArray, unit: IntArray) -> FloatArray:

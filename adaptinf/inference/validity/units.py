@@ -33,6 +33,12 @@ OTHERS_MEAN = (
     "Outcome model: the arm's mean over earlier rounds of other units, before there are any the mean of all "
     "of their rewards; rounds before any reward of another unit have no weight."
 )
+INCOMPLETE = "the share of rewards observed takes rounds to be independent, and units have several"
+"""Why missing rewards and units with several rounds do not go together."""
+LATE_MEAN = (
+    "Outcome model: the arm's mean over rewards of other units that were known by then, before there are any "
+    "the mean of all that were; rounds before any was known have no weight."
+)
 OWN_PAST = (
     "the outcome model uses a unit's own earlier rounds, with which errors by unit are a little too small; "
     "outcome='running-mean' leaves them out"

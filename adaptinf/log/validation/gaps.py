@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ def incomplete(arrays: LogArrays) -> LogArrays:
     """Arrays that were not checked, as those of an incomplete log where a reward is missing."""
     if arrays.observed is not None:
         return arrays
-    return arrays_of({each.name: getattr(arrays, each.name) for each in fields(arrays)})
+    return arrays_of(arrays.by_field())
 
 
 def _same(label: Label, arm: Label) -> bool:

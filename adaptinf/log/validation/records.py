@@ -63,6 +63,11 @@ class LogArrays:
         """Rewards with NaN where they are missing, shape (T,)."""
         return self.reward
 
+    def by_field(self) -> dict[str, Any]:
+        """The columns by field, rewards with NaN where they are missing."""
+        names = [each.name for each in fields(self) if each.name != "reward"]
+        return {**{name: getattr(self, name) for name in names}, "reward": self.recorded}
+
 
 class IncompleteArrays(LogArrays):
     """The columns of a log some of whose rewards are missing.
@@ -75,7 +80,7 @@ class IncompleteArrays(LogArrays):
     _recorded: FloatArray
 
     @property
-    def reward(self) -> FloatArray:  # type: ignore[override]
+    def reward(self) -> FloatArray:
         """Refused: some are missing."""
         count = int(np.count_nonzero(np.isnan(self._recorded)))
         raise InvalidForLog(
@@ -104,19 +109,15 @@ class IncompleteArrays(LogArrays):
 
     def complete(self, reward: FloatArray) -> LogArrays:
         """The same columns with other rewards; reward (T,)."""
-        return LogArrays(**{**self._columns(), "reward": reward})
+        return LogArrays(**{**self.by_field(), "reward": reward})
 
     def __repr__(self) -> str:
         return (
-            f"IncompleteArrays({', '.join(f'{name}={value!r}' for name, value in self._columns().items())})"
+            f"IncompleteArrays({', '.join(f'{name}={value!r}' for name, value in self.by_field().items())})"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _incomplete, (self._columns(),)
-
-    def _columns(self) -> dict[str, Any]:
-        others = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "reward"}
-        return {**others, "reward": self._recorded}
+        return _incomplete, (self.by_field(),)
 
 
 def _incomplete(columns: dict[str, Any]) -> IncompleteArrays:

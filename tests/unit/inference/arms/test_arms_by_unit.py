@@ -170,6 +170,29 @@ def test_the_bootstrap_draws_a_sign_a_unit() -> None:
     assert np.all(half / result.std_error > 1.96)
 
 
+def test_late_rewards_predict_from_when_they_are_known() -> None:
+    frame = frame_of()
+    known = np.minimum(np.arange(400) + 1, 400)
+    at_once, bare = (
+        contrast(log_of(frame.assign(known=known), outcome_round="known")),
+        contrast(log_of(frame)),
+    )
+    np.testing.assert_allclose(at_once.std_error, bare.std_error, rtol=1e-12)
+    late = contrast(log_of(frame.assign(known=np.minimum(known + 120, 400)), outcome_round="known"))
+    assert abs(late.std_error[0] / bare.std_error[0] - 1.0) > 1e-4  # other predictions, and still by unit
+    assert abs(late.std_error[0] / bare.std_error[0] - 1.0) < 0.2
+    assert any("known by then" in note for note in late.notes)
+
+
+def test_missing_rewards_of_units_are_refused_by_the_verdict_too() -> None:
+    log = log_of(frame_of().assign(y=lambda f: f["y"].where(np.arange(400) % 9 > 0)), missing="drop")
+    with pytest.raises(InvalidForLog, match="share of rewards observed"):
+        contrast(log, estimator="aipw")
+    assert not any(
+        row.verdict.valid for row in ai.recommend(log, "contrast", treatment="b", control="a").methods
+    )
+
+
 def thompson(rng: np.random.Generator, units: int, size: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Thompson sampling on all units' rewards, floor .05, units with effects of their own; equal arms."""
     who, rounds = np.tile(np.arange(units), size), units * size

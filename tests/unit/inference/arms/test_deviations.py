@@ -300,3 +300,13 @@ def test_late_rewards_do_not_move_earlier_predictions() -> None:
         ArmMeans(AdaptiveLog(frame, action="arm", reward="y", outcome_round="known", context="group")).fit(
             outcome="running-ridge"
         )
+
+
+def test_rounds_of_an_incomplete_log_with_late_rewards() -> None:
+    frame = frame_of(14, 120).assign(known=np.arange(1, 121) + 7)
+    keep = np.arange(120) % 3 != 0
+    found = ArmMeans(log_of(frame, outcome_round="known"), rounds=keep).fit(estimator="aipw")
+    kept = frame[keep].assign(when=np.flatnonzero(keep) + 1)
+    wanted = ArmMeans(log_of(kept, round="when", outcome_round="known")).fit(estimator="aipw")
+    assert found.estimate == pytest.approx(wanted.estimate, abs=1e-12)
+    assert found.std_error == pytest.approx(wanted.std_error, abs=1e-12)

@@ -153,7 +153,13 @@ def test_linear_hypotheses_read_the_terms_as_they_stand():
     rows = np.ix_([1, 2], [1, 2])
     gap, spread = result.estimate[1:3], result.covariance[rows]
     assert test.statistic == pytest.approx(gap @ np.linalg.solve(spread, gap), rel=1e-10)
-    assert test.pvalue == pytest.approx(stats.chi2.sf(test.statistic, 2), rel=1e-9)
+    fewest = result.reference.df[1:3].min()
+    assert test.pvalue == pytest.approx(stats.f.sf(test.statistic / 2, 2, fewest), rel=1e-9)
+    assert f"F(2, {fewest:.1f}) = {test.statistic / 2:.4f}, P>F" in str(test)
+    one = result.t_test("age - site[T.y] = 0.1")
+    p = 2 * stats.t.sf(abs(one.tvalue[0]), fewest)
+    assert one.pvalue[0] == pytest.approx(p, rel=1e-9)
+    assert result.wald_test("age - site[T.y] = 0.1").pvalue == pytest.approx(p, rel=1e-9)
 
 
 def test_default_weights_change_no_estimand():

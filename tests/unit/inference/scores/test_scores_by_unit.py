@@ -89,6 +89,20 @@ def test_predictions_are_means_of_the_earlier_rounds_of_others(seed: int) -> Non
     np.testing.assert_allclose(predicted, literal, rtol=1e-12)
 
 
+def test_rewards_that_are_late_count_from_when_they_are_known() -> None:
+    unit, chosen, reward = _rounds(21, rounds=80, units=6)
+    arrival = np.arange(80) + 1 + np.random.default_rng(22).integers(0, 15, 80)
+    arrival = np.minimum(arrival, 80)
+    predicted, known = others_means(chosen, reward, unit, arrival=arrival)
+    for t in range(80):
+        others = [s for s in range(80) if arrival[s] <= t and unit[s] != unit[t]]
+        assert known[t] == bool(others)
+        for k in range(2):
+            own = [s for s in others if chosen[s, k] == 1.0]
+            expected = np.mean(reward[own or others]) if others else reward[0]
+            np.testing.assert_allclose(predicted[t, k], expected, rtol=1e-12)
+
+
 def test_predictions_of_units_with_one_round_are_running_means() -> None:
     _, chosen, reward = _rounds(7)
     predicted, known = others_means(chosen, reward, np.arange(200))
