@@ -97,8 +97,8 @@ class ArmMeans:
     ('aipw', 'sqrt')
     >>> result.conf_int().round(2)
         low  high
-    a  0.20  0.32
-    b  0.53  0.66
+    a  0.29  0.43
+    b  0.52  0.66
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
