@@ -262,8 +262,18 @@ def _warn_once(why: str) -> None:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a decision or noise kernel: inlined by LLVM into whatever calls it."""
-    decorated: Function = _njit(forceinline=True, error_model="numpy", _nrt=False)(function)
+    """Compile a decision or noise kernel: inlined by LLVM into whatever calls it.
+
+    Code that takes arguments from Python would be a third of all that a design compiles, and few kernels are
+    ever called from there: where one is, a version of its own is compiled for it.
+    """
+    options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+    decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)
+    if decorated is not function:  # as it is where NUMBA_DISABLE_JIT is set
+        # No version without that code may be entered from Python: the dispatcher is told of none, so it asks.
+        for_python = _njit(**options)(function)
+        decorated._insert = lambda *_, **__: None  # type: ignore[attr-defined]
+        decorated._compile_for_args = lambda *_, **__: for_python  # type: ignore[attr-defined]
     return decorated
 
 
@@ -275,7 +285,7 @@ def inlined(function: Function) -> Function:
 
 def compiled(function: Function) -> Function:
     """Compile an entry point and cache it on disk, stale when a file changes that it can use."""
-    dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False)(function)
+    dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
     try:
         dispatcher._cache = _SourceCache(function)
     except RuntimeError as error:  # no folder can be used: the dispatcher keeps its code in memory

@@ -6,8 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 
-import numpy as np
-import pytest
+# One thread a process, told before NumPy is loaded: the suite fills the cores with processes, and threads
+# that factorise 25 by 2 numbers wait for each other many times longer than the work takes.
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 os.environ["MPLBACKEND"] = "Agg"  # pictures open no windows
 

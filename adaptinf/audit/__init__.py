@@ -20,6 +20,7 @@ from adaptinf.audit.randomization.results import (
 )
 from adaptinf.audit.randomization.retest import randomization_test
 from adaptinf.audit.randomization.weighted import weighted_randomization_test
+from adaptinf.audit.rerun.filled_propensities import with_propensities
 from adaptinf.audit.simulation.engine import AnalysisError
 from adaptinf.audit.simulation.truth import true_value
 from adaptinf.audit.studies.results import Study
@@ -59,6 +60,7 @@ __all__ = [
     "study",
     "true_value",
     "weighted_randomization_test",
+    "with_propensities",
 ]
 
 

@@ -1,10 +1,12 @@
-"""What becomes of damaged files and frames: makes docs/evidence/bad_input.md from the generator of the tests.
+"""What becomes of damaged files and frames: makes two pages of evidence from the generator of the tests.
 
+docs/evidence/bad_input.md has the counts, docs/evidence/bad_input_unseen.md every input that cannot be seen.
 The generator is imported from tests/, so that the figures are those of the very code that the tests run.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
@@ -51,7 +53,8 @@ field, and the rules of a log as sums, comparisons and sets over plain values.
 
 ## What cannot be seen
 
-{unseen_total:,} inputs say another log that is as good as the first: no reader can tell.
+{unseen_total:,} inputs say another log that is as good as the first: no reader can tell. They are named
+[one by one](bad_input_unseen.md).
 
 | what is another | {formats} |
 | --- | {rules} |
@@ -62,6 +65,20 @@ Files that adaptinf wrote have a digest of their contents: none of their damage 
 ## Faults
 
 {faults}
+"""
+
+UNSEEN_PAGE = """\
+# Damaged input that cannot be seen, one by one
+
+Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}.
+
+The {total:,} of {inputs:,} [damaged inputs](bad_input.md) that say another log, which is as good as the
+first. Numbers are places in the run; the values of an input are drawn by
+`np.random.default_rng([{seed}, number])`.
+
+| number | format | damage | what is another |
+| ---: | --- | --- | --- |
+{rows}
 """
 
 
@@ -88,6 +105,22 @@ def unseen(outcomes: list[Outcome]) -> tuple[str, list[str], int]:
         if any(found[reason, fmt] for fmt in formats)
     ]
     return "\n".join(lines), formats, found.total()
+
+
+def escaped(text: str) -> str:
+    """Any text as the cell of a Markdown table that shows it letter by letter."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$^&])", r"\\\1", shown)
+
+
+def unseen_page(outcomes: list[Outcome]) -> str:
+    """The page that names every input that cannot be seen."""
+    found = [o for o in outcomes if o.verdict.outcome == "unseen"]
+    cells = [(str(o.number), o.fmt, escaped(o.kind), UNSEEN[o.verdict.told]) for o in found]
+    rows = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    return UNSEEN_PAGE.format(
+        seed=SEED, stamp=evidence.stamp(), total=len(found), inputs=len(outcomes), rows=rows
+    )
 
 
 def faults(outcomes: list[Outcome]) -> str:
@@ -124,7 +157,8 @@ def main() -> None:
     begin = time.process_time()
     outcomes = list(run(QUICK if options.quick else TOTAL))
     text = page(outcomes, time.process_time() - begin)
-    evidence.publish(text, __file__, options)
+    for part, found in (("", text), ("unseen", unseen_page(outcomes))):
+        evidence.publish(found, __file__, options, part)
     if faults(outcomes) != "None.":
         raise SystemExit("there are faults")
 

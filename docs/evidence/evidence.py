@@ -45,12 +45,14 @@ def stamp() -> str:
     return f"{date.today().isoformat()}, commit {found[0] or 'unknown'}{changed}"
 
 
-def publish(page: str, script: str, options: argparse.Namespace) -> None:
-    """Write a page beside its script or to --output; a quick one is printed."""
+def publish(page: str, script: str, options: argparse.Namespace, part: str = "") -> None:
+    """Write a page, or a part with a name of its own, beside its script or to --output; print a quick one."""
     path = options.output or (None if options.quick else Path(script).with_suffix(".md"))
     if path is None:
         print(page)
         return
+    if part:
+        path = path.with_stem(f"{path.stem}_{part}")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     print(f"written to {path}")

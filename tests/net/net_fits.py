@@ -148,13 +148,13 @@ def cate_specs(by: str) -> Iterator[tuple[str, Spec]]:
     """Effects in groups and their projections."""
     ways: list[dict[str, Any]] = [{}, {"estimator": "difference-in-means"}, {"pooled": True}]
     ways += [{"estimator": "difference-in-means", "pooled": True, "null": 0.1}]
-    ways += [{"estimator": "aipw", "weights": w} for w in (None, "sqrt", "uniform")]
+    ways += [{"estimator": "aipw", "weights": w} for w in (None, "combined", "sqrt", "uniform")]
     ways += [{"estimator": "released"}, {"estimator": "ipw"}]
     for options in ways:
         yield f"CATE {options}", lambda log, o=options: ai.CATE(log, by=by, **_pair(log)).fit(**o)
     yield "CATE rounds", lambda log: ai.CATE(log, by=by, rounds="randomised", **_pair(log)).fit()
     yield "CATE two contexts", lambda log: ai.CATE(log, by=list(log.context)[:2], **_pair(log)).fit()
-    fits: list[dict[str, Any]] = [{}, {"weights": "uniform", "covariance": "HC3"}, {"weights": "sqrt"}]
+    fits: list[dict[str, Any]] = [{}, {"weights": "uniform", "covariance": "HC3"}, {"weights": "combined"}]
     fits += [
         {"covariance": "HC1", "outcome": "running-ridge", "null": 0.1},
         {"weights": "two-point", "decay": 0.4},

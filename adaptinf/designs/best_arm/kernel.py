@@ -80,7 +80,6 @@ def _begin(tables: BestArmTables, state: FloatArray, source: Any) -> None:
             other = min(int(uniform(source) * (last + 1)), last)
             tables.ranks[last], tables.ranks[other] = tables.ranks[other], tables.ranks[last]
     state[SCALARS, _BEGUN] = 1.0
-    _plan(tables, state)
 
 
 @kernel
@@ -126,7 +125,7 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
 
 @kernel
 def _plan(tables: BestArmTables, state: FloatArray) -> None:
-    """Which slots the phase pulls, and how often."""
+    """Which slots the phase pulls, and how often: made when its first round chooses, the one call to it."""
     phase = int(state[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = n
@@ -222,10 +221,9 @@ def _end_phase(tables: BestArmTables, state: FloatArray, source: Any) -> None:
     for place in range(kept):
         tables.active[place] = tables.pulled[place]
     state[SCALARS, _PHASE] += 1.0
+    state[SCALARS, _PULLED] = 0.0
     if phase + 2 == tables.sizes.shape[0]:
         state[SCALARS, _DECIDED] = state[SCALARS, ROUND]
-    else:
-        _plan(tables, state)
 
 
 @kernel
@@ -236,6 +234,8 @@ def _choose(tables: BestArmTables, state: FloatArray, context: FloatArray, sourc
         tables.status[0] = _LEFTOVER
         arm = int(tables.active[0])
     else:
+        if state[SCALARS, _PULLED] == 0.0:
+            _plan(tables, state)
         tables.status[0] = _EXPLORING
         arm = int(tables.active[tables.pulled[int(state[SCALARS, _NEXT])]])
     certain_arm(tables, arm)

@@ -157,15 +157,16 @@ def _check(tables: LDPTables, state: FloatArray, place: int, source: Any) -> Non
                 drop(tables, state, row, arm)
             else:
                 smallest = min(smallest, radius)
+    first, bins = row, 1
     if smallest < _threshold(tables, state, row):
         if halve(tables, state, place, source):
             release_stage(tables, state, row)
-            child = int(state[row, CHILD])
-            _plan(tables, state, child, math.inf)
-            _plan(tables, state, child + 1, math.inf)
-            return
-        state[SCALARS, FULL] = 1.0
-    _plan(tables, state, row, smallest)
+            first, bins = int(state[row, CHILD]), 2
+            smallest = math.inf
+        else:
+            state[SCALARS, FULL] = 1.0
+    for planned in range(first, first + bins):
+        _plan(tables, state, planned, smallest)
 
 
 @kernel

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.fit import Difference, without_propensities
+from adaptinf.inference.arms.fit import Difference, arm_labels, independent_rounds
+from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.distributions.base import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
@@ -83,7 +86,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     their statistics, and a sum over a number of terms that depends on the terms is not normal: stopping when
     the first is large can double the error. So an adaptive log with such batches is refused.
     """
-    without_propensities("batched", question)
+    independent_rounds("batched", question)
     arrays, codes = question.profile.log.arrays, question.codes
     if arrays.batch is None:
         raise Refused("batched", "it needs batches, and the log has none (give batch=)")
@@ -173,8 +176,8 @@ def _settle(question: Question, asked: Asked) -> Choice:
         for name in options
         if getattr(asked, name) is not None
     ]
-    if asked.test == "exact":
-        problems.append("test must be auto, normal or t for batched least squares, got 'exact'")
+    if asked.test in ("exact", "hall"):
+        problems.append(f"test must be auto, normal or t for batched least squares, got {asked.test!r}")
     refuse(asked.subject, problems)
     return Choice("batched")
 
@@ -201,7 +204,18 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
         notes.append(
             "The log has contexts: the estimate is of the arms' difference only if they had no part."
         )
-    return Difference(choice, estimate, std_error, reference, details, tuple(notes))
+    profile, codes = question.profile, question.codes
+    labels, uncommon = arm_labels(question), profile.uncommon[codes]
+    pulls = np.array([found.treated.sum(), found.control.sum()])
+    skewness = profile.squared_skewness / np.maximum(pulls, 1.0)
+    cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
+    law: Reference = reference
+    if np.any(without_interval(uncommon)) and std_error > 0.0:
+        std_error, law = math.nan, PartialReference(reference, np.array([True]))
+        notes += rare_notes(labels, uncommon)
+    return Difference(choice, estimate, std_error, law, details, tuple(notes), cautions)
 
 
-BATCHED = ArmMethod(name="batched", assess=_assess, settle=_settle, fit=_fit, contrast_only=True)
+BATCHED = ArmMethod(
+    name="batched", assess=_assess, settle=_settle, fit=_fit, length=batched_length, contrast_only=True
+)

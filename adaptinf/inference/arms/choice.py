@@ -21,7 +21,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.weighted import COMMON, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.validity.methods import verdicts
-from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
@@ -81,9 +81,12 @@ def valid_alternatives(
     named = [one.name for one in arm_verdicts(question) if one.valid and one.offered][:most]
     if profile.context_refusal:
         return [*named, profile.in_place_of_means]
-    naive = profile.adaptive and log.arrays.observed is None
-    baselines = [one.name for one in METHODS if one.baseline and one.name not in named and naive]
-    return [*named, *(f"{name} as a naive baseline, not valid under adaptivity" for name in baselines)]
+    if not named:
+        named += _by_unit(profile)
+    spoilt = "for units with several rounds" if profile.repeated_units else "under adaptivity"
+    dependent = (profile.adaptive or profile.repeated_units) and not profile.incomplete
+    baselines = [one.name for one in METHODS if one.baseline and one.name not in named and dependent]
+    return [*named, *(f"{name} as a naive baseline, not valid {spoilt}" for name in baselines)]
 
 
 def refusal(question: Question, refused: Refused) -> InvalidForLog:
@@ -91,6 +94,14 @@ def refusal(question: Question, refused: Refused) -> InvalidForLog:
     valid = valid_alternatives(question.profile.log, question.codes, contrast=question.contrast)
     ways = dict.fromkeys([*refused.first, *valid, *refused.last])
     return InvalidForLog(refused.method, refused.reason, list(ways))
+
+
+def _by_unit(profile: LogProfile) -> tuple[str, ...]:
+    """What allows for units with several rounds, where nothing serves."""
+    if not profile.repeated_units:
+        return ()
+    regression = ("AdaptiveOLS with covariance='cluster', on the arms",) * (not profile.adaptive)
+    return ("aipw, with errors by unit, for a log with propensities", *regression)
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
@@ -168,7 +179,8 @@ def _default(question: Question, asked: Asked) -> Choice:
     """What the first valid verdict asks for."""
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
-        reason = question.profile.context_refusal or first.reason
+        profile = question.profile
+        reason = profile.context_refusal or profile.contradicted_draws or profile.unit_refusal or first.reason
         raise Refused("an estimator of arm means", reason)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason

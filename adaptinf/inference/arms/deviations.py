@@ -33,8 +33,9 @@ from adaptinf.inference.scores.missing import (
     seen_scores,
     strata,
 )
-from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         )
         raise Refused("an outcome model other than the running mean", reason)
     if profile.incomplete and profile.repeated_units:
-        reason = "the share observed takes rounds to be independent, and units have several"
-        raise Refused("aipw with missing rewards", reason)
+        raise Refused("aipw with missing rewards", INCOMPLETE)
+    if profile.repeated_units:
+        return RUNNING_MEAN
     arrays, observed = log.arrays, log.arrays.observed
     most = max(1, min(_MOST_STRATA, log.n_rounds // (_ROUNDS_A_CELL * log.n_arms)))
     cells, used, left_out = strata(arrays.context if profile.incomplete else {}, log.n_rounds, most)

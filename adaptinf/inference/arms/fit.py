@@ -18,20 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
+from adaptinf.inference.arms import laws
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
-from adaptinf.inference.distributions.base import (
-    BinomialReference,
-    NormalReference,
-    Reference,
-    StudentReference,
-)
-from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.distributions.two_samples import DifferenceReference, agresti_caffo
+from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
 from adaptinf.inference.validity.profile import TINY_PROPENSITY
+from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.typing import FloatArray, IntArray, Validity
 
@@ -39,9 +35,12 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.units import UnitErrors
     from adaptinf.log import AdaptiveLog
 
-TESTS = ("auto", "normal", "t", "exact")
+_SHORT = 200
+"""Rounds up to which the exact law of a two-arm trial takes seconds."""
+TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
 ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
@@ -51,7 +50,8 @@ ARM_ERRORS = ("self-normalised", "conservative")
 class ArmFit:
     """Estimates of k arm means with everything that tests and tables need.
 
-    Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom (k,), covariance (k, k).
+    Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
+    covariance (k, k).
 
     `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
     holds degrees of freedom where they are other than the pulls less one.
@@ -69,9 +69,13 @@ class ArmFit:
     sample: SampleMeans | None = None
     outcome: Outcome | None = None
     arm_error: str | None = None
+    values: tuple[float, float] = (0.0, 1.0)
     above: FloatArray | None = None
     freedom: FloatArray | None = None
     stationary: bool = False
+    skewness: FloatArray | None = None
+    unevenness: FloatArray | None = None
+    by_unit: UnitErrors | None = None
 
     @property
     def degrees(self) -> FloatArray:
@@ -79,9 +83,18 @@ class ArmFit:
         return self.pulls - 1.0 if self.freedom is None else self.freedom
 
     @property
+    def evenness_lost(self) -> FloatArray:
+        """What the squared skewness of rewards is multiplied by in that of an estimate, shape (k,)."""
+        return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
+
+    @property
     def std_error(self) -> FloatArray:
         """Standard errors, shape (k,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance)), dtype=np.float64)
+
+    def bound(self, method: ArmMethod) -> str:
+        """What its least possible variance rests on; empty where errors are by unit, of which it is none."""
+        return method.bound if self.by_unit is None else ""
 
     def difference(self, first: int, second: int) -> tuple[float, float, float]:
         """Difference of two arms, its standard error, and degrees of freedom for a t-test."""
@@ -100,6 +113,16 @@ class ArmFit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """Which test a fit takes, the correction that is due, and what stands under its table."""
+
+    kind: str
+    correction: Correction | None
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Difference:
     """Difference of two arms, and what its table shows."""
 
@@ -115,6 +138,7 @@ class Difference:
     efficiency_note: str = ""
     scores: Mapping[str, FloatArray] | None = None
     private: bool = False
+    by_unit: bool = False
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
@@ -122,18 +146,18 @@ def arm_labels(question: Question) -> tuple[str, ...]:
     return tuple(str(question.profile.log.arms[code]) for code in question.codes)
 
 
-def reward_sums(question: Question) -> FloatArray:
-    """Sums of the arms' rewards, shape (k,)."""
-    log = question.profile.log
-    sums = np.bincount(log.arrays.action, weights=log.arrays.reward, minlength=log.n_arms)
-    return np.asarray(sums[question.codes], dtype=np.float64)
-
-
 def without_propensities(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
     """Refuse an estimator that uses no propensities where contexts may have assigned the arms."""
     if question.profile.context_refusal:
         raise Refused(estimator, question.profile.context_refusal)
     return Choice(estimator)
+
+
+def independent_rounds(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
+    """Refuse, too, an estimator that takes rounds to be independent where units come back."""
+    if question.profile.unit_refusal:
+        raise Refused(estimator, question.profile.unit_refusal)
+    return without_propensities(estimator, question, asked)
 
 
 def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
@@ -191,14 +215,31 @@ def holds_always(question: Question, test: str, correction: Correction | None) -
 
 def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
     """Test of an estimator whose law is normal unless t is asked for."""
+    if test == "hall":
+        raise InvalidForLog("Hall's interval", "it is of means of scores and sample means", ["test='t'"])
     if test == "exact":
         raise InvalidForLog("exact binomial tests", "they are of sample means", ["test='t'", "test='normal'"])
     return "normal" if test == "auto" else test
 
 
 def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test of an estimator that is compared with t, unless the normal law is asked for."""
-    return "t" if test == "auto" else normal_test(question, fit, test, corrected=corrected)
+    """Test of an estimator that is compared with t, or Hall's law where its rewards are skewed."""
+    if test == "auto":
+        return "hall" if is_skewed(question, fit) else "t"
+    return test if test == "hall" else normal_test(question, fit, test, corrected=corrected)
+
+
+def is_skewed(question: Question, fit: ArmFit) -> bool:
+    """Whether the pooled skewness of rewards, by independent rounds, calls for corrected intervals."""
+    skewed = np.any(question.profile.squared_skewness * fit.evenness_lost > SKEWED)
+    return bool(skewed) and not question.profile.repeated_units
+
+
+def _remarkable(question: Question, fit: ArmFit) -> bool:
+    """Whether outcomes are rare, or rewards skewed, so that something is to be said of them."""
+    uncommon = question.profile.uncommon[question.codes]
+    worth = uncommon * np.maximum(fit.ess / np.maximum(fit.pulls, 1.0), 1e-9)
+    return bool(np.any((uncommon < CAUTIOUS) | (worth < FEW_EVENTS))) or is_skewed(question, fit)
 
 
 def no_cautions(question: Question, fit: ArmFit) -> list[str]:
@@ -211,27 +252,19 @@ def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction 
     return []
 
 
-def mean_reference(fit: ArmFit, kind: str) -> Reference:
+def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     """Distribution of the means."""
-    if kind in ("exact", "few"):
-        return BinomialReference(fit.successes, fit.pulls)
-    if kind == "t":
-        return StudentReference(fit.estimate, fit.std_error, fit.degrees)
-    return NormalReference(fit.estimate, fit.std_error)
+    if kind in ("t", "normal"):
+        found = (fit.estimate, fit.std_error)
+        return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)
+    return laws.mean_reference(question, fit, kind)
 
 
-def difference_reference(fit: ArmFit, kind: str, difference: float, std_error: float, df: float) -> Reference:
-    """Distribution of the first arm's mean minus the second's."""
-    if kind == "exact":
-        means = fit.successes / np.maximum(fit.pulls, 1.0)
-        return BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
-    if kind == "few":
-        counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
-        return DifferenceReference(agresti_caffo(*counts))
-    estimate, size = np.array([difference]), np.array([std_error])
-    return (
-        StudentReference(estimate, size, np.array([df])) if kind == "t" else NormalReference(estimate, size)
-    )
+def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
+    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
+    if kind in ("t", "normal"):
+        return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
+    return laws.difference_reference(question, fit, kind, found[0], found[2])
 
 
 def gaps(fit: ArmFit, test: str) -> list[str]:
@@ -249,7 +282,7 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
             continue
         if n == 1 and math.isnan(size):
             notes.append(f"{arm}: chosen once, so it has no standard error.")
-        elif n > 1 and math.isnan(size):
+        elif n > 1 and math.isnan(size) and fit.by_unit is None:
             notes.append(f"{arm}: only one of its rewards has a weight, so it has no standard error.")
         if size == 0.0:
             notes.append(
@@ -257,6 +290,17 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
                 "ones need sample means)."
             )
     return notes
+
+
+def exact_test_note(question: Question) -> list[str]:
+    """The exact test of a short two-arm trial with rewards 0 and 1, with its call; none for other logs."""
+    profile, log = question.profile, question.profile.log
+    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context
+    if not (short and profile.binary and profile.adaptive):
+        return []
+    known = log.design is not None and log.design.parameters is not None and log.design.traits is not None
+    call = "exact_test(log)" if known else "exact_test(log, design), with the design that gathered the log,"
+    return [f"Two arms, rewards 0 and 1: audit.{call} tests exactly whether the arms are equal."]
 
 
 def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> FloatArray:
@@ -316,10 +360,8 @@ def _efficiency_note(ratios: FloatArray, bound: str) -> str:
     return f"Efficiency: {many} times the least possible at {where}, without use of contexts."
 
 
-def tested(
-    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked
-) -> tuple[str, Correction | None, tuple[str, ...]]:
-    """The kind of test, the correction that is due, and what is to be said under the table."""
+def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
+    """The fit that tests rest on, and the kind of test with what is to be said of it."""
     correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
     if asked.chosen_from != "actions" and correction is None:
         reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
@@ -329,10 +371,15 @@ def tested(
             ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
-    notes = method.notes(question, fit, kind, correction)
+    notes, cautions = method.notes(question, fit, kind, correction), method.cautions(question, fit)
     if fit.choice.reason:
         notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
-    return kind, correction, (*notes, *gaps(fit, kind))
+    notes += [*gaps(fit, kind), *exact_test_note(question)]
+    if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
+        notes += laws.shape_notes(question, fit, kind)
+        cautions += laws.shape_cautions(question, fit, kind)
+        fit = laws.without_rare(question, fit)
+    return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
 
 
 def validity(
@@ -348,13 +395,15 @@ def difference(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
 ) -> Difference:
     """The first arm's mean minus the second's."""
-    kind, correction, notes = tested(question, method, fit, asked)
+    fit, shown = tested(question, method, fit, asked)
+    kind, correction = shown.kind, shown.correction
     difference, std_error, df = fit.difference(0, 1)
     rows = method.rows(question, fit) if keep_scores else None
     if rows is not None:
-        rows = {**rows, "influence": rows["influence"][:, :1] - rows["influence"][:, 1:]}
-    reference = difference_reference(fit, kind, difference, std_error, df)
-    efficiency, lost = fit_efficiency(question, method.bound, np.array([std_error]))
+        own = {name: part for name, part in rows.items() if name.startswith("influence")}
+        rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
+    reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
+    efficiency, lost = fit_efficiency(question, fit.bound(method), np.array([std_error]))
     details = {
         "pulls_treatment": fit.pulls[:1],
         "pulls_control": fit.pulls[1:],
@@ -368,10 +417,11 @@ def difference(
         std_error=std_error,
         reference=reference,
         details=details,
-        notes=notes,
-        cautions=tuple(method.cautions(question, fit)),
+        notes=shown.notes,
+        cautions=shown.cautions,
         validity=validity(question, method, kind, correction, reference),
         correction=correction,
         efficiency_note=lost,
         scores=rows,
+        by_unit=fit.by_unit is not None,
     )

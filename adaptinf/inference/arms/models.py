@@ -29,7 +29,7 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_log
-from adaptinf.inference.inputs.rounds import restricted
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
@@ -102,7 +102,7 @@ class ArmMeans:
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
         require_log("ArmMeans", log, incomplete=True)
-        self.log, self._told = (log, ()) if rounds is None else restricted("ArmMeans", log, rounds)
+        self.log, _, self._told = marked_log("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -130,10 +130,11 @@ class ArmMeans:
             Weights of the scores of IPW and AIPW.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "exact"}
-            Distribution of p-values and intervals. ``"auto"``: exact binomial where all rewards are 0 or 1
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of p-values and intervals. ``"auto"``: exact binomial where rewards take two values
             and a correction is due, or the design does not adapt and an arm has few successes or failures;
-            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), else normal.
+            otherwise t for sample means, IPW and AIPW (degrees of freedom by effective size), corrected for
+            skewness (Hall) where all rewards together are skewed; else normal.
         null : float
             Value that the means are tested against.
         keep_scores : bool
@@ -171,9 +172,9 @@ class ArmMeans:
         question = Question(profile_of(self.log), self._codes)
         method, fit = fit_method(question, asked)
         warn_of_tiny_propensities(asked.subject, fit)
-        kind, correction, notes = tested(question, method, fit, asked)
-        reference = mean_reference(fit, kind)
-        efficiency, lost = fit_efficiency(question, method.bound, fit.std_error)
+        fit, shown = tested(question, method, fit, asked)
+        reference = mean_reference(question, fit, shown.kind)
+        efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
@@ -184,18 +185,18 @@ class ArmMeans:
             reference=reference,
             estimator=fit.choice.estimator,
             weights=fit.choice.weights,
-            facts=LogFacts.of(self.log),
-            validity=validity(question, method, kind, correction, reference),
+            facts=LogFacts.of(self.log, by_unit=fit.by_unit is not None),
+            validity=validity(question, method, shown.kind, shown.correction, reference),
             null=null,
-            correction=correction,
+            correction=shown.correction,
             details={
                 "pulls": fit.pulls,
                 "ess": fit.ess,
                 "min_propensity": fit.min_propensity,
                 **efficiency,
             },
-            notes=(*notes, *self._told),
-            cautions=tuple(method.cautions(question, fit)),
+            notes=(*shown.notes, *self._told),
+            cautions=shown.cautions,
             efficiency_note=lost,
             scores=method.rows(question, fit) if keep_scores else None,
         )
@@ -222,8 +223,8 @@ class Contrast:
     -----
     As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
     arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
-    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts may
-    move propensities, h is fixed by those of the batch before.
+    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
+    may move propensities, h is fixed by those of the batch before.
 
     Batched least squares compares the arms within each batch, so that only differences are estimated; it
     assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
@@ -255,7 +256,7 @@ class Contrast:
         require_log("Contrast", log, incomplete=True)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
-        self.log, self._told = (log, ()) if rounds is None else restricted("Contrast", log, rounds)
+        self.log, _, self._told = marked_log("Contrast", log, rounds)
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
@@ -289,11 +290,12 @@ class Contrast:
             that a drift that both share does no harm; sqrt and two-point are each arm's own.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "exact"}
-            Distribution of the p-value and interval. ``"auto"``: where all rewards are 0 or 1, the exact one
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of the p-value and interval. ``"auto"``: where rewards take two values, the exact one
             of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
             not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
-            IPW and AIPW (the arm of the smaller effective size), and normal for the other estimators.
+            IPW and AIPW (the arm of the smaller effective size), both by Hall and MOVER where all rewards
+            together are skewed, and normal for the other estimators.
         null : float
             Value that the difference is tested against.
         keep_scores : bool
@@ -342,7 +344,7 @@ class Contrast:
             reference=found.reference,
             estimator=found.choice.estimator,
             weights=found.choice.weights,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=found.by_unit),
             validity=found.validity,
             null=null,
             correction=found.correction,

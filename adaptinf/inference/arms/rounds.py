@@ -86,20 +86,20 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
 
 def _possible(question: Question) -> BoolArray:
     """Rounds that each arm's estimate uses, shape (T, k)."""
-    arrays = question.profile.log.arrays
-    chosen = indicators(arrays.action, question.codes)
-    every = None if arrays.propensities is None else arrays.propensities[:, question.codes]
-    own = np.ones(len(chosen)) if arrays.propensity is None else arrays.propensity
+    profile = question.profile
+    chosen = indicators(profile.log.arrays.action, question.codes)
+    every = None if profile.propensities is None else profile.propensities[:, question.codes]
+    own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
     return possible_rounds(chosen, own, every, jointly=question.contrast)
 
 
 def _drawn(question: Question) -> BoolArray:
     """Rounds in which each arm was neither sure nor impossible, as far as is known; shape (T, k)."""
-    arrays = question.profile.log.arrays
-    if arrays.propensities is not None:
-        every = arrays.propensities[:, question.codes]
+    profile = question.profile
+    if profile.propensities is not None:
+        every = profile.propensities[:, question.codes]
         return np.asarray((every > 0.0) & (every < 1.0))
-    own = np.ones(1) if arrays.propensity is None else arrays.propensity
+    own = np.ones(1) if profile.propensity is None else profile.propensity
     return np.repeat((own < 1.0)[:, None], len(question.codes), axis=1)
 
 
@@ -119,9 +119,9 @@ def combined_refusal(profile: LogProfile) -> str:
 
 def pair_weights(question: Question) -> FloatArray:
     """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
-    arrays = question.profile.log.arrays
-    assert arrays.propensities is not None
-    pair = arrays.propensities[:, question.codes]
+    arrays, every = question.profile.log.arrays, question.profile.propensities
+    assert every is not None
+    pair = every[:, question.codes]
     if fixed_by(question) == "batch" and arrays.batch is not None:
         return lagged_combined_weights(pair, arrays.batch)
     return combined_weights(pair)
@@ -140,9 +140,9 @@ def pair_note(question: Question) -> str:
 def fixed_by(question: Question) -> Literal["round", "batch"]:
     """Whether a round's propensities are fixed before its context is seen, or those of earlier batches."""
     profile, arrays = question.profile, question.profile.log.arrays
-    if arrays.batch is None or arrays.propensities is None or _free_of_contexts(profile):
+    if arrays.batch is None or profile.propensities is None or _free_of_contexts(profile):
         return "round"
-    pair = arrays.propensities[:, question.codes]
+    pair = profile.propensities[:, question.codes]
     within = np.diff(arrays.batch) == 0
     moves = np.any(np.abs(np.diff(pair, axis=0)) > _SAME, axis=1)
     return "batch" if bool(np.any(within & moves)) else "round"

@@ -10,7 +10,8 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.fit import ArmFit, arm_labels, reward_sums, without_propensities
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, is_skewed, without_propensities
+from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
@@ -46,6 +47,8 @@ def _plain(question: Question) -> Verdict:
     mixed, known = profile.mixing_assumption, profile.stability
     if profile.context_refusal:
         return Verdict("sample-mean", "not valid", 15.0, _CALL, profile.context_refusal)
+    if profile.repeated_units:
+        return naive(reason=profile.unit_refusal)
     if not profile.adaptive:
         reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
         return _valid(8.0 if _plainly_sampled(profile) else 15.0, reason, f"arm means stay the same{mixed}")
@@ -75,7 +78,9 @@ def _exact(question: Question) -> Verdict:
     call = {**_CALL, "test": "exact"}
     reason, runs = profile.context_refusal, False
     if not reason and not profile.binary:
-        reason = "it needs rewards that are all 0 or 1"
+        reason = "it needs rewards that take two values, such as 0 and 1"
+    elif not reason and profile.repeated_units:
+        reason, runs = profile.unit_refusal, True
     elif not reason and profile.adaptive:
         reason, runs = "exact for counts fixed in advance, and adaptivity moves them", True
     if reason:
@@ -95,6 +100,8 @@ def _plainly_sampled(profile: LogProfile) -> bool:
 def _corrected(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with its corrected columns"
     reason, correction = profile.context_refusal, profile.correction
+    if not reason and profile.repeated_units:
+        reason = f"{profile.unit_refusal}; correction_for(log, unit='person') corrects p-values by person"
     if not reason and not profile.adaptive:
         reason = f"no correction is due: {profile.why_not_adaptive}"
     if not reason and correction is None:
@@ -104,7 +111,8 @@ def _corrected(question: Question) -> Verdict:
     label = "exact" if profile.binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
-        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", "no interval is of any use")
+        useless = "no interval is of any use"
+        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
     ratio = length_ratio(question, correction)
     short = ratio <= (_PATIENCE if profile.binary else 1.0)
     said = (
@@ -118,7 +126,7 @@ def _corrected(question: Question) -> Verdict:
     mixed = profile.mixing_assumption
     assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
     rank = 19.0 if short and profile.context_free else 29.0
-    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions))
+    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions), corrected=True)
 
 
 def length_ratio(question: Question, correction: Correction) -> float:
@@ -135,14 +143,15 @@ def length_ratio(question: Question, correction: Correction) -> float:
 def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     profile, codes = question.profile, question.codes
     every = sample_means(profile.log.arrays.action, profile.log.arrays.reward, profile.log.n_arms)
-    sample = SampleMeans(every.count[codes], every.mean[codes], every.std_error[codes])
+    sample = SampleMeans(every.count[codes], every.above[codes], every.std_error[codes], every.origin)
     return ArmFit(
         choice=choice,
         labels=arm_labels(question),
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=reward_sums(question),
+        successes=profile.successes[codes],
+        values=profile.two_values or (0.0, 1.0),
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         naive=profile.adaptive,
@@ -151,13 +160,18 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Exact tests of 0/1 rewards where a correction is due, or an arm has few events; else t."""
+    """Exact tests of two-valued rewards where a correction is due, or an arm has few events; else t.
+
+    Hall's correction of t where rewards are skewed, and adaptivity needs none.
+    """
     binary = question.profile.binary
     if test == "exact" and not binary:
-        reason = "they need rewards that are all 0 or 1"
+        reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
     if test != "auto":
         return test
+    if not binary and not fit.naive and is_skewed(question, fit):
+        return "hall"
     if not binary or (fit.naive and not corrected):
         return "t"
     if corrected:
@@ -191,6 +205,8 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
     """Whether nothing adapted, or counts settle, so that no correction is due."""
     profile = question.profile
+    if profile.repeated_units:
+        return False
     stable = profile.stability is not None and profile.stability.stable and test != "exact"
     return not profile.adaptive or (correction is None and stable)
 
@@ -199,6 +215,8 @@ def _worth(question: Question, test: str, correction: Correction | None) -> str:
     """What uncorrected sample means are worth."""
     profile = question.profile
     known = profile.stability
+    if profile.repeated_units:
+        return "not valid where units have several rounds, which are not independent; a naive baseline"
     if not profile.adaptive:
         return f"{profile.why_not_adaptive}; no correction is due"
     if known is not None and _holds(question, test, correction):
@@ -213,6 +231,7 @@ SAMPLE_MEAN = ArmMethod(
     assess=_assess,
     settle=partial(without_propensities, "sample-mean"),
     fit=_fit,
+    length=sample_length,
     notes=_notes,
     holds=_holds,
     resolve_test=_resolve_test,

@@ -15,23 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arms import by_unit
 from adaptinf.inference.arms.deviations import past_outcome, seen_means, seen_rounds
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
+from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.rounds import combined_refusal, gaps_notes, gaps_refusal, pair_note, pair_weights
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
-from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, effective_events, weighted_means
+from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
-from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY, profile_of
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.units import FEW_UNITS
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.validity.profile import LogProfile
-    from adaptinf.log import AdaptiveLog
 
 WEIGHTS = ("uniform", "sqrt", "two-point", "combined")
 COMMON = "combined"
@@ -64,8 +65,8 @@ def _refusal(question: Question) -> str:
     profile = question.profile
     if profile.log.arrays.propensity is None:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
-    if not np.any(profile.impossible[question.codes]):
-        return ""
+    if profile.contradicted_draws or not np.any(profile.impossible[question.codes]):
+        return profile.contradicted_draws
     return gaps_refusal(question)
 
 
@@ -111,7 +112,7 @@ def _assess(estimator: str, first: float, caveat: str, question: Question) -> li
         rank += _later(question, weights)
         assumes = _assumes(question, weights)
         found.append(Verdict(name, "asymptotic", rank, call, why + caveat, assumes, warning))
-    return found
+    return by_unit.unit_verdicts(found, question, first) if profile.repeated_units else found
 
 
 def _reason(question: Question, weights: str) -> tuple[str, str]:
@@ -195,6 +196,8 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
 def _usual(question: Question) -> str:
     """Weights where the estimator alone was asked for."""
     profile = question.profile
+    if profile.repeated_units:
+        return "uniform"
     if question.contrast and not question.stationary:
         return "uniform" if _weights_refusal(profile, COMMON) else COMMON
     if not profile.knows_every_propensity or not profile.context_free:
@@ -229,42 +232,40 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         min_propensity=means.min_propensity,
         outcome=model,
         stationary=asked.stationary,
+        skewness=means.skewness,
+        unevenness=means.unevenness,
+        by_unit=means.by_unit,
     )
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones."""
-    log, codes = question.profile.log, question.codes
     if model is not None and model.seen is not None:
         return seen_means(question, model, _options(question, choice, model))
-    if log.n_rounds * len(codes) <= _SMALL:
-        return arm_score_means(*_columns(log), codes, **_options(question, choice, model))
+    codes, columns = question.codes, _columns(question.profile)
+    if question.profile.repeated_units:
+        return by_unit.unit_means(question, scored_rounds(question, choice, model), columns)
+    if len(columns[0]) * len(codes) <= _SMALL:
+        return arm_score_means(*columns, codes, **_options(question, choice, model))
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
 
-    return streamed_means(*_columns(log), codes, **_options(question, choice, model))
+    return streamed_means(*columns, codes, **_options(question, choice, model))
 
 
 def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> ArmScores:
     """Scores and weights of inverse weighting, shape (T, k) each."""
-    log, codes = question.profile.log, question.codes
     if model is not None and model.seen is not None:
         return seen_rounds(question, model, _options(question, choice, model))
-    return arm_scores(*_columns(log), codes, **_options(question, choice, model))
+    columns, options = _columns(question.profile), _options(question, choice, model)
+    if question.profile.repeated_units:
+        return by_unit.unit_scores(question, columns, options)
+    return arm_scores(*columns, question.codes, **options)
 
 
-def score_rows(
-    log: AdaptiveLog, codes: IntArray, choice: Choice, model: Outcome | None
-) -> tuple[FloatArray, FloatArray]:
-    """Scores and weights of arm means, shape (T, k) each."""
-    found = scored_rounds(Question(profile_of(log), codes), choice, model)
-    return found.scores + found.origin, found.weights
-
-
-def _columns(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
+def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
     """Actions, rewards, and propensities of the chosen and of every arm."""
-    arrays = log.arrays
-    own = np.ones(0) if arrays.propensity is None else arrays.propensity
-    return arrays.action, arrays.reward, own, arrays.propensities
+    own = np.ones(0) if profile.propensity is None else profile.propensity
+    return profile.log.arrays.action, profile.log.arrays.reward, own, profile.propensities
 
 
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
@@ -284,7 +285,8 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
     found = scored_rounds(question, fit.choice, fit.outcome)
     influence = weighted_means(found.scores, found.weights).influence
-    return {"scores": found.scores + found.origin, "weights": found.weights, "influence": influence}
+    rows = {"scores": found.scores + found.origin, "weights": found.weights, "influence": influence}
+    return rows if fit.by_unit is None else {**rows, **by_unit.contributions(question, influence)}
 
 
 def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
@@ -296,7 +298,9 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     notes = [f"Assumes that {rests}."]
     if np.any(profile.impossible[question.codes]):
         notes += gaps_notes(question)[0]
-    if fit.outcome is not None:
+    if fit.by_unit is not None:
+        notes += by_unit.fit_notes(question, fit)
+    elif fit.outcome is not None:
         notes.append(fit.outcome.note)
     if profile.estimated:
         notes.append(
@@ -317,16 +321,18 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
             f"each arm has {fit.choice.weights} weights of its own, which assume that means stay: a drift "
             "that both arms share biases the difference (stationary=True says that there is none)"
         )
+    found += question.profile.propensity_cautions
     if np.any(question.profile.impossible[question.codes]):
         found += gaps_notes(question)[1]
     found += () if fit.outcome is None else fit.outcome.cautions
+    if fit.by_unit is not None:
+        found += by_unit.fit_cautions(question, fit)
+    many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of
     found += [
         f"{label}: worth {n:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be short"
-        for label, n, pulls in zip(fit.labels, fit.degrees + 1.0, fit.pulls, strict=True)
-        if n < FEW_EFFECTIVE and pulls > 1
+        for label, n, counts in zip(fit.labels, fit.degrees + 1.0, many, strict=True)
+        if n < FEW_EFFECTIVE and counts
     ]
-    if question.profile.binary:
-        found += _few_events(fit)
     tiny = fit.min_propensity < TINY_PROPENSITY
     if np.any(tiny):
         found.append(
@@ -363,20 +369,12 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
     return notes
 
 
-def _few_events(fit: ArmFit) -> list[str]:
-    rate = fit.successes / np.maximum(fit.pulls, 1.0)
-    events = effective_events(fit.ess, rate)
-    few = (fit.pulls > 0) & (events < FEW_EVENTS)
-    arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
-    few_events = f"worth fewer than {FEW_EVENTS} successes or failures: intervals may be far too short"
-    return [f"{', '.join(arms)}: the effective sample size is {few_events}"] * bool(arms)
-
-
 IPW = ArmMethod(
     name="ipw",
     assess=partial(_assess, "ipw", 30.0, _UNAUGMENTED),
     settle=partial(_settle, "ipw"),
     fit=_fit,
+    length=weighted_length,
     notes=_notes,
     cautions=_cautions,
     resolve_test=student_test,
@@ -389,6 +387,7 @@ AIPW = ArmMethod(
     assess=partial(_assess, "aipw", 10.0, ""),
     settle=partial(_settle, "aipw"),
     fit=_fit_augmented,
+    length=weighted_length,
     notes=_notes,
     cautions=_cautions,
     resolve_test=student_test,

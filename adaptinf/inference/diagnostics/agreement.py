@@ -1,4 +1,4 @@
-"""Do estimates that should agree agree? Sample means against AIPW, and early rounds against late ones.
+"""Do estimates that should agree agree? Sample means against AIPW, and an arm's mean with itself over time.
 
 References
 ----------
@@ -9,12 +9,13 @@ estimates from different experiments".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.diagnostics.passes import ScoreSums
 from adaptinf.inference.diagnostics.propensities import ChiSquare, chi_square
-from adaptinf.inference.scores.means import weighted_means
 from adaptinf.typing import FloatArray, IntArray
 
 _CONSTANT = 1e-12
@@ -47,30 +48,34 @@ class Differences:
         return chi_square(self.difference, self.covariance)
 
 
-def mean_differences(
-    chosen: FloatArray, reward: FloatArray, scores: FloatArray, weights: FloatArray
-) -> Differences:
+def mean_differences(sums: ScoreSums) -> Differences:
     """Sample means minus weighted means of scores.
-
-    Shapes: chosen (T, k), reward (T,), scores, weights (T, k).
 
     Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
     the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
     variance, and not under adaptive collection, where the number may even be negative.
     """
-    count = chosen.sum(axis=0)
-    mean = (reward @ chosen) / count
-    rows = chosen * (reward[:, None] - mean) / count
-    weighted = weighted_means(scores, weights)
-    change = rows - weighted.influence
-    return _settled(mean - weighted.estimate, change.T @ change, mean)
+    return _settled(sums.change, sums.change_covariance, sums.mean)
 
 
-def drift_differences(scores: FloatArray, weights: FloatArray, split: int) -> Differences:
-    """Weighted means of scores in late rounds minus those in early rounds; scores, weights (T, k)."""
-    early = weighted_means(scores[:split], weights[:split])
-    late = weighted_means(scores[split:], weights[split:])
-    return _settled(late.estimate - early.estimate, early.covariance + late.covariance, early.estimate)
+def drifts(sums: ScoreSums) -> Differences:
+    """Slopes of the arms' scores over the log, from its first round to its last."""
+    return _settled(sums.drift, sums.drift_covariance, sums.estimate)
+
+
+def common_drift(slopes: Differences) -> tuple[float, float]:
+    """One slope for all arms, by the inverse variances of their own, and its standard error.
+
+    NaN where none varies.
+    """
+    size = slopes.std_error
+    kept = size > 0.0
+    if not kept.any():
+        return math.nan, math.nan
+    share = 1.0 / size[kept] ** 2
+    share /= share.sum()
+    spread = float(share @ slopes.covariance[np.ix_(kept, kept)] @ share)
+    return float(share @ slopes.difference[kept]), math.sqrt(max(spread, 0.0))
 
 
 def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) -> Differences:
@@ -93,19 +98,9 @@ def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
     return np.asarray(np.unique(group, return_inverse=True)[1].reshape(-1)[batch], dtype=np.int64)
 
 
-def homogeneity(scores: FloatArray, weights: FloatArray, group: IntArray) -> ChiSquare:
-    """Test that the weighted mean of scores is the same in all groups of rounds.
-
-    Shapes: scores, weights (T,), group (T,).
-    """
-    estimate, variance = [], []
-    for code in range(int(group.max()) + 1):
-        here = group == code
-        part = weighted_means(scores[here, None], weights[here, None])
-        estimate.append(float(part.estimate[0]))
-        variance.append(float(part.covariance[0, 0]))
-    means, spread = np.array(estimate), np.array(variance)
-    if means.size < 2 or not (spread > (_CONSTANT * np.abs(means)) ** 2).all():
+def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
+    """Test that an arm's mean is the same in all groups of rounds; means, variances (G,)."""
+    if means.size < 2 or not (variances > (_CONSTANT * np.abs(means)) ** 2).all():
         return ChiSquare(np.nan, 0)
-    centre = float(np.sum(means / spread) / np.sum(1.0 / spread))
-    return ChiSquare(float(np.sum((means - centre) ** 2 / spread)), means.size - 1)
+    centre = float(np.sum(means / variances) / np.sum(1.0 / variances))
+    return ChiSquare(float(np.sum((means - centre) ** 2 / variances)), means.size - 1)

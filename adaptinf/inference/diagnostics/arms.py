@@ -11,26 +11,27 @@ from scipy import stats
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.arms.weighted import score_rows
 from adaptinf.inference.diagnostics.agreement import (
     Differences,
     batch_groups,
-    drift_differences,
+    common_drift,
+    drifts,
     homogeneity,
     mean_differences,
 )
 from adaptinf.inference.diagnostics.overlap import low_rounds
+from adaptinf.inference.diagnostics.passes import WEIGHTS, ScoreSums, rounds_of, score_sums
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check
-from adaptinf.inference.scores.inverse import indicators
-from adaptinf.inference.scores.means import effective_size, weighted_means
-from adaptinf.inference.scores.outcome_models import RUNNING_MEAN
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 
 MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""
-MEAN, HALVES, BATCHES = "sample mean against AIPW", "drift, early against late", "drift by batch"
+MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
+COMMON = "common drift"
+MISSED = "drift that could be missed"
+_POWER = 0.8
 _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
@@ -48,18 +49,22 @@ _DRIFT = (
 _CONTEXTS = "; contexts that arrive differently later look the same"
 
 
-def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame]) -> list[Check]:
+def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float) -> list[Check]:
     """Sample means against AIPW, and drift."""
     codes, refused = _usable(log)
-    checks: dict[str, list[Check]] = {MEAN: [], HALVES: [], BATCHES: []}
+    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
         checks[name] += [Check(name, term, advice=reason) for term, reason in refused.items()]
     if codes.size:
         choice = _choice(log, codes)
-        scores, weights = score_rows(log, codes, choice, RUNNING_MEAN)
-        checks[MEAN] += _mean_checks(log, codes, choice, scores, weights, tables)
-        checks[HALVES] += _half_checks(log, codes, scores, weights)
-        checks[BATCHES] += _batch_checks(log, codes, scores, weights)
+        group = _groups(log)
+        sums = _sums(log, codes, choice, group)
+        checks[MEAN] += _mean_checks(log, codes, choice, sums, tables)
+        for check in _trend_checks(log, codes, sums, tables):
+            checks[check.name].append(check)
+        checks[BATCHES] += _batch_checks(log, codes, sums, group)
+        tests = [*checks[TREND], *checks[BATCHES]]
+        checks[MISSED] += _missed_checks(log, codes, sums, tests, tables, alpha)
     place = {str(arm): code for code, arm in enumerate(log.arms)}
     return [
         check
@@ -68,32 +73,49 @@ def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame]) -> list[Chec
     ]
 
 
+def _groups(log: AdaptiveLog) -> IntArray:
+    """Stretches of batches; all rounds in one where there are none; shape (T,)."""
+    batch = log.arrays.batch
+    if batch is None or int(batch[-1]) == int(batch[0]):
+        return np.zeros(log.n_rounds, dtype=np.int64)
+    return batch_groups(batch - int(batch[0]))
+
+
+def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) -> ScoreSums:
+    arrays, kind = log.arrays, choice.weights or "uniform"
+    assert arrays.propensity is not None
+    every, decay = arrays.propensities, choice.decay
+    return score_sums(
+        rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, group, kind, decay)
+    )
+
+
 def _choice(log: AdaptiveLog, codes: IntArray) -> Choice:
-    """AIPW with the weights that it has by default."""
+    """AIPW with the weights that it has by default, where these are of one arm at a time."""
     try:
-        return choose("diagnose", log, codes, "aipw", None, None)
+        found = choose("diagnose", log, codes, "aipw", None, None)
     except InvalidForLog:
         return Choice("aipw", "uniform")
+    return found if found.weights in WEIGHTS else Choice("aipw", "uniform")
 
 
 def _usable(log: AdaptiveLog) -> tuple[IntArray, dict[str, str]]:
     """Arms whose scores can be compared, and why the others cannot."""
     if log.arrays.propensity is None:
         return np.zeros(0, dtype=np.int64), {"all arms": "the log has no propensities"}
-    codes = np.arange(log.n_arms)
-    never = profile_of(log).impossible[codes]
+    never = profile_of(log).impossible
     pulls = np.bincount(log.arrays.action, minlength=log.n_arms)
+    low, high = np.full(log.n_arms, np.inf), np.full(log.n_arms, -np.inf)
+    np.minimum.at(low, log.arrays.action, log.arrays.reward)
+    np.maximum.at(high, log.arrays.action, log.arrays.reward)
     refused, kept = {}, []
-    for code in codes.tolist():
-        rewards = log.arrays.reward[log.arrays.action == code]
+    for code, arm in enumerate(map(str, log.arms)):
         if never[code]:
-            refused[str(log.arms[code])] = (
-                "an arm has propensity 0 in some rounds, where there is nothing to weight"
-            )
+            refused[arm] = "an arm has propensity 0 in some rounds, where there is nothing to weight"
         elif pulls[code] < _LEAST_PULLS:
-            refused[str(log.arms[code])] = f"an arm has fewer than {_LEAST_PULLS} rewards"
-        elif rewards.min() == rewards.max():
-            refused[str(log.arms[code])] = "an arm's rewards are all the same"
+            refused[arm] = f"an arm has fewer than {_LEAST_PULLS} rewards"
+        elif low[code] == high[code]:
+            refused[arm] = "an arm's rewards are all the same"
         else:
             kept.append(code)
     return np.array(kept, dtype=np.int64), refused
@@ -103,20 +125,16 @@ def _mean_checks(
     log: AdaptiveLog,
     codes: IntArray,
     choice: Choice,
-    scores: FloatArray,
-    weights: FloatArray,
+    sums: ScoreSums,
     tables: dict[str, pd.DataFrame],
 ) -> list[Check]:
-    arrays = log.arrays
-    chosen = indicators(arrays.action, codes)
-    found = mean_differences(chosen, arrays.reward, scores, weights)
-    mean = (arrays.reward @ chosen) / chosen.sum(axis=0)
+    found = mean_differences(sums)
     tables["arms"] = pd.DataFrame(
         {
             "arm": [log.arms[code] for code in codes],
-            "pulls": chosen.sum(axis=0),
-            "sample_mean": mean,
-            "aipw": weighted_means(scores, weights).estimate,
+            "pulls": sums.pulls,
+            "sample_mean": sums.mean,
+            "aipw": sums.estimate,
             "weights": choice.weights,
             "difference": found.difference,
             "std_error": found.std_error,
@@ -168,49 +186,105 @@ def _difference_checks(
     return checks
 
 
-def _half_checks(log: AdaptiveLog, codes: IntArray, scores: FloatArray, weights: FloatArray) -> list[Check]:
-    split = log.n_rounds // 2
-    action = log.arrays.action
-    enough = np.array(
-        [
-            min((action[:split] == code).sum(), (action[split:] == code).sum()) >= _LEAST_PULLS
-            for code in codes
-        ]
-    )
-    checks = _too_few(HALVES, log, codes[~enough], "half")
-    if enough.any():
-        found = drift_differences(scores[:, enough], weights[:, enough], split)
-        advice = _DRIFT + _CONTEXTS * bool(log.context)
-        checks += _difference_checks(HALVES, log, codes[enough], found, advice)
+def _trend_checks(
+    log: AdaptiveLog, codes: IntArray, sums: ScoreSums, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    """One row an arm, and one for a slope that all share."""
+    found, advice = drifts(sums), _DRIFT + _CONTEXTS * bool(log.context)
+    slopes, errors = found.difference, found.std_error
+    terms, freedom = [str(log.arms[code]) for code in codes], sums.pulls - 2.0
+    if len(codes) > 1:
+        slope, error = common_drift(found)
+        slopes, errors = np.append(slopes, slope), np.append(errors, error)
+        terms.append("all arms")
+        freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
+    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", advice="there is one arm to follow")]
+    for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
+        name = TREND if place < len(codes) else COMMON
+        if not error > 0.0:
+            checks.append(Check(name, term, advice="what is compared does not vary"))
+            continue
+        t = float(slope / error)
+        log_p = math.log(2.0) + float(stats.t.logsf(abs(t), df))
+        checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", advice))
+    tables["drift"] = pd.DataFrame({"of": terms, "change": slopes, "std_error": errors, "df": freedom})
     return checks
 
 
-def _batch_checks(log: AdaptiveLog, codes: IntArray, scores: FloatArray, weights: FloatArray) -> list[Check]:
-    batch = log.arrays.batch
-    if batch is None or int(batch[-1]) == int(batch[0]):
+def _missed_checks(
+    log: AdaptiveLog,
+    codes: IntArray,
+    sums: ScoreSums,
+    tests: list[Check],
+    tables: dict[str, pd.DataFrame],
+    alpha: float,
+) -> list[Check]:
+    """Drift that is found with probability 80% at the level of Holm's first step, in sd of rewards."""
+    frame = tables["drift"]
+    tried = max(1, sum(not math.isnan(check.log_pvalue) for check in tests))
+    spread = np.zeros(log.n_arms)
+    np.add.at(spread, log.arrays.action, (log.arrays.reward - _means(log)[log.arrays.action]) ** 2)
+    squares, df = spread[codes], sums.pulls - 1.0
+    size = np.sqrt(squares / df)
+    if len(frame) > len(codes):
+        size = np.append(size, math.sqrt(squares.sum() / df.sum()))
+    level = np.full(len(frame), alpha / tried)
+    level[len(codes) :] = alpha  # common drift is a test of its own
+    critical = stats.t.isf(0.5 * level, frame["df"])
+    frame["sd"] = size
+    frame["could_be_missed"] = (critical + stats.norm.ppf(_POWER)) * frame["std_error"] / size
+    checks = []
+    for term, least in zip(frame["of"], frame["could_be_missed"], strict=True):
+        if math.isfinite(least):
+            checks.append(Check(MISSED, term, "sd, power 80%", float(least), math.nan, FINE))
+        else:
+            checks.append(Check(MISSED, term, advice="what is compared does not vary"))
+    return checks
+
+
+def _means(log: AdaptiveLog) -> FloatArray:
+    """Mean reward of each arm, shape (K,); 0 for one that was never chosen."""
+    arrays = log.arrays
+    count = np.bincount(arrays.action, minlength=log.n_arms)
+    total = np.bincount(arrays.action, weights=arrays.reward, minlength=log.n_arms)
+    return np.asarray(total / np.maximum(count, 1), dtype=np.float64)
+
+
+def missed_note(tables: dict[str, pd.DataFrame]) -> list[str]:
+    """What the tests of drift would not have found, in a sentence; none where there are no such tests."""
+    frame = tables.get("drift")
+    if frame is None or not np.isfinite(frame["could_be_missed"]).any():
+        return []
+    least = frame["could_be_missed"].to_numpy()
+    common = f"of {least[-1]:.2g} sd" if len(frame) > 1 else f"of {least[0]:.2g} sd"
+    one = f", and of one arm alone from {np.nanmin(least[:-1]):.2g} sd on" if len(frame) > 1 else ""
+    what = "Drift common to the arms" if len(frame) > 1 else "Drift"
+    return [
+        f"{what} {common} of their rewards from the first round to the last would have been found with "
+        f"probability 80%{one}: less may have been missed."
+    ]
+
+
+def _batch_checks(log: AdaptiveLog, codes: IntArray, sums: ScoreSums, group: IntArray) -> list[Check]:
+    if int(group[-1]) == 0:
         return [Check(BATCHES, "all arms", advice="the log has no batches, or one")]
-    group = batch_groups(batch - int(batch[0]))
+    groups = int(group.max()) + 1
+    counts = np.bincount(group * log.n_arms + log.arrays.action, minlength=groups * log.n_arms)
+    advice = _DRIFT + _CONTEXTS * bool(log.context)
     checks = []
     for place, code in enumerate(codes):
-        own = np.bincount(group[log.arrays.action == code], minlength=int(group.max()) + 1)
-        if own.min() < _LEAST_PULLS:
-            checks += _too_few(BATCHES, log, codes[[place]], "stretch of batches")
+        term = str(log.arms[code])
+        if counts.reshape(groups, log.n_arms)[:, code].min() < _LEAST_PULLS:
+            reason = f"an arm has fewer than {_LEAST_PULLS} rewards in a stretch of batches"
+            checks.append(Check(BATCHES, term, advice=reason))
             continue
-        test = homogeneity(scores[:, place], weights[:, place], group)
+        test = homogeneity(sums.group_mean[:, place], sums.group_variance[:, place])
         if test.df == 0:
-            reason = "what is compared does not vary"
-            checks.append(Check(BATCHES, str(log.arms[code]), advice=reason))
+            checks.append(Check(BATCHES, term, advice="what is compared does not vary"))
             continue
         measure = f"chi2({test.df})"
-        advice = _DRIFT + _CONTEXTS * bool(log.context)
-        row = Check(BATCHES, str(log.arms[code]), measure, test.statistic, test.log_pvalue, "", advice)
-        checks.append(row)
+        checks.append(Check(BATCHES, term, measure, test.statistic, test.log_pvalue, "", advice))
     return checks
-
-
-def _too_few(name: str, log: AdaptiveLog, codes: IntArray, where: str) -> list[Check]:
-    reason = f"an arm has fewer than {_LEAST_PULLS} rewards in a {where}"
-    return [Check(name, str(log.arms[code]), advice=reason) for code in codes]
 
 
 def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
@@ -219,10 +293,11 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
     if own is None:
         reason = "the log has no propensities"
         return [Check(name, "all arms", advice=reason) for name in ("effective sample size", "overlap")]
-    codes = np.arange(log.n_arms)
-    chosen = indicators(log.arrays.action, codes)
-    size = effective_size(chosen / own[:, None])
-    pulls = chosen.sum(axis=0)
+    action = log.arrays.action
+    gain, squares, pulls = (
+        np.bincount(action, weights=own**-power, minlength=log.n_arms) for power in (1.0, 2.0, 0.0)
+    )
+    size = gain**2 / np.where(squares > 0.0, squares, 1.0)
     checks = []
     for code, arm in enumerate(log.arms):
         small = size[code] < min(_LEAST_SIZE, log.n_rounds) or size[code] < _LEAST_SHARE * pulls[code]
@@ -244,10 +319,13 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
     if "arms" in tables:
         order = [log.arms.index(arm) for arm in tables["arms"]["arm"]]
         tables["arms"]["ess"] = size[order]
-    known = every if every is not None else np.where(chosen > 0.0, own[:, None], np.nan)
     scope = "" if every is not None else " where chosen"
     for limit, share in _LIMITS.items():
-        rounds = low_rounds(known, limit)
+        rounds = (
+            np.bincount(action[own < limit], minlength=log.n_arms).astype(np.float64)
+            if every is None
+            else low_rounds(every, limit)
+        )
         for code, arm in enumerate(log.arms):
             low = rounds[code] > share * log.n_rounds
             advice = (

@@ -18,20 +18,19 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, score_checks
-from adaptinf.inference.diagnostics.overlap import fitted_decay
+from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, missed_note, score_checks
+from adaptinf.inference.diagnostics.overlap import fitted_chosen_decay, fitted_decay
 from adaptinf.inference.diagnostics.propensities import (
     Bins,
     calibration_bins,
     calibration_joint,
     chi_square,
     count_test,
-    inverse_rows,
-    log_wealth,
+    inverse_sums,
+    largest_log_wealth,
 )
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged
 from adaptinf.inference.inputs.arguments import require_log
-from adaptinf.inference.scores.inverse import indicators
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import check_alpha, number_array
 from adaptinf.typing import FloatArray
@@ -41,12 +40,24 @@ QUESTIONS = {
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
     "sample ratio, anytime": "The same, exact and at every round: was it ever in doubt?",
     "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
-    "drift, early against late": "Is an arm's mean the same in the second half of the rounds?",
+    "common drift": "Do the arms' means rise or fall together from the first round to the last?",
+    "drift over time": "Does an arm's mean rise or fall from the first round to the last?",
     "drift by batch": "Is an arm's mean the same in all stretches of batches?",
+    "drift that could be missed": "Which steady change, in sd, would have been found 4 times out of 5?",
     "decay of propensities": "How small do propensities get, and how do they fall?",
     "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
     "overlap": "In how many rounds could an arm hardly be chosen?",
 }
+FAMILIES = {
+    "propensity calibration": "choices",
+    "sample ratio": "choices",
+    "sample ratio, anytime": "choices",
+    "sample mean against AIPW": "weighting",
+    "common drift": "common drift",
+    "drift over time": "drift",
+    "drift by batch": "drift",
+}
+"""Tests that are adjusted together: of the choices, of what weighting changes, of common and other drift."""
 _FIX_PROPENSITIES = (
     "estimates that weight by these propensities are not to be trusted; look for propensities that were "
     "logged after the choice, rounds that were lost or filtered, or overrides of the design"
@@ -73,7 +84,8 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
         design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
         the propensities.
     alpha : float
-        Level of all tests together, between 0 and 0.5.
+        Level of the tests of one kind together, between 0 and 0.5: of choices, of weighting, of common drift,
+        and of the arms' own drift.
 
     Returns
     -------
@@ -91,9 +103,14 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     1{A = a} - e(a) over any rounds that are picked by the past are martingales, whatever the design and the
     rewards, with predictable variance the sum of e (1 - e). The anytime form is a test martingale and exact.
 
-    Drift: AIPW scores have the arm's mean as their expectation given the past, so that weighted means over
-    early and late rounds estimate the same number while the arm's mean stays the same. With contexts it also
-    takes contexts that keep arriving alike.
+    Drift: AIPW scores have the arm's mean as their expectation given the past, so that their regression on
+    time has the slope 0 while the arm's mean stays the same. Each arm has its own slope, by least squares
+    with the weights of its scores, and all arms together have one, by the inverse variances of their own:
+    common drift, such as a season, shows there first. Weights that keep the variance of the scores even make
+    the sums behind a slope jointly normal whatever moves the propensities; the slope itself is normal where
+    these settle. The smallest drift that such a test finds with probability 80%, at the level of Holm's first
+    step, is told in standard deviations of an arm's rewards. With contexts it also takes contexts that keep
+    arriving alike.
 
     Sample mean against AIPW: the standard error is that of what each round contributes to the difference;
     the textbook difference of two variances is not valid under adaptive collection. It takes designs whose
@@ -126,7 +143,7 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
         checks = [
             *_calibration(log, every, tables),
             *_sample_ratio(log, every, shares),
-            *score_checks(log, tables),
+            *score_checks(log, tables, alpha),
             *_decay(log, every, tables),
             *arm_checks(log, every, tables),
         ]
@@ -136,10 +153,12 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
         notes.append("The propensities are estimates, whose error the tests of means and drift ignore.")
     if tested:
         notes.append(
-            f"Holm: adjusted for the {tested} p-values of the table; the verdicts of tests are at {alpha:g}. "
-            "A test that does not reject is no proof."
+            f"Holm: adjusted within the tests of choices, of weighting, of common drift and of the arms' own "
+            f"drift, {tested} p-values in all; the verdicts of each are at {alpha:g}. A test that does not "
+            "reject is no proof."
         )
-    return Diagnosis(judged(checks, alpha), QUESTIONS, float(alpha), tables, tuple(notes))
+    notes += missed_note(tables)
+    return Diagnosis(judged(checks, alpha, FAMILIES), QUESTIONS, float(alpha), tables, tuple(notes))
 
 
 def _shares(log: AdaptiveLog, expected: Any) -> FloatArray | None:
@@ -193,17 +212,16 @@ def _calibration(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, p
         own = log.arrays.propensity
         return [] if own is None else _inverse_calibration(log, name, own)
     checks, found, codes = [], [], []
-    for code, arm in enumerate(log.arms):
-        chosen = (log.arrays.action == code).astype(np.float64)
-        bins = calibration_bins(chosen, every[:, code])
+    for code, bins in enumerate(calibration_bins(log.arrays.action, every)):
+        arm = str(log.arms[code])
         if bins is None:
-            checks.append(Check(name, str(arm), advice=_FEW))
+            checks.append(Check(name, arm, advice=_FEW))
             continue
         found.append(bins)
         codes.append(code)
         test = chi_square(bins.observed - bins.expected, np.diag(bins.variance))
         measure = f"chi2({test.df}), bins"
-        checks.append(Check(name, str(arm), measure, test.statistic, test.log_pvalue, "", _FIX_PROPENSITIES))
+        checks.append(Check(name, arm, measure, test.statistic, test.log_pvalue, "", _FIX_PROPENSITIES))
     if found:
         tables["calibration"] = _bin_table(log, found, codes)
     if len(found) > 1:
@@ -234,8 +252,7 @@ def _bin_table(log: AdaptiveLog, found: list[Bins], codes: list[int]) -> pd.Data
 
 def _inverse_calibration(log: AdaptiveLog, name: str, own: FloatArray) -> list[Check]:
     """Sums of inverse propensities, where those of the arms that were not chosen are unknown."""
-    rows = inverse_rows(indicators(log.arrays.action, np.arange(log.n_arms)), own)
-    total, covariance = rows.sum(axis=0), rows.T @ rows
+    total, covariance = inverse_sums(log.arrays.action, own, log.n_arms)
     advice = (
         f"{_FIX_PROPENSITIES} (from the chosen arms' propensities alone: it also takes arms that could be "
         "chosen in every round)"
@@ -253,9 +270,7 @@ def _inverse_calibration(log: AdaptiveLog, name: str, own: FloatArray) -> list[C
 def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None) -> list[Check]:
     names = "sample ratio", "sample ratio, anytime"
     counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
-    whole = every
-    if shares is not None:
-        whole = np.broadcast_to(shares, (log.n_rounds, log.n_arms))
+    whole = every if shares is None else shares[None, :]
     reason = "" if shares is not None else _no_calibration(log, every)
     if not reason and whole is None:
         reason = "it needs every arm's propensity at every round, or expected= for a fixed allocation"
@@ -268,13 +283,11 @@ def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray
         if shares is None
         else "the counts are not those of the declared allocation: look for rounds that were lost or filtered"
     )
-    total = whole.sum(axis=0)
-    test = count_test(counts, total, whole.T @ whole)
-    least = float(
-        np.min((total - np.einsum("tk,tk->k", whole, whole))[counts < log.n_rounds], initial=np.inf)
-    )
+    total, products = _products(whole, log.n_rounds)
+    test = count_test(counts, total, products)
+    least = float(np.min((total - np.diag(products))[counts < log.n_rounds], initial=np.inf))
     few = "" if least >= 5.0 else "; an arm has few random choices: see the anytime row, which is exact"
-    wealth = float(np.max(log_wealth(log.arrays.action, whole), initial=0.0))
+    wealth = largest_log_wealth(log.arrays.action, whole)
     measure = f"chi2({test.df})"
     return [
         Check(names[0], "all arms", measure, test.statistic, test.log_pvalue, "", advice + few)
@@ -284,15 +297,22 @@ def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray
     ]
 
 
+def _products(whole: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
+    """Sums over the rounds of propensities and of their products; whole (T, K), or (1, K) for all rounds."""
+    times = float(rounds) if len(whole) == 1 else 1.0
+    return np.einsum("tk->k", whole) * times, (whole.T @ whole) * times
+
+
 def _decay(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
     name = "decay of propensities"
     arrays = log.arrays
     if arrays.propensity is None:
         return [Check(name, "all arms", advice=_NO_PROPENSITIES)]
-    if every is None:
-        chosen = indicators(arrays.action, np.arange(log.n_arms)) > 0.0
-        every = np.where(chosen, arrays.propensity[:, None], np.nan)
-    decay = fitted_decay(every)
+    decay = (
+        fitted_chosen_decay(arrays.action, arrays.propensity, log.n_arms)
+        if every is None
+        else fitted_decay(every)
+    )
     frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
     for code, arm in enumerate(log.arms):
         frame[f"smallest_{arm}"] = decay.smallest[:, code]

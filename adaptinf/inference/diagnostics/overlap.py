@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 _FEW_BLOCKS = 4
+_BLOCK = 65_536
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,12 +39,33 @@ def fitted_decay(propensities: FloatArray) -> Decay:
     Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
     them depend on the future, and their normal limit is lost.
     """
-    rounds = len(propensities)
+
+    def least(start: int, stop: int) -> FloatArray:
+        found = np.full(propensities.shape[1], np.inf)
+        for low in range(start, stop, _BLOCK):
+            part = propensities[low : min(low + _BLOCK, stop)]
+            found = np.minimum(found, np.min(part, axis=0, where=part > 0.0, initial=np.inf))
+        return found
+
+    return _decay(len(propensities), least)
+
+
+def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
+    """The same where only the chosen arms' propensities are known; action, propensity (T,)."""
+
+    def least(start: int, stop: int) -> FloatArray:
+        found = np.full(n_arms, np.inf)
+        np.minimum.at(found, action[start:stop], propensity[start:stop])
+        return found
+
+    return _decay(len(action), least)
+
+
+def _decay(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
+    """A line through the smallest propensities of stretches that double in length."""
     edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
-    positive = np.where(propensities > 0.0, propensities, np.nan)
-    smallest = np.array(
-        [np.fmin.reduce(positive[start:stop], axis=0) for start, stop in itertools.pairwise(edges)]
-    )
+    smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])
+    smallest[np.isinf(smallest)] = np.nan
     lowest = np.fmin.reduce(smallest, axis=1)
     known = ~np.isnan(lowest)
     exponent = math.nan
@@ -59,4 +82,7 @@ def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
 
     Shapes: propensities (T, k); returns (k,).
     """
-    return np.asarray((propensities < limit).sum(axis=0), dtype=np.float64)
+    found = np.zeros(propensities.shape[1])
+    for low in range(0, len(propensities), _BLOCK):
+        found += np.count_nonzero(propensities[low : low + _BLOCK] < limit, axis=0)
+    return found

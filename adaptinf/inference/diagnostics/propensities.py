@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from adaptinf.inference.diagnostics.passes import bin_products, bin_sums, wealth_path
 from adaptinf.typing import FloatArray, IntArray
 
 EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -24,6 +25,7 @@ LEAST_VARIANCE = 10.0
 """Neighbouring bins are joined until the variance of their count is as large: below it is far from normal."""
 _PRIOR = 10.0
 _SPAN = 1e-3
+_CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,11 @@ class ChiSquare:
 class Bins:
     """Choices of one arm against its propensities, by bins of the propensity.
 
-    Shapes: code (T,), low, high (J,), rounds, expected, observed, variance (J,).
+    Shapes: merged (E + 1,), the bin of each piece of (0, 1) that `EDGES` cut; low, high, rounds, expected,
+    observed, variance (J,).
     """
 
-    code: IntArray
+    merged: IntArray
     low: FloatArray
     high: FloatArray
     rounds: FloatArray
@@ -87,67 +90,73 @@ def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -
 
 
 def calibration_bins(
-    chosen: FloatArray, propensity: FloatArray, least: float = LEAST_VARIANCE
-) -> Bins | None:
-    """Choices of an arm against its propensities, by bins of the propensity; chosen (T,), propensity (T,)."""
-    inside = (propensity > 0.0) & (propensity < 1.0)
-    fine = np.where(inside, np.searchsorted(EDGES, propensity, side="left"), -1)
-    size = len(EDGES) + 1
-    spread = np.bincount(fine[inside], weights=(propensity * (1.0 - propensity))[inside], minlength=size)
+    action: IntArray, propensities: FloatArray, least: float = LEAST_VARIANCE
+) -> list[Bins | None]:
+    """Choices of every arm against its propensities, by bins of the propensity; None where there are too few.
+
+    Shapes: action (T,), propensities (T, K).
+    """
+    n_arms = propensities.shape[1]
+    sums = np.zeros((n_arms, len(EDGES) + 1, 4))
+    bin_sums(np.ascontiguousarray(action), np.ascontiguousarray(propensities), np.array(EDGES), _CELLS, sums)
+    return [_merged(own, least) for own in sums]
+
+
+def _merged(sums: FloatArray, least: float) -> Bins | None:
+    """Neighbouring bins joined until each has some variance; sums (E + 1, 4)."""
+    rounds, expected, observed, squares = sums.T
+    spread = expected - squares
     if spread.sum() < least:
         return None
-    merged = np.zeros(size, dtype=np.int64)
+    merged = np.zeros(len(spread), dtype=np.int64)
     groups, total = 0, 0.0
-    for place in range(size):
+    for place, size in enumerate(spread):
         merged[place] = groups
-        total += spread[place]
+        total += size
         if total >= least:
             groups, total = groups + 1, 0.0
     merged = np.minimum(merged, groups - 1)
-    code = np.where(inside, merged[fine], -1)
     bounds = np.array([0.0, *EDGES, 1.0])
     first = np.searchsorted(merged, np.arange(groups))
-    used = code[inside]
-
-    def sums(weights: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(used, weights=weights[inside], minlength=groups), dtype=np.float64)
-
-    return Bins(
-        code=code,
-        low=bounds[first],
-        high=np.append(bounds[first[1:]], 1.0),
-        rounds=sums(np.ones(propensity.size)),
-        expected=sums(propensity),
-        observed=sums(chosen),
-        variance=sums(propensity * (1.0 - propensity)),
-    )
+    parts = [
+        np.bincount(merged, weights=own, minlength=groups) for own in (rounds, expected, observed, spread)
+    ]
+    return Bins(merged, bounds[first], np.append(bounds[first[1:]], 1.0), *parts)
 
 
 def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArray) -> ChiSquare:
     """Test of all bins of several arms together; propensities (T, K), codes (k,)."""
     starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
-    covariance = np.zeros((starts[-1], starts[-1]))
-    for i, first in enumerate(bins):
-        here = slice(starts[i], starts[i + 1])
-        covariance[here, here] = np.diag(first.variance)
-        for j in range(i):
-            second = bins[j]
-            both = (first.code >= 0) & (second.code >= 0)
-            cell = first.code[both] * second.rounds.size + second.code[both]
-            product = (propensities[:, codes[i]] * propensities[:, codes[j]])[both]
-            size = first.rounds.size * second.rounds.size
-            shared = -np.bincount(cell, weights=product, minlength=size).reshape(-1, second.rounds.size)
-            covariance[here, starts[j] : starts[j + 1]] = shared
-            covariance[starts[j] : starts[j + 1], here] = shared.T
+    merged = np.array([part.merged + start for part, start in zip(bins, starts[:-1], strict=True)])
+    products = np.zeros((starts[-1], starts[-1]))
+    bin_products(
+        np.ascontiguousarray(propensities),
+        np.ascontiguousarray(codes),
+        np.array(EDGES),
+        _CELLS,
+        merged,
+        np.zeros(len(codes), dtype=np.int64),
+        products,
+    )
+    covariance = np.diag(np.concatenate([part.variance for part in bins])) - products - products.T
     return chi_square(np.concatenate([part.observed - part.expected for part in bins]), covariance)
 
 
-def inverse_rows(chosen: FloatArray, propensity: FloatArray) -> FloatArray:
-    """Errors of the inverse propensities, where the log has those of the chosen arms alone.
+def inverse_sums(action: IntArray, propensity: FloatArray, n_arms: int) -> tuple[FloatArray, FloatArray]:
+    """Sums over the rounds of 1{A = a} / e - 1, where only the chosen arms' propensities are known.
 
-    Shapes: chosen (T, k), propensity (T,); returns (T, k).
+    Shapes: action (T,), propensity (T,); returns the sums (K,) and their sums of products (K, K).
+
+    In a round the chosen arm has 1 / e - 1 and every other arm -1.
     """
-    return np.asarray(chosen / propensity[:, None] - 1.0, dtype=np.float64)
+    gain = 1.0 / propensity - 1.0
+    rounds = float(len(action))
+    count = np.bincount(action, minlength=n_arms).astype(np.float64)
+    total = np.bincount(action, weights=gain, minlength=n_arms)
+    squares = np.bincount(action, weights=gain**2, minlength=n_arms)
+    products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
+    np.fill_diagonal(products, squares + rounds - count)
+    return total - (rounds - count), products
 
 
 def log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR) -> FloatArray:
@@ -159,15 +168,17 @@ def log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR
     whatever the design. By Ville's inequality the product ever reaches 1 / alpha with probability at most
     alpha: 1 over its maximum is a p-value at any round, and exact.
     """
-    total = np.zeros(action.size)
-    taken = np.zeros(action.size)
-    for arm in range(propensities.shape[1]):
-        own = propensities[:, arm]
-        here = action == arm
-        seen = np.concatenate([[0.0], np.cumsum(here[:-1])]) + prior
-        due = np.concatenate([[0.0], np.cumsum(own[:-1])]) + prior
-        ratio = seen / due
-        total += own * ratio
-        taken[here] = ratio[here]
-    # The rows are divided by their sums, which may differ from 1 by rounding.
-    return np.asarray(np.cumsum(np.log(taken * propensities.sum(axis=1) / total)), dtype=np.float64)
+    path = np.zeros(len(action))
+    _bet(action, propensities, prior, path)
+    return path
+
+
+def largest_log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR) -> float:
+    """The maximum of `log_wealth`, at least 0; propensities (T, K), or (1, K) where they are fixed."""
+    return _bet(action, propensities, prior, np.zeros(0))
+
+
+def _bet(action: IntArray, propensities: FloatArray, prior: float, path: FloatArray) -> float:
+    seen, due = np.full((2, propensities.shape[1]), prior)
+    every = np.ascontiguousarray(propensities)
+    return float(wealth_path(np.ascontiguousarray(action), every, seen, due, path))

@@ -26,7 +26,7 @@ from adaptinf.inference.distributions.tails import (
     normal_quantile,
     student_quantile,
 )
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray
 
 _LOG_2 = float(np.log(2.0))
 _LARGE = 1e300
@@ -160,6 +160,77 @@ class BinomialReference:
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
         return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - _LOG_2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfAnother:
+    """A law that is made of another one."""
+
+    inner: Reference
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+        return self.inner.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold in finite samples."""
+        return self.inner.exact
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return self.inner.statistic
+
+    @property
+    def normal(self) -> bool:
+        """Whether the law is normal, with the standard errors shown."""
+        return self.inner.normal
+
+    @property
+    def uses_std_error(self) -> bool:
+        """Whether p-values and intervals are made of the standard errors shown."""
+        return self.inner.uses_std_error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecodedReference(_OfAnother):
+    """A law of rewards that are 0 or 1, for rewards that are the first or the second of two other values.
+
+    Means of values a and b are a + (b - a) times those of 0 and 1; differences of means have origin 0.
+    """
+
+    origin: float
+    step: float
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return self.inner.log_pvalues((null - self.origin) / self.step)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.asarray(self.origin + self.step * self.inner.interval(log_alpha), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialReference(_OfAnother):
+    """A law of which some terms are not to be used; hidden (k,)."""
+
+    hidden: BoolArray
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return np.where(self.hidden, np.nan, self.inner.log_pvalues(null))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.where(self.hidden[:, None], np.nan, self.inner.interval(log_alpha))
+
+
+def recoded(reference: Reference, origin: float, step: float) -> Reference:
+    """The law itself where rewards are 0 or 1, else for their coding."""
+    return reference if (origin, step) == (0.0, 1.0) else RecodedReference(reference, origin, step)
 
 
 def _symmetric(estimate: FloatArray, std_error: FloatArray, quantile: float | FloatArray) -> FloatArray:

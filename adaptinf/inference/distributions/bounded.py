@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from adaptinf.parameters import refuse
-from adaptinf.typing import BoolArray, FloatArray
-
-Limits: TypeAlias = tuple[FloatArray, FloatArray]
+from adaptinf.typing import FloatArray
 
 _NUISANCE_SHARE = 0.05
 _BISECTIONS = 42
@@ -62,67 +60,98 @@ class BoundedDifferenceReference:
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
-        low = np.full(self.means.shape, -2.0)
-        while np.any(active := self._rejects(null, low, self._nuisance(low))) and np.min(low) > -1e6:
-            low = np.where(active, 2.0 * low, low)
-        high = np.zeros(self.means.shape)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            rejected = self._rejects(null, middle, self._nuisance(middle))
-            low, high = np.where(rejected, low, middle), np.where(rejected, middle, high)
-        if abs(null) > 1.0:
-            high = np.full(high.shape, -np.inf)
-        return np.where(self._known(), high, np.nan)
+        return np.array([_log_pvalue(pair, null) for pair in self._pairs()], dtype=np.float64)
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        level = np.full(self.means.shape, float(log_alpha))
-        nuisance = self._nuisance(level)
-        observed = np.where(self._known(), self.means - self.control_means, 0.0)
-        limits = []
-        for end in (-1.0, 1.0):
-            kept, dropped = observed, np.full(observed.shape, end)
-            for _ in range(_BISECTIONS):
-                middle = 0.5 * (kept + dropped)
-                rejected = self._rejects(middle, level, nuisance)
-                kept, dropped = np.where(rejected, kept, middle), np.where(rejected, middle, dropped)
-            limits.append(np.where(self._rejects(np.full(observed.shape, end), level, nuisance), kept, end))
-        return np.where(self._known()[:, None], np.column_stack(limits), np.nan)
+        limits = [_interval(pair, float(log_alpha)) for pair in self._pairs()]
+        return np.array(limits, dtype=np.float64).reshape(-1, 2)
 
-    def _known(self) -> BoolArray:
-        return (self.counts >= 1) & (self.control_counts >= 1)
+    def _pairs(self) -> list[_Pair]:
+        columns = self.means, self.counts, self.control_means, self.control_counts
+        return [_Pair(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
-    def _nuisance(self, log_alpha: FloatArray) -> tuple[Limits, Limits]:
-        """Limits of either arm's true mean, wrong with probability alpha/20 together."""
-        log_tail = np.log(0.25 * _NUISANCE_SHARE) + log_alpha
-        return (
-            relative_entropy_limits(self.means, self.counts, log_tail),
-            relative_entropy_limits(self.control_means, self.control_counts, log_tail),
-        )
 
-    def _rejects(
-        self, null: float | FloatArray, log_alpha: FloatArray, nuisance: tuple[Limits, Limits]
-    ) -> BoolArray:
-        """Whether the difference `null` is rejected at level exp(log_alpha)."""
-        value = np.broadcast_to(np.asarray(null, dtype=float), self.means.shape)
-        observed = self.means - self.control_means
-        above = observed >= value
+class _Pair(NamedTuple):
+    """Sample means and counts of two arms."""
 
-        def arrange(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-            # A difference below the null is the mirror image of one above it, with the arms exchanged.
-            return np.where(above, first, second), np.where(above, second, first)
+    mean: float
+    count: float
+    control_mean: float
+    control_count: float
 
-        counts, control_counts = arrange(self.counts, self.control_counts)
-        low, control_low = arrange(nuisance[0][0], nuisance[1][0])
-        high, control_high = arrange(nuisance[0][1], nuisance[1][1])
-        shift = np.where(above, value, -value)
-        floor = np.maximum(control_low, low - shift)
-        ceiling = np.minimum(control_high, high - shift)
-        bound = log_chernoff_difference(
-            np.abs(observed - value) + shift, shift, counts, control_counts, floor, ceiling
-        )
-        tail = np.log(0.5 * (1.0 - _NUISANCE_SHARE)) + log_alpha
-        return np.asarray((floor > ceiling) | (bound <= tail))
+    @property
+    def known(self) -> bool:
+        """Whether both arms have a reward."""
+        return self.count >= 1.0 and self.control_count >= 1.0
+
+
+# One pair at a time in plain floats: the steps follow on each other, and arrays of one number are slow.
+
+
+def _log_pvalue(pair: _Pair, null: float) -> float:
+    """Natural log of the smallest level at which a difference is rejected; NaN where an arm has no reward."""
+    if not pair.known:
+        return math.nan
+    if abs(null) > 1.0:
+        return -math.inf
+    low, high = -2.0, 0.0
+    while low > -1e6 and _rejects(pair, null, low, _nuisance(pair, low)):
+        low = 2.0 * low
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if _rejects(pair, null, middle, _nuisance(pair, middle)):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _interval(pair: _Pair, log_alpha: float) -> tuple[float, float]:
+    """Limits of the differences that are not rejected; NaN where an arm has no reward."""
+    if not pair.known:
+        return math.nan, math.nan
+    nuisance = _nuisance(pair, log_alpha)
+    limits = []
+    for end in (-1.0, 1.0):
+        kept, dropped = pair.mean - pair.control_mean, end
+        if not _rejects(pair, end, log_alpha, nuisance):
+            limits.append(end)
+            continue
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (kept + dropped)
+            if _rejects(pair, middle, log_alpha, nuisance):
+                dropped = middle
+            else:
+                kept = middle
+        limits.append(kept)
+    return limits[0], limits[1]
+
+
+def _nuisance(pair: _Pair, log_alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of either arm's true mean, wrong with probability alpha/20 together."""
+    log_tail = math.log(0.25 * _NUISANCE_SHARE) + log_alpha
+    return (
+        _entropy_limits(pair.mean, pair.count, log_tail),
+        _entropy_limits(pair.control_mean, pair.control_count, log_tail),
+    )
+
+
+def _rejects(
+    pair: _Pair, null: float, log_alpha: float, nuisance: tuple[tuple[float, float], tuple[float, float]]
+) -> bool:
+    """Whether a difference is rejected at level exp(log_alpha)."""
+    observed = pair.mean - pair.control_mean
+    counts, shift = (pair.count, pair.control_count), null
+    first, second = nuisance
+    if observed < null:
+        # A difference below the null is the mirror image of one above it, with the arms exchanged.
+        counts, shift, first, second = (pair.control_count, pair.count), -null, second, first
+    floor, ceiling = max(second[0], first[0] - shift), min(second[1], first[1] - shift)
+    if floor > ceiling:
+        return True
+    bound = _chernoff(abs(observed - null) + shift, shift, *counts, floor, ceiling)
+    return bound <= math.log(0.5 * (1.0 - _NUISANCE_SHARE)) + log_alpha
 
 
 def log_chernoff_difference(
@@ -136,44 +165,53 @@ def log_chernoff_difference(
     """Log of Chernoff's bound on P(difference of sample means >= observed), at the worst control mean.
 
     Shapes: observed, null (k,), counts, control_counts (k,), low, high (k,); returns (k,).
+    """
+    rows = np.broadcast_arrays(observed, null, counts, control_counts, low, high)
+    return np.array([_chernoff(*row) for row in zip(*(part.tolist() for part in rows), strict=True)])
+
+
+def _chernoff(
+    observed: float, null: float, count: float, control_count: float, low: float, high: float
+) -> float:
+    """Log of Chernoff's bound.
 
     With a = lambda/n1 and b = lambda/n0 the exponent is n1 log(1 + (p + null)(e^a - 1)) +
     n0 log(1 + p (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the
     maximum is convex in lambda: false position on its derivative finds the smallest. Every lambda gives a
     valid bound.
     """
-    n1, n0 = np.maximum(counts, 1.0), np.maximum(control_counts, 1.0)
-    floor = np.minimum(low, high)
+    n1, n0 = max(count, 1.0), max(control_count, 1.0)
+    floor = min(low, high)
 
-    def exponent(rate: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def exponent(rate: float) -> tuple[float, float]:
         """The exponent at its largest over p, and its derivative in lambda."""
-        grow, shrink = np.expm1(rate / n1), np.expm1(-rate / n0)
+        grow, shrink = math.expm1(rate / n1), math.expm1(-rate / n0)
         base = 1.0 + null * grow
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = -(n1 * grow + n0 * shrink * base) / (grow * shrink * (n1 + n0))
-        best = np.clip(np.where(np.isfinite(best), best, floor), floor, high)
-        first = np.maximum(base + best * grow, _TINY)
-        second = np.maximum(1.0 + best * shrink, _TINY)
-        value = n1 * np.log(first) + n0 * np.log(second) - rate * observed
+        curve = grow * shrink * (n1 + n0)
+        best = -(n1 * grow + n0 * shrink * base) / curve if curve != 0.0 else floor
+        best = min(max(best, floor), high)
+        first, second = max(base + best * grow, _TINY), max(1.0 + best * shrink, _TINY)
+        value = n1 * math.log(first) + n0 * math.log(second) - rate * observed
         slope = (best + null) * (1.0 + grow) / first - best * (1.0 + shrink) / second - observed
         return value, slope
 
-    left, right = np.zeros(observed.shape), 30.0 * np.minimum(n1, n0)
-    guess = np.minimum(right, 2.0 * (observed - null) / (0.25 / n1 + 0.25 / n0))
+    left, right = 0.0, 30.0 * min(n1, n0)
+    guess = min(right, 2.0 * (observed - null) / (0.25 / n1 + 0.25 / n0))
     smallest, slope = exponent(guess)
     left_slope, right_slope = exponent(left)[1], exponent(right)[1]
     for _ in range(_POSITIONS):
-        up = slope > 0.0
         # Illinois: an end that stays has its slope halved, so that both ends move in.
-        left_slope = np.where(up, 0.5 * left_slope, slope)
-        right_slope = np.where(up, slope, 0.5 * right_slope)
-        left, right = np.where(up, left, guess), np.where(up, guess, right)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            guess = (left * right_slope - right * left_slope) / (right_slope - left_slope)
-        guess = np.where((guess > left) & (guess < right), guess, 0.5 * (left + right))
+        if slope > 0.0:
+            right, right_slope, left_slope = guess, slope, 0.5 * left_slope
+        else:
+            left, left_slope, right_slope = guess, slope, 0.5 * right_slope
+        gap = right_slope - left_slope
+        guess = (left * right_slope - right * left_slope) / gap if gap != 0.0 else math.nan
+        if not left < guess < right:
+            guess = 0.5 * (left + right)
         value, slope = exponent(guess)
-        smallest = np.minimum(smallest, value)
-    return np.minimum(0.0, smallest)
+        smallest = min(smallest, value)
+    return min(0.0, smallest)
 
 
 def relative_entropy_limits(
@@ -183,22 +221,38 @@ def relative_entropy_limits(
 
     Shapes: means, counts (k,), log_tail (k,); returns low, high (k,).
     """
-    budget = -log_tail / np.maximum(counts, 1.0)
-    return 1.0 - _upper_limit(1.0 - means, budget), _upper_limit(means, budget)
+    rows = np.broadcast_arrays(means, counts, log_tail)
+    found = [_entropy_limits(*row) for row in zip(*(part.tolist() for part in rows), strict=True)]
+    low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    return low, high
 
 
-def _upper_limit(means: FloatArray, budget: FloatArray) -> FloatArray:
+def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, float]:
+    budget = -log_tail / max(count, 1.0)
+    return 1.0 - _upper_limit(1.0 - mean, budget), _upper_limit(mean, budget)
+
+
+def _upper_limit(mean: float, budget: float) -> float:
     """The p above the mean with KL(mean, p) = budget: Newton on u = log(1 - p).
 
     There the divergence is convex and falls as u rises; from the left of the root Newton climbs to it.
     """
-    rest = 1.0 - means
-    entropy = -(special.xlogy(means, means) + special.xlogy(rest, rest))
-    safe = np.maximum(rest, _TINY)
-    u = -(budget + entropy) / safe
+    rest = 1.0 - mean
+    if rest <= 0.0:
+        return 1.0
+    entropy = -(_xlogy(mean, mean) + _xlogy(rest, rest))
+    safe = max(rest, _TINY)
+    u, top = -(budget + entropy) / safe, math.log(safe)
     for _ in range(_NEWTON_STEPS):
-        p = -np.expm1(u)
-        excess = -entropy - special.xlogy(means, p) - rest * u - budget
-        slope = means * np.exp(u) / np.maximum(p, _TINY) - rest
-        u = np.minimum(u - excess / np.minimum(slope, -_TINY), np.log(safe))
-    return np.where(rest > 0.0, -np.expm1(u), 1.0)
+        p = -math.expm1(u)
+        excess = -entropy - _xlogy(mean, p) - rest * u - budget
+        slope = mean * math.exp(u) / max(p, _TINY) - rest
+        u = min(u - excess / min(slope, -_TINY), top)
+    return -math.expm1(u)
+
+
+def _xlogy(x: float, y: float) -> float:
+    """X log(y), 0 where x is 0."""
+    if x == 0.0:
+        return 0.0
+    return x * math.log(y) if y > 0.0 else -math.inf

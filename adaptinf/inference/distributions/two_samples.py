@@ -30,13 +30,14 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of means and the law of its error."""
+    """A difference of means and the law of its error; adjusted ones lie within the largest possible."""
 
     estimate: FloatArray
     center: FloatArray
     std_error: FloatArray
     df: FloatArray
     adjusted: BoolArray
+    largest: float = 1.0
 
 
 def welch(
@@ -103,9 +104,16 @@ def _mean_and_variance(
 
 
 def agresti_caffo(
-    counts1: ArrayLike, successes1: ArrayLike, counts0: ArrayLike, successes0: ArrayLike
+    counts1: ArrayLike,
+    successes1: ArrayLike,
+    counts0: ArrayLike,
+    successes0: ArrayLike,
+    step: float = 1.0,
 ) -> Difference:
-    """Difference of two success rates after adding a success and a failure to each arm."""
+    """Difference of two success rates after adding a success and a failure to each arm.
+
+    With rewards that take two other values, `step` is the larger minus the smaller.
+    """
     n1, s1, n0, s0 = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (counts1, successes1, counts0, successes0))
     )
@@ -115,11 +123,12 @@ def agresti_caffo(
     rate1, rate0 = (s1 + 1.0) / (n1 + 2.0), (s0 + 1.0) / (n0 + 2.0)
     variance = rate1 * (1.0 - rate1) / (n1 + 2.0) + rate0 * (1.0 - rate0) / (n0 + 2.0)
     return Difference(
-        estimate=np.where(some, raw, np.nan),
-        center=np.where(some, rate1 - rate0, np.nan),
-        std_error=np.where(some, np.sqrt(variance), np.nan),
+        estimate=np.where(some, step * raw, np.nan),
+        center=np.where(some, step * (rate1 - rate0), np.nan),
+        std_error=np.where(some, step * np.sqrt(variance), np.nan),
         df=np.full(some.shape, np.inf),
         adjusted=some,
+        largest=step,
     )
 
 
@@ -142,6 +151,7 @@ def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: Boo
         std_error=np.where(use_adjusted, adjusted.std_error, plain.std_error),
         df=np.where(use_adjusted, adjusted.df, plain.df),
         adjusted=np.where(use_adjusted, adjusted.adjusted, plain.adjusted),
+        largest=adjusted.largest,
     )
 
 
@@ -164,7 +174,7 @@ def difference_intervals(
 
 def _limits(difference: Difference, quantile: FloatArray) -> tuple[FloatArray, FloatArray]:
     half = quantile * difference.std_error
-    bound = np.where(difference.adjusted, 1.0, np.inf)
+    bound = np.where(difference.adjusted, difference.largest, np.inf)
     low, high = difference.center - half, difference.center + half
     return np.clip(low, -bound, bound), np.clip(high, -bound, bound)
 
@@ -203,7 +213,7 @@ class DifferenceReference:
         difference = self.difference
         t = self.statistics(null)
         values = np.minimum(0.0, np.log(2.0) + log_student_tail(t, difference.df))
-        impossible = difference.adjusted & (abs(null) > 1.0)
+        impossible = difference.adjusted & (abs(null) > difference.largest)
         values[np.isnan(difference.std_error)] = np.nan
         return np.where(impossible, -np.inf, values)
 

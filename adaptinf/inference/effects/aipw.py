@@ -13,38 +13,78 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
+from adaptinf.inference.effects.lengths import aipw_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
-    SAME_EFFECT,
     estimated_propensities,
+    few_effective,
     gap_notes,
+    own_weights_caution,
+    tiny_cautions,
     warn_of_tiny,
     weight_notes,
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
+from adaptinf.inference.scores.units import FEWEST_EVENTS, UnitErrors, unit_group_effects
+from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
+from adaptinf.inference.validity.units import (
+    BY_UNIT,
+    FEW_UNITS,
+    NO_CARRY_OVER,
+    TIED,
+    event_gaps,
+    unit_cautions,
+    unit_notes,
+)
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
 
 _NAME = "aipw"
-_OWN = f"{SAME_EFFECT}; the logged propensities are the design's own"
+_MODEL = (
+    "Outcome model: the arm's mean reward over the earlier rounds of its group among these, before its first "
+    "one the mean of all; the first round has no weight. Student's t with an arm's effective number of "
+    "rewards minus 1 degrees of freedom, the smaller arm's.",
+)
+_OWN = "the logged propensities are the design's own"
+_COMMON_DRIFT = f"{_OWN}; drift common to both arms is allowed, an effect that changes is averaged"
+_NO_DRIFT = f"{_OWN}; no drift: each arm's mean within a group stays the same"
 
 
 def _assess(question: GroupQuestion) -> list[Verdict]:
-    others = bool(question.other_contexts)
     why = refusal(lambda: question.weightable)
+    combined = why or refusal(lambda: question.combined)
     sqrt = why or ("" if question.propensities is not None else BOTH_PROPENSITIES)
-    rests = _OWN + ("; propensities within a group do not depend on other contexts" if others else "")
-    even = "inverse propensities, with weights that keep the variance even"
+    rests = _NO_DRIFT
+    if question.movers:
+        rests += "; propensities within a group do not depend on other contexts"
+    even = "inverse propensities, with one weight for both arms that keeps the variance even"
+    own = "inverse propensities, with weights of each arm's own that keep the variance even"
     every = "inverse propensities over all rounds in which both arms could be chosen"
     caution = UNSETTLED if question.profile.moves else ""
+    if not why and question.by_unit is not None:
+        return _assess_by_unit(combined, sqrt, every, caution)
     return [
-        _verdict("sqrt", 16.0 if others else 14.0, sqrt, even, rests, ""),
-        _verdict("uniform", 15.0, why, every, _OWN, caution),
+        _verdict("combined", 14.0, combined, even, _COMMON_DRIFT, ""),
+        _verdict("uniform", 15.0, why, every, _COMMON_DRIFT, caution),
+        _verdict("sqrt", 16.0, sqrt, own, rests, ""),
+    ]
+
+
+def _assess_by_unit(combined: str, sqrt: str, every: str, caution: str) -> list[Verdict]:
+    """Uniform weights first, which do not tie units together."""
+    reason, assumes = f"{every}; {BY_UNIT}", f"{_OWN}; units are independent, and {NO_CARRY_OVER}"
+    return [
+        _verdict("uniform", 14.0, "", reason, assumes, caution),
+        _verdict("combined", 15.0, combined, reason, assumes, TIED),
+        _verdict("sqrt", 16.0, sqrt, reason, f"{assumes}; no drift", TIED),
     ]
 
 
@@ -55,23 +95,30 @@ def _verdict(weights: str, rank: float, why: str, reason: str, assumes: str, war
     return Verdict(name, "asymptotic", rank, call, reason, assumes, warning)
 
 
-def _fit(question: GroupQuestion, null: float, weights: str | None = None) -> GroupResults:
-    rounds, both = question.weightable, question.propensities
-    if weights == "sqrt" and both is None:
-        raise InvalidForLog("aipw with sqrt weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
-    others = question.other_contexts
-    weighted = weights == "sqrt" or (weights is None and both is not None and not others)
-    found = _effects(question, weighted=weighted)
-    warn_of_tiny("CATE.fit", question.terms, found.min_propensity, found.ess)
+def _fit(
+    question: GroupQuestion, null: float, weights: str | None = None, stationary: bool = False
+) -> GroupResults:
+    rounds = question.weightable
+    kind = weights or _default_weights(question, stationary)
+    weight, lagged = _weights(question, kind)
+    found, errors = _effects(question, weight)
+    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
+    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
+    asked = weights is not None or question.propensities is None
+    uncommon = _uncommon(question)
+    std_error = np.where(rare.without_interval(uncommon), np.nan, found.std_error)
+    skewness = question.profile.squared_skewness * found.unevenness.max(axis=1)
+    corrected = errors is None and bool(np.any(skewness > rare.SKEWED))
+    law = _law(found, std_error, corrected=corrected)
     return group_results(
         question,
         _NAME,
         found.estimate,
-        found.std_error,
-        StudentReference(found.estimate, found.std_error, found.df),
+        std_error,
+        law,
         null=null,
-        weights="sqrt" if weighted else "uniform",
+        weights=kind,
         details={
             "pulls_treatment": treatment,
             "pulls_control": control,
@@ -80,30 +127,124 @@ def _fit(question: GroupQuestion, null: float, weights: str | None = None) -> Gr
         },
         notes=(
             *rounds.notes,
-            "Outcome model: the arm's mean reward over the earlier rounds of its group among these. Student's"
-            " t with the smaller arm's rewards minus 1 degrees of freedom.",
-            *weight_notes(others, weighted=weighted, asked=weights is not None or both is None),
+            *(_MODEL if errors is None else _unit_notes(question, errors)),
+            *weight_notes(question.movers, kind, lagged=lagged, asked=asked),
             *estimated_propensities(question.profile),
-            *gap_notes(question.terms, found.count, found.std_error),
+            *([rare.CORRECTED] if corrected else []),
+            *gap_notes(question.terms, found.used, _told(found.std_error, errors)),
+            *rare.rare_notes(question.terms, uncommon),
         ),
+        cautions=(
+            *question.profile.propensity_cautions,
+            *own_weights_caution(kind, stationary=stationary),
+            *_unit_cautions(question, errors, kind),
+            *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
+            *rare.rare_cautions(question.terms, uncommon, skewness),
+            *tiny,
+        ),
+        covariance=None if errors is None else errors.covariance,
     )
 
 
-def _effects(question: GroupQuestion, *, weighted: bool) -> GroupEffects:
-    """Effects by group from the rounds used, where arms are 0 for control, 1 for treatment, else -1."""
-    log, keep, both = question.profile.log, question.weightable.keep, question.propensities
+def _unit_notes(question: GroupQuestion, errors: UnitErrors) -> list[str]:
+    assert question.by_unit is not None
+    n_units = len(np.unique(question.by_unit))
+    return [
+        "Outcome model: the arm's mean reward over the earlier rounds of other units in its group, before "
+        "there are any the mean of all of other units' rewards; rounds before these have no weight.",
+        *unit_notes(question.profile, n_units, len(question.by_unit)),
+        *event_gaps(question.terms, errors.events, FEWEST_EVENTS),
+    ]
+
+
+def _unit_cautions(question: GroupQuestion, errors: UnitErrors | None, kind: str) -> list[str]:
+    if errors is None or question.by_unit is None:
+        return []
+    n_units, uniform = len(np.unique(question.by_unit)), kind == "uniform"
+    counts = errors.units, errors.events
+    return unit_cautions(question.profile, n_units, question.terms, *counts, uniform=uniform)
+
+
+def _uncautioned(std_error: FloatArray, errors: UnitErrors | None) -> FloatArray:
+    """Standard errors, NaN where the units themselves are few, which is said."""
+    return std_error if errors is None else np.where(errors.units < FEW_UNITS, np.nan, std_error)
+
+
+def _told(std_error: FloatArray, errors: UnitErrors | None) -> FloatArray:
+    """Standard errors, with something in the place of those whose absence is explained by few events."""
+    return std_error if errors is None else np.where(errors.events < FEWEST_EVENTS, 1.0, std_error)
+
+
+def _uncommon(question: GroupQuestion) -> FloatArray:
+    """Outcomes other than the commonest of either arm in each group, the fewer; shape (G,)."""
+    arrays = question.profile.log.arrays
+    rows = np.flatnonzero(question.weightable.keep & np.isin(arrays.action, question.pair))
+    cell = 2 * question.group[rows] + (arrays.action[rows] == question.pair[1])
+    counts = uncommon_outcomes(cell, arrays.reward[rows], 2 * len(question.terms))
+    return np.asarray(counts.reshape(-1, 2).min(axis=1), dtype=np.float64)
+
+
+def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Reference:
+    """Student's t, or Hall's for either arm and MOVER for their difference; std_error (G,)."""
+    if not corrected:
+        return StudentReference(found.estimate, std_error, found.df)
+    parts = np.where(np.isnan(std_error)[:, None], np.nan, found.arm_error)
+    return skewed_difference(found.estimate, parts, found.skewness, found.df, found.correlation)
+
+
+def _default_weights(question: GroupQuestion, stationary: bool) -> str:
+    """Each arm's own where nothing drifts, else one for both arms; uniform where neither is known in time.
+
+    Weights of units with several rounds are uniform, as others tie units together.
+    """
+    if question.by_unit is not None:
+        return "uniform"
+    if stationary and question.propensities is not None and not question.movers:
+        return "sqrt"
+    return "uniform" if refusal(lambda: question.combined) else "combined"
+
+
+def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, bool]:
+    """Weights of both arms, shape (n, 2), None for uniform ones; and whether they lag by a batch."""
+    if kind == "combined":
+        weight, lagged = question.combined
+        return np.column_stack([weight, weight]), lagged
+    if kind == "uniform":
+        return None, False
+    if question.propensities is None:
+        raise InvalidForLog(f"aipw with {kind} weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
+    return np.sqrt(question.propensities[question.weightable.keep]), False
+
+
+def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupEffects, UnitErrors | None]:
+    """Effects by group from the rounds used, where arms are 0 for control, 1 for treatment, else -1.
+
+    Shapes: weight (n, 2).
+    """
+    profile, keep, both = question.profile, question.weightable.keep, question.propensities
+    log, unit = profile.log, question.by_unit
     role = np.full(log.n_arms, -1)
     role[question.pair] = (0, 1)
-    assert log.arrays.propensity is not None
-    return group_aipw(
+    assert profile.propensity is not None
+    rounds = (
         question.group[keep],
         role[log.arrays.action[keep]],
         log.arrays.reward[keep],
-        log.arrays.propensity[keep],
+        profile.propensity[keep],
         len(question.labels),
-        both[keep] if both is not None and weighted else None,
     )
+    if unit is None:
+        return group_aipw(*rounds, None if both is None else both[keep], weight), None
+    found = unit_group_effects(*rounds, unit, weight)
+    errors = found.errors
+    size = np.sqrt(np.diag(errors.covariance))
+    std_error = np.where(size > 0.0, size, np.nan)
+    parts = found.estimate, std_error, errors.freedom, found.count, found.used, found.ess
+    each = np.repeat(errors.units[:, None], 2, axis=1)
+    unknown = np.full(each.shape, np.nan)
+    uneven = 1.0 / np.maximum(each, 1.0)
+    return GroupEffects(*parts, found.min_propensity, unknown, unknown, uneven, unknown[:, 0]), errors
 
 
-AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit)
+AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit, length=aipw_length)
 """Over all rounds in which both arms could be chosen."""

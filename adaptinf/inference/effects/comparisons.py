@@ -19,7 +19,8 @@ import numpy as np
 from scipy import special
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.tails import log_betainc
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
@@ -91,7 +92,8 @@ class GroupResults(Results):
     Notes
     -----
     A round belongs to one group, so that no round contributes to the errors of two estimates: their
-    covariance is diagonal. For AIPW that is the sum of products of the rounds' influences itself.
+    covariance is diagonal. For AIPW that is the sum of products of the rounds' influences itself. Where units
+    have several rounds it is by unit, and not diagonal if some have rounds in several groups.
     """
 
     @np.errstate(under="ignore")
@@ -125,7 +127,7 @@ class GroupResults(Results):
         terms = tuple(f"{_bracket(self.terms[i])} - {_bracket(self.terms[j])}" for i, j in pairs)
         estimate = self.estimate[rows] - self.estimate[columns]
         notes = self.notes
-        law: StudentReference | ReleasedDifferenceReference
+        law: Reference
         if isinstance(self.reference, ReleasedReference):
             law = ReleasedDifferenceReference(self.reference.effect, rows, columns)
             std_error, covariance = np.hypot(self.std_error[rows], self.std_error[columns]), None
@@ -138,10 +140,19 @@ class GroupResults(Results):
             center, variance, df = self._moments()
             contrast = np.zeros((len(pairs), len(self.terms)))
             contrast[np.arange(len(pairs)), rows], contrast[np.arange(len(pairs)), columns] = 1.0, -1.0
-            std_error, freedom = satterthwaite(variance[pairs], df[pairs])
-            law = StudentReference(center[rows] - center[columns], std_error, freedom)
-            covariance = _sandwich(contrast, variance)
-            notes = (*notes, "Differences of effects: Student's t with Satterthwaite's degrees of freedom.")
+            shared = self._shared
+            covariance = _sandwich(contrast, np.diag(variance) if shared is None else shared)
+            if shared is None:
+                std_error, freedom = satterthwaite(variance[pairs], df[pairs])
+                how = "Satterthwaite's degrees of freedom"
+            else:
+                std_error, freedom = np.sqrt(np.maximum(np.diag(covariance), 0.0)), df[pairs].min(axis=1)
+                how = "the smaller degrees of freedom of the two; groups share units, whose errors covary"
+            if isinstance(self.reference, SkewedSumReference):
+                law = self.reference.differences(rows, columns, freedom)
+            else:
+                law = StudentReference(center[rows] - center[columns], std_error, freedom)
+            notes = (*notes, f"Differences of effects: Student's t with {how}.")
         missing = [term for term, size in zip(terms, std_error, strict=True) if not size > 0.0]
         if missing:
             reason = "one of the two groups has no standard error"
@@ -173,6 +184,7 @@ class GroupResults(Results):
                 if name in self.details
             },
             notes=notes,
+            cautions=self.cautions,
             private=self.private,
         )
 
@@ -223,6 +235,12 @@ class GroupResults(Results):
             notes = (*notes, "By intervals of all groups at alpha/G each that have no effect in common.")
             return HeterogeneityTest("intervals", math.nan, len(kept) - 1, math.nan, log_p, kept, notes)
         center, variance, df = (part[usable] for part in self._moments())
+        if self._shared is not None:
+            matrix = self._shared[np.ix_(usable, usable)]
+            statistic, log_p, rest = equal_dependent_effects(center, matrix, float(df.min()), test)
+            law = "F" if math.isfinite(rest) else "chi2"
+            notes = (*notes, "Groups share units: Hotelling's test, with the covariance by unit.")
+            return HeterogeneityTest(law, statistic, len(kept) - 1, rest, log_p, kept, notes)
         if isinstance(self.reference, DifferenceReference) and np.any(self.reference.difference.adjusted):
             notes = (*notes, "Groups with the Agresti-Caffo adjustment enter with their adjusted difference.")
         statistic, numerator, denominator = equal_effects(center, variance, df)
@@ -242,12 +260,20 @@ class GroupResults(Results):
             )
         return JointInference._joint_covariance(self, subject, hypothesis)
 
+    @property
+    def _shared(self) -> FloatArray | None:
+        """Covariance of the groups where some have units in common; None where groups are independent."""
+        matrix = self.covariance
+        if matrix is None or not np.any(np.nan_to_num(matrix - np.diag(np.diag(matrix)))):
+            return None
+        return matrix
+
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Centers of the groups' laws, their variances and degrees of freedom."""
         law = self.reference
         if isinstance(law, DifferenceReference):
             return law.difference.center, self.std_error**2, law.difference.df
-        if isinstance(law, StudentReference):
+        if isinstance(law, StudentReference | SkewedSumReference):
             return self.estimate, self.std_error**2, np.asarray(law.df, dtype=np.float64)
         return self.estimate, self.std_error**2, np.full(len(self.terms), np.inf)
 
@@ -301,6 +327,33 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
     return statistic, mean_square, (size**2 - 1) / (3.0 * excess) if excess > 0.0 else math.inf
 
 
+def equal_dependent_effects(
+    estimate: FloatArray, covariance: FloatArray, df: float, test: str = "auto"
+) -> tuple[float, float, float]:
+    """Hotelling's test of equal means, for dependent estimates: statistic, log p-value and its second df.
+
+    Shapes: estimate (k,), covariance (k, k).
+
+    With the q = k - 1 differences d from the first and their covariance V, d' V^-1 d (df - q + 1) / (q df) is
+    F with q and df - q + 1 degrees of freedom; ``"chi2"`` takes d' V^-1 d itself.
+    """
+    size = len(estimate) - 1
+    contrast = np.column_stack([-np.ones(size), np.eye(size)])
+    difference, spread = contrast @ estimate, contrast @ covariance @ contrast.T
+    if np.linalg.matrix_rank(spread) < size:
+        reason = f"there are too few units to compare {size + 1} groups"
+        raise InvalidForLog("a test of no heterogeneity", reason, ["fewer groups", "interactions()"])
+    distance = float(difference @ np.linalg.solve(spread, difference))
+    if test == "chi2":
+        return distance, log_chi2_tail(distance, size), math.inf
+    rest = df - size + 1.0
+    if rest <= 0.0:
+        reason = f"{df:.1f} degrees of freedom by unit are too few to compare {size + 1} groups"
+        raise InvalidForLog("a test of no heterogeneity", reason, ["fewer groups", "interactions()"])
+    statistic = distance * rest / (size * df)
+    return statistic, log_f_tail(statistic, size, rest), rest
+
+
 def log_f_tail(statistic: float, df: int, df_denominator: float) -> float:
     """Natural log of the upper tail of the F distribution, right where the tail underflows."""
     if math.isinf(df_denominator):
@@ -314,10 +367,10 @@ def log_f_tail(statistic: float, df: int, df_denominator: float) -> float:
     return float(log_betainc(*halves, np.array([log_x]), np.array([log_complement]))[0])
 
 
-def _sandwich(contrast: FloatArray, variance: FloatArray) -> FloatArray:
-    """Covariance of contrasts of independent estimates; NaN only where a missing variance is involved."""
-    known: BoolArray = np.isfinite(variance)
-    covariance = (contrast * np.where(known, variance, 0.0)) @ contrast.T
+def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Covariance of contrasts of estimates; NaN only where a missing variance is involved; matrix (k, k)."""
+    known: BoolArray = np.isfinite(np.diag(matrix))
+    covariance = contrast @ np.where(known[:, None] & known, matrix, 0.0) @ contrast.T
     lost = (contrast[:, ~known] != 0.0).any(axis=1)
     covariance[lost, :], covariance[:, lost] = np.nan, np.nan
     return covariance

@@ -9,22 +9,31 @@ of proportions result from adding two successes and two failures".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.distributions.two_samples import (
+    Difference,
     DifferenceReference,
     agresti_caffo,
     choose_difference,
     few_events,
     welch,
 )
-from adaptinf.inference.effects.groups import arm_moments
+from adaptinf.inference.effects.groups import ArmMoments, arm_moments, arm_skewness
+from adaptinf.inference.effects.lengths import difference_length
 from adaptinf.inference.effects.notes import SAME_EFFECT, adjustment_notes, gap_notes
 from adaptinf.inference.effects.question import GroupQuestion, group_results
+from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
@@ -57,33 +66,96 @@ def _fit(question: GroupQuestion, rounds: Rounds, null: float) -> GroupResults:
     arrays, terms = question.profile.log.arrays, question.terms
     rows = np.flatnonzero(rounds.keep & np.isin(arrays.action, question.pair))
     treated = (arrays.action[rows] == question.pair[1]).astype(np.int64)
-    moments = arm_moments(question.group[rows], treated, arrays.reward[rows], len(terms))
+    rewards = _Rewards(question.group[rows], treated, arrays.reward[rows])
+    moments = arm_moments(rewards.group, treated, rewards.reward, len(terms))
     (n0, n1), (m0, m1), (v0, v1) = (part.T for part in (moments.count, moments.mean, moments.variance))
     difference = welch(n1, m1, v1, n0, m0, v0)
-    if question.profile.binary:
-        arms = (n1, np.rint(n1 * m1), n0, np.rint(n0 * m0))
-        difference = choose_difference(difference, agresti_caffo(*arms), few_events(*arms))
+    if question.profile.two_values is None:
+        law = _skewed(question, rewards, moments, difference)
+    else:
+        low, high = question.profile.two_values
+        step = high - low
+        arms = (n1, np.rint(n1 * ((m1 - low) / step)), n0, np.rint(n0 * ((m0 - low) / step)))
+        difference = choose_difference(difference, agresti_caffo(*arms, step), few_events(*arms))
+        cautions = _few_cautions(terms, arms, difference)
+        law = _Law(DifferenceReference(difference), difference.std_error, cautions=cautions)
     return group_results(
         question,
         _NAME,
         difference.estimate,
-        difference.std_error,
-        DifferenceReference(difference),
+        law.std_error,
+        law.reference,
         null=null,
         details={"pulls_treatment": n1, "pulls_control": n0, "ess": np.minimum(n1, n0)},
         notes=(
             *rounds.notes,
             *adjustment_notes(terms, difference),
             *gap_notes(terms, moments.count, difference.std_error),
+            *law.notes,
         ),
+        cautions=law.cautions,
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rewards:
+    """Rewards of the rounds used; group, treated, reward (n,)."""
+
+    group: IntArray
+    treated: IntArray
+    reward: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Law:
+    """The law of the differences, and what it has to say; std_error (G,)."""
+
+    reference: Reference
+    std_error: FloatArray
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+def _few_cautions(
+    terms: Sequence[str], arms: tuple[FloatArray, ...], difference: Difference
+) -> tuple[str, ...]:
+    """Cautions for groups that are not adjusted for few events; arms (G,), counts and successes in turn."""
+    n1, s1, n0, s0 = arms
+    fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
+    uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)
+    return rare.rare_cautions(terms, uncommon, np.zeros(len(terms)))
+
+
+def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, difference: Difference) -> _Law:
+    """Welch's t, corrected where rewards are skewed, for groups whose outcomes are not too rare."""
+    terms = question.terms
+    cell = 2 * rewards.group + rewards.treated
+    counts = uncommon_outcomes(cell, rewards.reward, 2 * len(terms))
+    uncommon = counts.reshape(-1, 2).min(axis=1)
+    hidden = rare.without_interval(uncommon)
+    std_error = np.where(hidden, np.nan, difference.std_error)
+    skewness = question.profile.squared_skewness / np.maximum(moments.count.min(axis=1), 1.0)
+    notes = tuple(rare.rare_notes(terms, uncommon))
+    cautions = rare.rare_cautions(terms, uncommon, skewness)
+    if not np.any(skewness > rare.SKEWED):
+        reference = DifferenceReference(replace(difference, std_error=std_error))
+        return _Law(reference, std_error, notes, cautions)
+    parts = np.sqrt(moments.variance / np.maximum(moments.count, 1.0))
+    parts[hidden] = np.nan
+    shape = arm_skewness(rewards.group, rewards.treated, rewards.reward, moments)
+    unrelated = np.zeros(len(terms))
+    law = skewed_difference(difference.estimate, parts, shape, difference.df, unrelated)
+    return _Law(law, std_error, (rare.CORRECTED, *notes), cautions)
+
+
 DIFFERENCE_IN_MEANS: MethodRecord[GroupQuestion] = MethodRecord(
-    _NAME, _assess, lambda question, null: _fit(question, question.randomised, null)
+    _NAME, _assess, lambda question, null: _fit(question, question.randomised, null), length=difference_length
 )
 """Over the rounds whose arm was drawn at random."""
 POOLED: MethodRecord[GroupQuestion] = MethodRecord(
-    f"{_NAME}, pooled", _assess_pooled, lambda question, null: _fit(question, question.pooled, null)
+    f"{_NAME}, pooled",
+    _assess_pooled,
+    lambda question, null: _fit(question, question.pooled, null),
+    length=difference_length,
 )
 """Over every round of the phase, where propensities are constant within each group."""

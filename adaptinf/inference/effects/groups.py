@@ -3,7 +3,8 @@
 References
 ----------
 Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
-experiments" (the weighted scores, here within each group).
+experiments" (the weighted scores, here within each group). Satterthwaite (1946), "An approximate distribution
+of estimates of variance components".
 """
 
 from __future__ import annotations
@@ -33,15 +34,26 @@ class ArmMoments:
 class GroupEffects:
     """Weighted AIPW estimates of the effect within groups.
 
-    Shapes: estimate, std_error (G,), df (G,), count (G, 2), ess (G,), min_propensity (G,).
+    Shapes: estimate, std_error (G,), df (G,), count, used (G, 2), ess (G,), min_propensity (G,); arm_error,
+    skewness, unevenness (G, 2), correlation (G,).
+
+    `count` are the arms' rewards, `used` those with a weight. With influences d of an arm's mean, their
+    errors are (sum d^2)^(1/2), their skewness sum d^3 / (sum d^2)^(3/2), and `correlation` is that of the
+    two means. By `unevenness`, (sum g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e, the squared
+    skewness of the rewards is multiplied in that of the arm's mean.
     """
 
     estimate: FloatArray
     std_error: FloatArray
     df: FloatArray
     count: FloatArray
+    used: FloatArray
     ess: FloatArray
     min_propensity: FloatArray
+    arm_error: FloatArray
+    skewness: FloatArray
+    unevenness: FloatArray
+    correlation: FloatArray
 
 
 def group_codes(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, list[tuple[Any, ...]]]:
@@ -91,6 +103,21 @@ def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups
     return ArmMoments(*(part.reshape(n_groups, 2) for part in parts))
 
 
+def arm_skewness(group: IntArray, treated: IntArray, reward: FloatArray, moments: ArmMoments) -> FloatArray:
+    """Skewness of the mean reward of each group and arm: that of rewards over the root of their number.
+
+    Shapes: group (T,), treated (T,), reward (T,); returns (G, 2).
+    """
+    centred = reward - moments.mean[group, treated]
+    size = moments.count.size
+    squares, cubes = (
+        np.bincount(2 * group + treated, weights=centred**power, minlength=size).reshape(-1, 2)
+        for power in (2, 3)
+    )
+    root = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    return np.asarray(cubes / root / root / root, dtype=np.float64)
+
+
 def group_aipw(
     group: IntArray,
     treated: IntArray,
@@ -98,30 +125,45 @@ def group_aipw(
     propensity: FloatArray,
     n_groups: int,
     propensities: FloatArray | None = None,
+    weights: FloatArray | None = None,
 ) -> GroupEffects:
     """Adaptively weighted AIPW estimates of the effect within each group of one log.
 
-    Shapes: group (T,), treated (T,), reward, propensity (T,), propensities (T, 2).
+    Shapes: group (T,), treated (T,), reward, propensity (T,), propensities, weights (T, 2).
 
-    The outcome model is the arm's mean reward over earlier rounds of the group. Each arm has its own
-    weights; the variance of the difference is the sum of squared differences of the two arms' influences.
-    The numbers are those of `scores`, `weights` and `estimates`, in one pass that does not leave the cache.
+    The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first one
+    the mean of all earlier rewards of the group, or of all groups before the group's first. The first round
+    can know none and has no weight. So adding a constant to all rewards changes nothing.
+
+    The variance of the difference is the sum of squared differences of the two arms' influences. Its degrees
+    of freedom are those of a sum of squares of unequal variances (Satterthwaite 1946), (sum w)^2 / sum w^2
+    over the rounds of an arm with w = h^2 / e^2, minus 1, for the arm that has fewer.
     """
     both = (propensity, propensity) if propensities is None else (propensities[:, 0], propensities[:, 1])
-    fits = [
-        _one_group(rows, treated, reward, both, weighted=propensities is not None)
-        for rows in group_rows(group, n_groups)
-    ]
-    estimate, std_error, ess, lowest = np.array([fit[1:] for fit in fits]).T
-    count = np.array([fit[0] for fit in fits])
-    smaller = count.min(axis=1)
+    # From the first reward on: rewards far from 0 keep their digits.
+    shifted = reward - reward[:1].sum()
+    every, fits = group_rows(group, n_groups), []
+    starts = [int(rows[0]) if rows.size else 0 for rows in every]
+    totals = np.cumsum(shifted[: max(starts)])
+    for rows, start in zip(every, starts, strict=True):
+        known = totals[start - 1] / start if start else 0.0
+        fits.append(_one_group(rows, treated, shifted, both, weights, float(known)))
+    counts = np.array([fit[0] for fit in fits])
+    estimate, std_error, df, ess, lowest = np.array([fit[1:6] for fit in fits]).T
+    shapes = np.array([fit[6] for fit in fits])
+    smaller = counts[:, 1].min(axis=1)
     return GroupEffects(
         estimate=np.where(smaller >= 1, estimate, np.nan),
         std_error=np.where((smaller >= 2) & (std_error > 0), std_error, np.nan),
-        df=np.maximum(smaller - 1.0, 0.0),
-        count=count,
+        df=np.maximum(df, 0.0),
+        count=counts[:, 0],
+        used=counts[:, 1],
         ess=ess,
         min_propensity=lowest,
+        arm_error=shapes[:, 0],
+        skewness=shapes[:, 1],
+        unevenness=shapes[:, 2],
+        correlation=shapes[:, 3, 0],
     )
 
 
@@ -130,36 +172,74 @@ def _one_group(
     treated: IntArray,
     reward: FloatArray,
     propensities: tuple[FloatArray, FloatArray],
-    *,
-    weighted: bool,
-) -> tuple[list[float], float, float, float, float]:
-    """Counts of the two arms, estimate, standard error, effective size and smallest propensity."""
+    weights: FloatArray | None,
+    known: float,
+) -> tuple[list[list[float]], float, float, float, float, float, list[list[float]]]:
+    """Counts of rewards and of weighted ones, estimate, standard error, df, effective size, least propensity.
+
+    Last the errors, skewness and unevenness of the arms, and twice their correlation. `known` is the mean of
+    all rewards before the group's first round.
+    """
     if rows.size == 0:
-        return [0.0, 0.0], np.nan, np.nan, 0.0, np.nan
+        return [[0.0, 0.0], [0.0, 0.0]], np.nan, np.nan, 0.0, 0.0, np.nan, _no_shape()
     arms = control, treatment = [
-        _one_arm(rows, treated == code, reward, propensity, weighted=weighted)
+        _one_arm(rows, treated == code, reward, propensity, _share(weights, rows, code), known)
         for code, propensity in enumerate(propensities)
     ]
-    mean0, mean1 = (float(arm.scores.sum() / arm.weights.sum()) for arm in arms)
+    totals = [float(arm.weights.sum()) for arm in arms]
+    means = [
+        float(arm.scores.sum()) / total if total > 0.0 else np.nan
+        for arm, total in zip(arms, totals, strict=True)
+    ]
+    error, shape = _errors(control, treatment, means, totals)
     return (
-        [arm.count for arm in arms],
-        mean1 - mean0,
-        _error_of_difference(control, treatment, mean0, mean1),
+        [[arm.count for arm in arms], [arm.used for arm in arms]],
+        means[1] - means[0],
+        error,
+        min(arm.freedom for arm in arms),
         min(arm.ess for arm in arms),
         min(arm.lowest for arm in arms),
+        shape,
     )
 
 
-def _error_of_difference(control: _ArmScores, treatment: _ArmScores, mean0: float, mean1: float) -> float:
-    """Root of the sum of squared differences of the two arms' influences."""
-    total0, total1 = control.weights.sum(), treatment.weights.sum()
-    squares = 0.0
+def _share(weights: FloatArray | None, rows: IntArray, arm: int) -> FloatArray:
+    """Weights of an arm in a group's rounds, 0 in the log's first; weights (T, 2); returns (m,)."""
+    share = np.ones(rows.size) if weights is None else weights[rows, arm]
+    if rows[0] == 0:
+        share[0] = 0.0
+    return share
+
+
+def _no_shape() -> list[list[float]]:
+    return [[np.nan, np.nan]] * 4
+
+
+def _errors(
+    control: _ArmScores, treatment: _ArmScores, means: list[float], totals: list[float]
+) -> tuple[float, list[list[float]]]:
+    """Root of the sum of squared differences of the two arms' influences, and the shape of either's sum."""
+    if min(totals) <= 0.0:
+        return np.nan, _no_shape()
+    change_squares, product, squares, cubes = 0.0, 0.0, np.zeros(2), np.zeros(2)
     for start in range(0, control.scores.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        change = (treatment.scores[block] - mean1 * treatment.weights[block]) / total1
-        change -= (control.scores[block] - mean0 * control.weights[block]) / total0
-        squares += change @ change
-    return float(np.sqrt(squares))
+        parts = [
+            (arm.scores[block] - mean * arm.weights[block]) / total
+            for arm, mean, total in zip((control, treatment), means, totals, strict=True)
+        ]
+        change = parts[1] - parts[0]
+        change_squares += float(change @ change)
+        product += float(parts[0] @ parts[1])
+        for arm, part in enumerate(parts):
+            square = part * part
+            squares[arm] += square.sum()
+            cubes[arm] += square @ part
+    root = np.sqrt(squares)
+    skewness = [_ratio(_ratio(cube, size * size), size) for cube, size in zip(cubes, root, strict=True)]
+    correlation = _ratio(product, root[0] * root[1])
+    unevenness = [control.unevenness, treatment.unevenness]
+    return float(np.sqrt(change_squares)), [root.tolist(), skewness, unevenness, [correlation] * 2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,31 +249,60 @@ class _ArmScores:
     scores: FloatArray
     weights: FloatArray
     count: float
+    used: float
+    freedom: float
     ess: float
     lowest: float
+    unevenness: float
 
 
 def _one_arm(
-    rows: IntArray, chosen: BoolArray, reward: FloatArray, propensity: FloatArray, *, weighted: bool
+    rows: IntArray,
+    chosen: BoolArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    weights: FloatArray,
+    known: float,
 ) -> _ArmScores:
     """Weighted AIPW scores of one arm in one group, in blocks that stay in the processor's cache."""
-    scores, weights = np.empty(rows.size), np.ones(rows.size)
-    count, total, gain_sum, gain_squares, lowest = 0, 0.0, 0.0, 0.0, np.inf
+    scores, lead = np.empty(rows.size), _before_first(rows, chosen, reward, known)
+    count, total, used, lowest, gains = 0, 0.0, 0, np.inf, np.zeros(4)
     for start in range(0, rows.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         here = rows[block]
-        mine, y, e = chosen[here], reward[here], propensity[here]
-        weight = np.sqrt(e, out=weights[block]) if weighted else weights[block]
+        mine, y, e, weight = chosen[here], reward[here], propensity[here], weights[block]
         picked = np.flatnonzero(mine)
         totals = total + np.cumsum(y[picked])
         before = np.cumsum(mine.astype(np.int64)) - mine
         # Means after 0, 1, 2, ... further rewards of this arm, then the one that each round could know.
         means = np.append(total, totals) / np.maximum(np.arange(count, count + picked.size + 1), 1)
+        predicted = means[before]
+        without = lead[block]
+        predicted[: without.size] = without
+        scores[block] = weight * predicted
         gain = weight[picked] / e[picked]
-        scores[block] = weight * means[before]
-        scores[start + picked] += gain * (y[picked] - means[:-1])
-        count += picked.size
+        scores[start + picked] += gain * (y[picked] - predicted[picked])
+        count, used = count + picked.size, used + int(np.count_nonzero(gain))
         total = float(totals[-1]) if picked.size else total
-        gain_sum, gain_squares = gain_sum + float(gain.sum()), gain_squares + float(gain @ gain)
         lowest = min(lowest, float(e.min()))
-    return _ArmScores(scores, weights, count, gain_sum**2 / gain_squares if count else 0.0, lowest)
+        squared = np.square(gain)
+        gains += gain.sum(), squared.sum(), squared @ squared, squared @ gain
+    ess, size = _ratio(gains[0] ** 2, gains[1]), _ratio(gains[1] ** 2, gains[2])
+    unevenness = _ratio(gains[3] ** 2, gains[1] ** 3)
+    return _ArmScores(scores, weights, count, used, size - 1.0, ess, lowest, unevenness)
+
+
+def _before_first(rows: IntArray, chosen: BoolArray, reward: FloatArray, known: float) -> FloatArray:
+    """Predictions up to the arm's first round: the mean of the group's rewards so far; shape (m,) at most."""
+    first = rows.size - 1
+    for start in range(0, rows.size, _BLOCK):
+        mine = chosen[rows[start : start + _BLOCK]]
+        if mine.any():
+            first = start + int(np.argmax(mine))
+            break
+    seen = np.cumsum(reward[rows[:first]])
+    return np.append(known, seen / np.arange(1, first + 1))
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0.0 else 0.0

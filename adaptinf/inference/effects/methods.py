@@ -27,7 +27,8 @@ def default_method(question: GroupQuestion) -> tuple[Record, str]:
         if any(verdict.valid for verdict in found):
             return record, _note(refused)
         refused += found
-    return METHODS[0], ""
+    # its refusal is the one that says what a log needs
+    return AIPW if question.profile.repeated_units else METHODS[0], ""
 
 
 def valid_alternatives(question: GroupQuestion, refused: Any) -> list[str]:

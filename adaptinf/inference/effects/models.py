@@ -29,7 +29,7 @@ from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
 
-_WEIGHTS = ("uniform", "sqrt")
+_WEIGHTS = ("uniform", "sqrt", "combined")
 
 
 class CATE:
@@ -55,8 +55,9 @@ class CATE:
 
     Notes
     -----
-    Groups are taken to be fixed, and contexts not to depend on earlier rewards or actions. The effect within
-    a group is taken not to change over the rounds used.
+    Groups are taken to be fixed, and contexts not to depend on earlier rewards or actions. Plain means over
+    randomised rounds estimate the average effect over these rounds; what AIPW estimates under an effect that
+    changes depends on its weights.
 
     Where the numbers come from the randomised rounds of a second phase, no correction for adaptivity is due:
     what was learnt in the first phase fixed the propensities before those rounds began.
@@ -141,6 +142,7 @@ class CATE:
         pooled: bool = False,
         weights: str | None = None,
         null: float = 0.0,
+        stationary: bool = False,
     ) -> GroupResults:
         """Estimate the effects.
 
@@ -151,17 +153,23 @@ class CATE:
             propensity (``pooled``) coming second: the first of ``recommend(log, "cate", by=...)``.
             Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
             rewards of 0 and 1 where an arm has few successes or failures; AIPW over all rounds in which both
-            arms could be chosen, with a t whose degrees of freedom are the smaller arm's rewards minus 1; or
-            the estimate from the log's private releases alone.
+            arms could be chosen, with a t whose degrees of freedom are the smaller arm's effective number of
+            rewards minus 1; or the estimate from the log's private releases alone.
         pooled : bool
             Difference in means over every round of the estimation phase, not only those marked as randomised;
             the propensities must be constant within each group.
-        weights : {"sqrt", "uniform"}, optional
-            Weights of the AIPW scores. By default sqrt where both arms' propensities are known and the
-            groups tell all contexts apart, else uniform: sqrt weights are valid only if the propensities
-            within a group do not depend on other contexts.
+        weights : {"combined", "uniform", "sqrt"}, optional
+            Weights of the AIPW scores. By default combined where both arms' propensities are known: one for
+            both arms, (1/e1 + 1/e0)^(-1/2), under which a drift that both share cancels. Where contexts other
+            than those of ``by`` may move the propensities within a group, or these vary within a batch, it is
+            that of the group's previous batch, and without batches weights are uniform. Under an effect that
+            changes over the rounds the target is its average with these weights; uniform ones estimate the
+            plain average. Sqrt weights are each arm's own and need arm means that do not drift.
         null : float
             Effect that is tested.
+        stationary : bool
+            Whether each arm's mean within a group is known not to drift: then sqrt weights are the default,
+            unless other contexts may move the propensities within a group.
 
         Returns
         -------
@@ -178,12 +186,15 @@ class CATE:
         """
         if estimator is None and (pooled or weights is not None):
             estimator = "difference-in-means" if weights is None else "aipw"
-        _check_arguments(self.question, estimator, pooled, weights, null)
-        note, options = "", {} if weights is None else {"weights": weights}
+        _check_arguments(self.question, estimator, pooled, weights, null, stationary)
+        note = ""
+        options: dict[str, Any] = {} if weights is None else {"weights": weights}
         if estimator is None:
             record, note = default_method(self.question)
         else:
             record = POOLED if pooled else ESTIMATORS[estimator]
+        if record is ESTIMATORS["aipw"]:
+            options["stationary"] = stationary
         try:
             with np.errstate(under="ignore"):
                 result: GroupResults = record.fit(self.question, float(null), **options)
@@ -194,9 +205,15 @@ class CATE:
 
 
 def _check_arguments(
-    question: GroupQuestion, estimator: str | None, pooled: bool, weights: str | None, null: Any
+    question: GroupQuestion,
+    estimator: str | None,
+    pooled: bool,
+    weights: str | None,
+    null: Any,
+    stationary: Any,
 ) -> None:
-    problems = text_problems(estimator=estimator, weights=weights) + FLAG("pooled", pooled)
+    problems = text_problems(estimator=estimator, weights=weights)
+    problems += FLAG("pooled", pooled) + FLAG("stationary", stationary)
     refuse("CATE.fit", problems)
     if estimator is not None and estimator not in ESTIMATORS:
         problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")

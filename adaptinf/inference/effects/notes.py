@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning
+from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
-from adaptinf.inference.validity.profile import TINY_PROPENSITY
-from adaptinf.typing import FloatArray
+from adaptinf.inference.scores.units import FEWEST_EVENTS, units_with, units_with_events
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-SAME_EFFECT = "the effect within a group stays the same"
+SAME_EFFECT = "drift is allowed; under an effect that changes, its average over these rounds"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
 _SHOWN, _FEW = 8, 3
 
@@ -69,25 +71,73 @@ def _some(terms: Sequence[str]) -> str:
     return "; ".join(terms[:_SHOWN]) + more
 
 
-def weight_notes(others: Sequence[str], *, weighted: bool, asked: bool) -> list[str]:
-    """What the scores and their weights rest on."""
-    notes = [
-        "Assumes that the logged propensities are the design's own, and that the effect within a group is "
-        "the same in every round."
-    ]
+def weight_notes(others: Sequence[str], kind: str, *, lagged: bool, asked: bool) -> list[str]:
+    """What the scores and their weights rest on; `others` are contexts that may move propensities."""
     names = ", ".join(others)
-    if weighted and others:
-        notes.append(
-            f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
-            "either arm its own mix of contexts, and the difference of two mixes is no effect."
+    notes = ["Assumes that the logged propensities are the design's own."]
+    if kind == "combined":
+        known = (
+            "of the group's previous batch, known before the round's contexts" if lagged else "of the round"
         )
-    if not weighted:
+        notes.append(
+            f"Combined weights: one for both arms, (1/e1 + 1/e0)^(-1/2) {known}. A drift that both arms "
+            "share cancels. Under an effect that changes, the target is its average with these weights; "
+            "weights='uniform' estimates the plain average over the rounds."
+        )
+    if kind == "sqrt":
+        notes.append(
+            "Sqrt weights, each arm's own: assumes that each arm's mean within a group stays the same in "
+            "every round. Under a drift the two weighted means are of different times, and their difference "
+            "is no effect."
+        )
+        if others:
+            notes.append(
+                f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
+                "either arm its own mix of contexts, and the difference of two mixes is no effect."
+            )
+    if kind == "uniform":
         reason = "" if asked or not others else f", because {names} may move the propensities within a group"
         notes.append(
             f"Uniform weights{reason}: not normal in general when propensities move with the data, right "
-            "where they settle."
+            "where they settle. Under an effect that changes, its average over the rounds."
         )
     return notes
+
+
+def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> tuple[str, ...]:
+    """Cautions where a standard error rests on fewer than 20 rounds' worth of rewards; df, std_error (k,)."""
+    found = [
+        term
+        for term, freedom, size in zip(terms, df, std_error, strict=True)
+        if freedom + 1.0 < FEW_EFFECTIVE and size > 0.0
+    ]
+    if not found:
+        return ()
+    least = float(np.min(df[std_error > 0.0])) + 1.0
+    return (
+        f"{_some(found)}: an arm is worth {least:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: "
+        "intervals may be short",
+    )
+
+
+def own_weights_caution(kind: str, *, stationary: bool) -> tuple[str, ...]:
+    """That weights of each arm's own need means that stay, where nobody said that they do."""
+    if kind != "sqrt" or stationary:
+        return ()
+    return (
+        "each arm has sqrt weights of its own, which assume that means stay: a drift that both arms share "
+        "biases the difference (stationary=True says that there is none)",
+    )
+
+
+def tiny_cautions(terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> tuple[str, ...]:
+    """Where an estimate divides by a tiny propensity; lowest, ess (k,)."""
+    found = [
+        f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
+        for term, low, size in zip(terms, lowest, ess, strict=True)
+        if low < TINY_PROPENSITY
+    ]
+    return tuple(f"{one}; a few rewards carry the estimate, intervals may be far too short" for one in found)
 
 
 def estimated_propensities(profile: LogProfile) -> list[str]:
@@ -106,13 +156,59 @@ def empty_interval_notes(
     return by_reason(terms, [reason if flag else "" for flag in empty])
 
 
-def warn_of_tiny(subject: str, terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> None:
-    """Warn where an estimate divides by a tiny propensity; lowest, ess (k,)."""
-    found = [
-        f"{term}: smallest propensity {low:.2g}, effective sample size {size:.1f}"
-        for term, low, size in zip(terms, lowest, ess, strict=True)
-        if low < TINY_PROPENSITY
+def warn_of_tiny(subject: str, cautions: Sequence[str]) -> None:
+    """Warn of what `tiny_cautions` says."""
+    if cautions:
+        warnings.warn(f"{subject}: {'; '.join(cautions)}.", AdaptinfWarning, stacklevel=4)
+
+
+def low_propensity(lowest: float) -> list[str]:
+    """That few rounds carry an estimate, where the smallest propensity is low."""
+    if lowest >= SMALL:
+        return []
+    return [
+        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may "
+        "fall short of their level. An outcome model that predicts well (outcome=) makes them count for less."
     ]
-    if found:
-        consequence = "a few rewards carry the estimate, and its interval may be far too short"
-        warnings.warn(f"{subject}: {'; '.join(found)}; {consequence}.", AdaptinfWarning, stacklevel=4)
+
+
+def bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> list[str]:
+    """Indicator columns on which an arm was never observed."""
+    binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
+    bare = binary & ((x.T @ chosen) == 0.0).any(axis=1)
+    return [
+        f"{name}: one of the arms has no rewards where it is 1; the coefficient rests on the outcome model, "
+        "and its standard error is too small."
+        for name, flag in zip(names, bare, strict=True)
+        if flag
+    ]
+
+
+def unit_support(
+    profile: LogProfile,
+    arms: Sequence[str],
+    chosen: FloatArray,
+    reward: FloatArray,
+    unit: IntArray,
+    *,
+    uniform: bool,
+) -> tuple[list[str], list[str], bool]:
+    """Notes and cautions on errors by unit, and whether there are any; chosen (n, 2), reward, unit (n,)."""
+    n_units, events = len(np.unique(unit)), units_with_events(chosen, reward, unit)
+    notes = [*unit_notes(profile, n_units, len(unit)), *event_gaps(arms, events, FEWEST_EVENTS)]
+    had = units_with(chosen, unit)
+    cautions = unit_cautions(profile, n_units, arms, had, events, uniform=uniform)
+    return notes, cautions, bool(events.min() >= FEWEST_EVENTS)
+
+
+def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
+    """Refuse what errors by unit do not allow for, such as predictions from a unit's own past."""
+    if covariance != "HC0":
+        reason, way = (
+            "units have several rounds, and errors are by unit",
+            "covariance='HC0', added up by unit",
+        )
+        raise InvalidForLog(f"covariance={covariance!r}", reason, [way])
+    if profile.one_draw_a_unit and own_past:
+        reason = "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell"
+        raise InvalidForLog("outcome='running-ridge'", reason, ["outcome='running-mean'"])

@@ -9,18 +9,29 @@ effects and other causal functions".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.notes import BOTH_PROPENSITIES, estimated_propensities, warn_of_tiny
+from adaptinf.inference.effects.lengths import projection_length
+from adaptinf.inference.effects.notes import (
+    BOTH_PROPENSITIES,
+    bare_columns,
+    check_by_unit,
+    estimated_propensities,
+    few_effective,
+    low_propensity,
+    tiny_cautions,
+    unit_support,
+    warn_of_tiny,
+)
 from adaptinf.inference.effects.question import arm_pair
 from adaptinf.inference.effects.rounds import (
     MARKED_ROUNDS,
@@ -31,7 +42,10 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.effects.weighted_projection import (
     Projection,
     check_columns,
+    combined_weights,
     contrast_weights,
+    projection_law,
+    standard_errors,
     weighted_projection,
 )
 from adaptinf.inference.inputs.arguments import require_log
@@ -40,18 +54,21 @@ from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.scores.outcome_models import outcome_model
+from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.scores.units import others_means, unit_rows
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
-from adaptinf.inference.validity.profile import SMALL, LogProfile, profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.rare import PartsLaw
+from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SUBJECT = "CATEProjection.fit"
-WEIGHTS = ("uniform", "sqrt", "two-point")
+WEIGHTS = ("uniform", "combined", "two-point")
 _GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
 
 
@@ -83,8 +100,8 @@ class ProjectionResults(Results):
         Returns
         -------
         DataFrame
-            Columns effect, std_error, low and high. The intervals are for the value of the projection, one at
-            a time; where the formula does not hold exactly it is not the effect at that point.
+            Columns effect, std_error, low and high. The intervals, by Student's t, are for the value of the
+            projection, one at a time; where the formula does not hold exactly it is not the effect there.
 
         Raises
         ------
@@ -93,10 +110,10 @@ class ProjectionResults(Results):
         """
         check_alpha("predict", alpha)
         rows = self.covariates.rows("predict", frame)
-        effect, std_error = self.projection.predict(rows)
+        effect, std_error, df = self.projection.predict(rows)
         std_error = np.where(np.all(np.isfinite(self.std_error)) & (std_error > 0.0), std_error, np.nan)
-        half = -float(special.ndtri(0.5 * alpha)) * std_error
-        columns = {"effect": effect, "std_error": std_error, "low": effect - half, "high": effect + half}
+        low, high = StudentReference(effect, std_error, df).interval(math.log(alpha)).T
+        columns = {"effect": effect, "std_error": std_error, "low": low, "high": high}
         return pd.DataFrame(columns, index=frame.index if isinstance(frame, pd.DataFrame) else None)
 
 
@@ -115,7 +132,7 @@ class ProjectionQuestion:
     @cached_property
     def propensities(self) -> FloatArray | None:
         """Of both arms in every round, as far as the log tells; shape (T, 2)."""
-        return arm_propensities(self.profile.log, self.pair)
+        return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def rounds(self) -> Rounds:
@@ -123,12 +140,18 @@ class ProjectionQuestion:
         log = self.profile.log
         if log.arrays.propensity is None:
             raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [_GROUPS])
-        return weightable_rounds(log, self.marked, self.propensities)
+        return weightable_rounds(self.profile, self.marked, self.propensities)
 
     @property
     def kept(self) -> IntArray:
         """Their numbers, shape (n,)."""
         return np.flatnonzero(self.rounds.keep)
+
+    @cached_property
+    def unit(self) -> IntArray | None:
+        """Units of these rounds, None where none has several of them; shape (n,)."""
+        units, keep = self.profile.units, self.rounds.keep
+        return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
     @cached_property
     def chosen(self) -> FloatArray:
@@ -151,10 +174,36 @@ class ProjectionQuestion:
             return False
         return len(group_codes(columns)[1]) == width
 
+    @cached_property
+    def combined(self) -> tuple[FloatArray, bool] | None:
+        """Combined weights that do not follow the round's context, and whether they lag; shape (n,)."""
+        log, kept, free = self.profile.log, self.kept, self.profile.context_free
+        if self.propensities is None:
+            return None
+        cell = np.zeros(len(kept), dtype=np.int64)
+        if self.saturated:
+            cell = group_codes([values[kept] for values in log.arrays.context.values()])[0]
+        batch = None if log.arrays.batch is None else log.arrays.batch[kept]
+        moved = not (free or self.saturated)
+        return combined_weights(self.propensities[kept], cell, batch, moved=moved, free=free)
+
     @property
     def default_weights(self) -> str:
-        """Sqrt where they cannot change what is estimated, else uniform."""
-        return "sqrt" if self.saturated and self.propensities is not None else "uniform"
+        """Combined where they cannot change what is estimated and tie no units together, else uniform."""
+        return "uniform" if self.combined is None or self.unit is not None else "combined"
+
+    def weights(self, kind: str, decay: float | None) -> FloatArray:
+        """Weights of the rounds used, one for both arms; shape (n,)."""
+        both, kept = self.propensities, self.kept
+        if both is None:
+            if kind != "uniform":
+                raise InvalidForLog(
+                    f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"]
+                )
+            return np.ones(len(kept))
+        if kind == "combined" and self.combined is not None:
+            return self.combined[0]
+        return contrast_weights(both, kind, decay)[kept]
 
     @property
     def alternatives(self) -> list[str]:
@@ -201,10 +250,14 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
         assumes = "contexts do not depend on the past; the logged propensities are the design's own"
-        if weights != "uniform":
+        assumes += "; drift common to both arms is allowed, an effect that changes is averaged"
+        if weights == "two-point" or (weights == "combined" and question.combined is None):
             assumes += "; weights count contexts by their propensities, right where the formula holds"
         caution = UNSETTLED if weights == "uniform" and question.profile.moves else ""
         reason = "the best linear approximation of the effect by the formula"
+        if question.unit is not None:
+            reason, assumes = f"{reason}; {BY_UNIT}", f"{assumes}; units are independent, and {NO_CARRY_OVER}"
+            caution = caution if weights == "uniform" else TIED
         found.append(Verdict(name, "asymptotic", rank, call, reason, assumes, caution))
     return found
 
@@ -221,23 +274,29 @@ def _fit(
     keep_scores: bool,
 ) -> ProjectionResults:
     log, names, both = question.profile.log, question.covariates.names, question.propensities
-    kept, kind = question.kept, weights or question.default_weights
-    if kind != "uniform" and both is None:
-        raise InvalidForLog(f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"])
-    weight = np.ones(len(kept)) if both is None else contrast_weights(both, kind, decay)[kept]
-    chosen = question.chosen
+    kept, kind, unit = question.kept, weights or question.default_weights, question.unit
+    weight, chosen = question.weights(kind, decay), question.chosen
     model = outcome_model(SUBJECT, log, question.pair, outcome, ridge)
-    assert log.arrays.propensity is not None
-    reward, own = log.arrays.reward[kept], log.arrays.propensity[kept]
-    predicted = model.values[kept] if isinstance(model.values, np.ndarray) else running_means(chosen, reward)
-    scores = aipw_scores(chosen, reward, own, predicted)
-    x = question.covariates.matrix[kept]
-    fit = weighted_projection(x, scores[:, 1] - scores[:, 0], weight, names, covariance)
-    std_error, gaps = _standard_errors(fit, kept)
-    size = effective_size(chosen * (weight / own)[:, None]).min()
-    lowest = (own if both is None else both[kept]).min()
-    warn_of_tiny(SUBJECT, ["the projection"], np.array([lowest]), np.array([size]))
-    notes = _notes(question, kind, model.note, covariance, lowest)
+    assert question.profile.propensity is not None
+    own, (score, used) = question.profile.propensity[kept], _effect_scores(question, model)
+    used &= kept >= model.start
+    x, gain = question.covariates.matrix[kept], chosen * (weight / own)[:, None]
+    who = None if unit is None else unit[used]
+    fit = weighted_projection(x[used], score[used], weight[used], names, covariance, gain[used], who)
+    std_error, gaps = standard_errors(fit, kept[used])
+    said, cautions, known = _support(question, model, kind, covariance)
+    std_error = std_error if known else np.full(len(names), np.nan)
+    size = np.full(len(names), effective_size(gain[used]).min())
+    lowest = np.full(len(names), (own if both is None else both[kept]).min())
+    tiny = tiny_cautions(["the projection"], lowest[:1], size[:1])
+    warn_of_tiny(SUBJECT, tiny)
+    notes = _notes(question, kind, said, covariance, float(lowest[0]))
+    reward = log.arrays.reward[kept][used]
+    law = (
+        projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
+        if unit is None
+        else PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
+    )
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -245,97 +304,109 @@ def _fit(
         ),
         terms=names,
         estimate=fit.coefficient,
-        std_error=std_error,
-        covariance=fit.covariance,
-        reference=NormalReference(fit.coefficient, std_error),
+        std_error=law.std_error,
+        covariance=law.covariance,
+        reference=law.reference,
         estimator="aipw",
-        facts=LogFacts.of(log),
+        facts=LogFacts.of(log, by_unit=unit is not None),
         validity="asymptotic",
         weights=kind,
         null=null,
-        details={"ess": np.full(len(names), size), "min_propensity": np.full(len(names), lowest)},
-        notes=(*notes, *gaps),
-        scores={"influence": _every_round(fit.influence, kept, log.n_rounds)} if keep_scores else None,
+        details={"ess": size, "min_propensity": lowest},
+        notes=(*notes, *gaps, *law.notes),
+        cautions=(
+            *question.profile.propensity_cautions,
+            *cautions,
+            *few_effective(names, fit.df, law.std_error),
+            *law.cautions,
+            *tiny,
+        ),
+        scores=_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
     )
 
 
-def _every_round(influence: FloatArray, kept: IntArray, n_rounds: int) -> FloatArray:
-    """Zeros for the rounds left out; influence (n, p), kept (n,); returns (T, p)."""
-    rows = np.zeros((n_rounds, influence.shape[1]))
-    rows[kept] = influence
-    return rows
+def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatArray, BoolArray]:
+    """AIPW scores of the effect in the rounds used, and which of them a reward was known for; shape (n,)."""
+    reward, kept, chosen = question.profile.log.arrays.reward, question.kept, question.chosen
+    assert question.profile.propensity is not None
+    origin = float(reward[kept[0]])
+    above, known = reward[kept] - origin, np.ones(len(kept), dtype=bool)
+    if not isinstance(model.values, str):
+        predicted = model.values[kept] - origin
+    elif question.unit is not None:
+        predicted, known = others_means(chosen, above, question.unit)
+    else:
+        predicted, known = predictions(chosen, above), np.arange(len(kept)) > 0
+    scores = aipw_scores(chosen, above, question.profile.propensity[kept], predicted)
+    return scores[:, 1] - scores[:, 0], known
+
+
+def _support(
+    question: ProjectionQuestion, model: Outcome, kind: str, covariance: str
+) -> tuple[list[str], list[str], bool]:
+    """The outcome model and what errors by unit rest on, cautions, and whether there are errors."""
+    unit, profile = question.unit, question.profile
+    if unit is None:
+        return [model.note], [], True
+    own_past = not isinstance(model.values, str) and model.start > 0
+    check_by_unit(profile, covariance, own_past=own_past)
+    arms = [str(question.control), str(question.treatment)]
+    rounds = question.chosen, profile.log.arrays.reward[question.kept], unit
+    notes, cautions, known = unit_support(profile, arms, *rounds, uniform=kind == "uniform")
+    return [model.note if isinstance(model.values, np.ndarray) else OTHERS_MEAN, *notes], cautions, known
+
+
+def _rows(fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None) -> dict[str, FloatArray]:
+    """Influence of every round, 0 where left out, shape (T, p), and of units; kept, unit (n,)."""
+    rows = np.zeros((n_rounds, fit.influence.shape[1]))
+    rows[kept] = fit.influence
+    return {"influence": rows} if unit is None else {"influence": rows, **unit_rows(fit.influence, unit)}
 
 
 def _notes(
-    question: ProjectionQuestion, kind: str, outcome: str, covariance: str, lowest: float
+    question: ProjectionQuestion, kind: str, said: list[str], covariance: str, lowest: float
 ) -> tuple[str, ...]:
     x, rounds = question.covariates.matrix[question.kept], question.rounds
     return (
         f"Effect of {question.treatment!r} over {question.control!r}: {question.formula.strip()}. Covariance "
         f"{covariance}.",
         *rounds.notes,
-        outcome,
-        _meaning(kind, saturated=question.saturated, complete=len(rounds.notes) == 1),
-        "Assumes contexts that do not depend on earlier rewards or actions, and an effect that does "
-        "not change over the rounds.",
-        *_low_propensity(lowest),
-        *_bare_columns(x, question.chosen, question.covariates.names),
+        *said,
+        *_meaning(question, kind),
+        "Assumes contexts that do not depend on earlier rewards or actions. Student's t, for each term by "
+        "the effective number of the smaller arm's rewards.",
+        *low_propensity(lowest),
+        *bare_columns(x, question.chosen, question.covariates.names),
         *estimated_propensities(question.profile),
     )
 
 
-def _standard_errors(fit: Projection, kept: Any) -> tuple[FloatArray, list[str]]:
-    n, p = len(kept), len(fit.coefficient)
-    alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
-    if n > p and 0 < len(alone) < n:
-        shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
-        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
-        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
-    std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
-    if n <= p:
-        return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]
-    if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
-        return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
-    return np.where(std_error > 0.0, std_error, np.nan), []
-
-
-def _meaning(kind: str, *, saturated: bool, complete: bool) -> str:
-    if saturated:
-        return "The formula gives every combination of contexts its own effect: the weights do not change it."
-    if kind == "uniform" and complete:
-        return (
-            "Estimand: the best linear approximation of the effect over the log's contexts. The normal law "
-            "needs propensities that settle or stay away from 0."
-        )
+def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
+    """What is estimated, and what an effect that changes over the rounds makes of it."""
+    complete = len(question.rounds.notes) == 1
+    fixed = kind == "uniform" or (kind == "combined" and question.combined is not None)
+    over = "these weights" if kind != "uniform" else "the same weight for every round"
+    drift = f"A drift that both arms share cancels; an effect that changes is averaged with {over}."
+    if kind == "combined" and question.combined is not None and question.combined[1]:
+        drift += " The weights are those of the previous batch, known before the round's contexts."
+    if question.saturated:
+        same = "The formula gives every combination of contexts its own effect: the weights do not change it."
+        return [same, drift]
+    if fixed and complete:
+        need = " The t law needs propensities that settle or stay away from 0." if kind == "uniform" else ""
+        blp = "Estimand: the best linear approximation of the effect over the log's contexts."
+        return [f"{blp}{need}", drift]
     what = f"{kind} weights" if kind != "uniform" else "Uniform weights over the rounds that could be used"
-    return (
+    return [
         f"{what}: valid if the formula holds exactly, or the propensities do not depend on the context. Else "
-        "they estimate an approximation weighted by propensities that the log itself determined."
-    )
-
-
-def _low_propensity(lowest: float) -> list[str]:
-    if lowest >= SMALL:
-        return []
-    return [
-        f"Propensities as low as {lowest:.2g}: a few rounds carry much of the estimate, and intervals may "
-        "fall short of their level. An outcome model that predicts well (outcome=) makes them count for less."
+        "they estimate an approximation weighted by propensities that the log itself determined.",
+        drift,
     ]
 
 
-def _bare_columns(x: FloatArray, chosen: FloatArray, names: tuple[str, ...]) -> list[str]:
-    """Indicator columns on which an arm was never observed."""
-    binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
-    bare = binary & ((x.T @ chosen) == 0.0).any(axis=1)
-    return [
-        f"{name}: one of the arms has no rewards where it is 1; the coefficient rests on the outcome model, "
-        "and its standard error is too small."
-        for name, flag in zip(names, bare, strict=True)
-        if flag
-    ]
-
-
-PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord("projection", _assess, _fit)
-"""By uniform, sqrt or two-point weights."""
+PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
+    "projection", _assess, _fit, length=projection_length
+)
+"""By uniform, combined or two-point weights."""

@@ -53,9 +53,9 @@ class CATEProjection:
 
     Notes
     -----
-    Assumes that contexts do not depend on earlier rewards or actions, that the effect at given covariates
-    does not change over the rounds, and that the propensities are those the arms were drawn with, given the
-    context.
+    Assumes that contexts do not depend on earlier rewards or actions, and that the propensities are those the
+    arms were drawn with, given the context. Where the effect at given covariates changes over the rounds, the
+    estimand is that of its average with the weights of the rounds.
 
     References
     ----------
@@ -79,7 +79,7 @@ class CATEProjection:
     >>> result.predict({"age": [20.0, 60.0]}).round(1)
        effect  std_error  low  high
     0    -2.0        0.1 -2.2  -1.7
-    1     2.1        0.1  1.9   2.3
+    1     2.1        0.1  1.9   2.4
     """
 
     def __init__(
@@ -110,11 +110,13 @@ class CATEProjection:
 
         Parameters
         ----------
-        weights : {"uniform", "sqrt", "two-point"}, optional
-            Weights of the scores. Uniform ones estimate the best linear approximation over the log's contexts
-            whatever the propensities. The others give more even variances where propensities fall, but weigh
-            contexts by their propensities: they are the default only where the formula fits every combination
-            of contexts its own effect (sqrt).
+        weights : {"uniform", "combined", "two-point"}, optional
+            Weights of the scores, one for both arms, so that a drift that both share cancels. Combined ones,
+            (1/e1 + 1/e0)^(-1/2), keep variances even where propensities fall. They are the default where they
+            are known before the round's context and so change no estimand: contexts had no part in the
+            choice, or the log has batches, whose previous one gives the weight where propensities vary within
+            a batch, or the formula fits every combination of contexts its own effect. Else uniform ones are,
+            and combined or two-point weights weigh contexts by their propensities.
         decay : float, optional
             Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance. By
             default the one that the log's design states.

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.notes import BOTH_PROPENSITIES
 from adaptinf.inference.effects.rounds import (
     Rounds,
     arm_propensities,
     randomised_rounds,
     weightable_rounds,
 )
+from adaptinf.inference.effects.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.estimand import Estimand
@@ -58,9 +61,41 @@ class GroupQuestion:
         )
 
     @cached_property
+    def by_unit(self) -> IntArray | None:
+        """Units of the rounds used for inverse weighting, None where none has several of them; shape (n,)."""
+        units, keep = self.profile.units, self.weightable.keep
+        return None if units is None or not self.profile.repeats_in(keep) else units[keep]
+
+    @property
+    def movers(self) -> tuple[str, ...]:
+        """Those that may have had a part in the choice: none where contexts are known to have had none."""
+        return () if self.profile.context_free else self.other_contexts
+
+    @cached_property
+    def combined(self) -> tuple[FloatArray, bool]:
+        """One weight for both arms in each of the rounds used, and whether it lags by a batch; shape (n,)."""
+        rounds, both = self.weightable, self.propensities
+        if both is None:
+            raise InvalidForLog(
+                "aipw with combined weights", BOTH_PROPENSITIES, ["aipw with uniform weights"]
+            )
+        batch = self.profile.log.arrays.batch
+        kept = None if batch is None else batch[rounds.keep]
+        cell, free = self.group[rounds.keep], self.profile.context_free
+        found = combined_weights(both[rounds.keep], cell, kept, moved=bool(self.movers), free=free)
+        if found is None:
+            reason = (
+                f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "
+                "weight is known before the round's context (context_free=True of the log says that they had "
+                "no part)"
+            )
+            raise InvalidForLog("aipw with combined weights", reason, ["aipw with uniform weights"])
+        return found
+
+    @cached_property
     def propensities(self) -> FloatArray | None:
         """Of both arms in every round, as far as the log tells; shape (T, 2)."""
-        return arm_propensities(self.profile.log, self.pair)
+        return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def randomised(self) -> Rounds:
@@ -75,7 +110,7 @@ class GroupQuestion:
     @cached_property
     def weightable(self) -> Rounds:
         """Rounds in which both arms could be chosen."""
-        return weightable_rounds(self.profile.log, self.marked, self.propensities)
+        return weightable_rounds(self.profile, self.marked, self.propensities)
 
 
 def group_question(
@@ -106,12 +141,14 @@ def group_results(
     null: float,
     details: Mapping[str, FloatArray],
     notes: Sequence[str],
+    cautions: tuple[str, ...] = (),
     weights: str | None = None,
     terms: tuple[str, ...] | None = None,
     groups: Sequence[Any] | None = None,
     private: bool = False,
+    covariance: FloatArray | None = None,
 ) -> GroupResults:
-    """Effects of the groups as a table; estimate, std_error (G,)."""
+    """Effects of the groups as a table; estimate, std_error (G,), covariance (G, G) where it is by unit."""
     treatment, control = question.treatment, question.control
     if groups is None:
         groups = [label[0] if len(label) == 1 else label for label in question.labels]
@@ -123,15 +160,16 @@ def group_results(
         terms=question.terms if terms is None else terms,
         estimate=estimate,
         std_error=std_error,
-        covariance=None if private else np.diag(std_error**2),
+        covariance=None if private else np.diag(std_error**2) if covariance is None else covariance,
         reference=reference,
         estimator=estimator,
-        facts=LogFacts.of(question.profile.log),
+        facts=LogFacts.of(question.profile.log, by_unit=covariance is not None),
         validity="asymptotic",
         weights=weights,
         null=null,
         details=details,
         notes=(f"Effect of {treatment!r} over {control!r}.", *notes),
+        cautions=cautions,
         private=private,
     )
 

@@ -31,15 +31,15 @@ class Rounds:
     notes: tuple[str, ...]
 
 
-def arm_propensities(log: AdaptiveLog, pair: IntArray) -> FloatArray | None:
+def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
     """Propensities of two arms in every round, as far as the log tells; pair (2,); returns (T, 2)."""
-    arrays = log.arrays
-    if arrays.propensities is not None:
-        return np.asarray(arrays.propensities[:, pair], dtype=float)
-    if arrays.propensity is None or log.n_arms != 2:
+    own, every = profile.propensity, profile.propensities
+    if every is not None:
+        return np.asarray(every[:, pair], dtype=float)
+    if own is None or profile.log.n_arms != 2:
         return None
-    chosen = arrays.action[:, None] == pair[None, :]
-    return np.where(chosen, arrays.propensity[:, None], 1.0 - arrays.propensity[:, None])
+    chosen = profile.log.arrays.action[:, None] == pair[None, :]
+    return np.where(chosen, own[:, None], 1.0 - own[:, None])
 
 
 def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
@@ -51,7 +51,9 @@ def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
         marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
     elif marked is not None:
         where = "the rounds marked by rounds="
-    varying = _varying_groups(question, in_phase if marked is None else marked)
+    candidates = in_phase if marked is None else marked
+    _check_units(profile, candidates & np.isin(log.arrays.action, question.pair))
+    varying = _varying_groups(question, candidates)
     if marked is None:
         method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
         _check_constant(method, profile, varying, terms)
@@ -67,10 +69,13 @@ def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
     return Rounds(marked, tuple(notes))
 
 
-def weightable_rounds(log: AdaptiveLog, marked: BoolArray | None, both: FloatArray | None) -> Rounds:
+def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: FloatArray | None) -> Rounds:
     """Rounds in which both arms could be chosen, for inverse weighting; marked (T,), both (T, 2)."""
+    log = profile.log
     if log.arrays.propensity is None:
         raise InvalidForLog("aipw", "it divides by propensities, and the log has none", ())
+    if profile.contradicted_draws:
+        raise InvalidForLog("aipw", profile.contradicted_draws, ())
     candidates, where = _phase_rounds(log)
     if marked is not None:
         candidates, where = marked, "the rounds marked by rounds="
@@ -127,6 +132,13 @@ def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
     np.minimum.at(low, cell, values)
     np.maximum.at(high, cell, values)
     return np.where(high >= low, high - np.where(high >= low, low, 0.0), 0.0)
+
+
+def _check_units(profile: LogProfile, keep: BoolArray) -> None:
+    """Refuse plain means where units have several of the rounds; keep (T,)."""
+    if profile.repeats_in(keep):
+        ways = ("aipw, with errors by unit, for a log with propensities",) * (profile.propensity is None)
+        raise InvalidForLog("difference-in-means", profile.unit_refusal, ways)
 
 
 def _check_constant(

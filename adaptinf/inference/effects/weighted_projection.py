@@ -12,6 +12,7 @@ with improved finite sample properties".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,20 +20,32 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
-from adaptinf.typing import BoolArray, FloatArray
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.scores.units import effective_units, unit_covariance
+from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
+_CELLS = 4_000_000
+_PARTS = 5
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
     """Coefficients of a weighted projection.
 
-    Shapes: coefficient (p,), covariance (p, p), influence (n, p), center (p,).
+    Shapes: coefficient (p,), covariance (p, p), influence (n, p), center, df (p,), leverage, pull (n, p),
+    gain (n, 2).
+
+    `df` are the degrees of freedom of the coefficients' standard errors, `leverage` what a unit of weighted
+    residual adds to the centered coefficients, `pull` to the others, and `gain` the weight of each arm's
+    reward in the score. With errors by unit a prediction has `most_df` at most.
     """
 
     coefficient: FloatArray
@@ -41,12 +54,56 @@ class Projection:
     center: FloatArray
     centered_coefficient: FloatArray
     centered_covariance: FloatArray
+    df: FloatArray
+    leverage: FloatArray
+    pull: FloatArray
+    gain: FloatArray
+    most_df: float = math.inf
 
-    def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fitted values and their standard errors; rows (m, p); returns value, std_error (m,)."""
+    def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Fitted values, their standard errors and degrees of freedom; rows (m, p); returns (m,) each."""
         centered = rows - self.center
         variance = np.einsum("ij,jk,ik->i", centered, self.centered_covariance, centered)
-        return centered @ self.centered_coefficient, np.sqrt(np.maximum(variance, 0.0))
+        df, block = np.empty(len(rows)), max(1, _CELLS // max(len(self.gain), 1))
+        for start in range(0, len(rows), block):
+            part = slice(start, start + block)
+            df[part] = freedom(self.leverage @ centered[part].T, self.gain)
+        error = np.sqrt(np.maximum(variance, 0.0))
+        return centered @ self.centered_coefficient, error, np.minimum(df, self.most_df)
+
+
+def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
+    """Degrees of freedom of sums of squared residuals, by the arm that has fewer.
+
+    Shapes: leverage (n, p), gain (n, 2); returns (p,).
+
+    In the sum over rounds of (a h)^2 times a squared residual, the part of the rounds that chose an arm has
+    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, w = (a h / e)^2, where
+    that arm's rewards are normal with one variance (Satterthwaite 1946); its mean takes 1. For an indicator
+    of a group this is the group's own.
+    """
+    sizes = [effective_size(np.square(leverage * one[:, None])) for one in gain.T]
+    return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
+
+
+def projection_law(
+    fit: Projection, std_error: FloatArray, reward: FloatArray, skewness: float, names: Sequence[str]
+) -> PartsLaw:
+    """Student's t, or with skewed rewards MOVER over the parts of each coefficient.
+
+    Shapes: std_error (p,), reward (n,).
+
+    A coefficient is a sum over rounds. Its parts are the rounds of either arm that raise it with their score,
+    those of either arm that lower it, and those of other arms: for an indicator the rounds of its group, by
+    arm. Each has a variance and a skewness, by the influences of its rounds, and Hall's interval. A part with
+    too few outcomes other than its commonest leaves its coefficient without a standard error. `skewness` is
+    the squared one of all rewards.
+    """
+    arm = np.where(fit.gain[:, 1] > 0.0, 1, np.where(fit.gain[:, 0] > 0.0, 0, 2))[:, None]
+    part = np.where(arm < 2, 2 * arm + (fit.pull > 0.0), _PARTS - 1)
+    weight = np.abs(fit.pull) * fit.gain.max(axis=1, keepdims=True)
+    shapes = part_shapes(part, fit.influence, weight, reward, _PARTS, skewness)
+    return law_of_parts(names, shapes, fit.coefficient, std_error, fit.covariance, fit.df)
 
 
 def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:
@@ -54,7 +111,7 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
     Shapes: propensities (T, 2); returns (T,).
 
-    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"sqrt"`` weights,
+    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights,
     h = (1/e1 + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and
     others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
     coin and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
@@ -65,11 +122,45 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
     balance = np.where(product > 0.0, product / np.where(total > 0.0, total, 1.0), 0.0)
     if weights == "uniform":
         return np.asarray(balance > 0.0, dtype=np.float64)
-    if weights == "sqrt":
+    if weights == "combined":
         return np.sqrt(balance)
     if decay is None:
         raise ParameterError("two-point weights", ["decay must be in [0, 1), got None"])
     return two_point_weights(np.minimum(4.0 * balance, 1.0)[:, None], decay)[:, 0]
+
+
+def combined_weights(
+    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool, free: bool = False
+) -> tuple[FloatArray, bool] | None:
+    """Combined weights that are fixed before the round's context is seen, and whether they lag by a batch.
+
+    Shapes: propensities (n, 2), both positive; cell, batch (n,); returns (n,). None where there are none.
+
+    Within a cell (a group, or a combination of contexts) a round's own propensities serve where contexts are
+    known to have had no part (`free`) or the propensities are seen to stay within batches. Else a weight that
+    follows the round's own context gives contexts other shares than they have, and is correlated with the
+    score: the mean of 1/e1 + 1/e0 over the cell's previous batch serves, which the past alone decides; the
+    first batch of a cell has weight 1. Without batches there are none where contexts may move propensities
+    within a cell (`moved`).
+    """
+    own = contrast_weights(propensities, "combined"), False
+    if free or batch is None:
+        return None if moved else own
+    inverse = (1.0 / propensities).sum(axis=1)
+    steps = int(batch.max(initial=0)) + 1
+    _, first, place, size = np.unique(
+        cell * steps + batch, return_index=True, return_inverse=True, return_counts=True
+    )
+    low, high = np.full(len(size), np.inf), np.zeros(len(size))
+    np.minimum.at(low, place, inverse)
+    np.maximum.at(high, place, inverse)
+    # Batches of single rounds cannot show that contexts moved nothing.
+    if np.all(high - low <= _SAME * high) and (not moved or len(cell) >= 2 * len(size)):
+        return own
+    mean = np.bincount(place, weights=inverse) / size
+    earliest = np.append(True, np.diff(cell[first]) != 0)
+    known = np.where(earliest, 1.0, np.append(1.0, mean[:-1]))
+    return np.asarray(known[place] ** -0.5, dtype=np.float64), True
 
 
 def weighted_projection(
@@ -78,10 +169,13 @@ def weighted_projection(
     weight: FloatArray,
     names: Sequence[str],
     covariance: str = "HC0",
+    gain: FloatArray | None = None,
+    unit: IntArray | None = None,
 ) -> Projection:
     """Weighted least squares of scores on covariates.
 
-    Shapes: covariates (n, p), score (n,), weight (n,).
+    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm where it was chosen,
+    unit (n,) for errors by unit.
 
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
     is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 have none where a row has leverage 1, as
@@ -100,19 +194,47 @@ def weighted_projection(
         left = 1.0 - np.einsum("tj,tj->t", q, q)
         left = np.where(left > FULL_LEVERAGE, left, np.nan)
         residual = residual / (np.sqrt(left) if covariance == "HC2" else left)
-    influence = linalg.solve_triangular(r, (q * (root * residual)[:, None]).T, check_finite=False).T / size
+    leverage = linalg.solve_triangular(r, q.T, check_finite=False).T / size
+    influence = leverage * (root * residual)[:, None]
+    # For a score of weight h the root is in `leverage` already, and the gain holds the other one with 1 / e.
+    arms = np.column_stack([weight, weight]) if gain is None else gain
+    arms = np.divide(arms, root[:, None], out=np.zeros(arms.shape), where=root[:, None] > 0.0)
     if covariance == "HC1":
         n, p = covariates.shape
         influence = influence * np.sqrt(n / (n - p)) if n > p else influence * np.nan
-    original = influence @ back.T
+    original, pull = influence @ back.T, leverage @ back.T
+    df, most = freedom(pull, arms), math.inf
+    if unit is not None:
+        df = np.minimum(df, unit_freedom(pull * root[:, None], arms, unit))
+        most = float(df.min())
     return Projection(
         coefficient=back @ solved,
-        covariance=original.T @ original,
+        covariance=_covariance(original, unit),
         influence=original,
         center=center,
         centered_coefficient=solved,
-        centered_covariance=influence.T @ influence,
+        centered_covariance=_covariance(influence, unit),
+        df=df,
+        leverage=leverage,
+        pull=pull,
+        gain=arms,
+        most_df=most,
     )
+
+
+def unit_freedom(share: FloatArray, gain: FloatArray, unit: IntArray) -> FloatArray:
+    """Degrees of freedom by unit, of the arm that fewer units had.
+
+    Shapes: share (n, p), what a score adds to each coefficient, gain (n, 2), unit (n,); returns (p,).
+    """
+    weights = np.abs(share)
+    sizes = [effective_units(weights, (weights > 0.0) * (one[:, None] > 0.0), unit) for one in gain.T]
+    return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
+
+
+def _covariance(influence: FloatArray, unit: IntArray | None) -> FloatArray:
+    """Of coefficients, by round or by unit; influence (n, p), unit (n,); returns (p, p)."""
+    return influence.T @ influence if unit is None else unit_covariance(influence, unit)
 
 
 def _centering(covariates: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -156,3 +278,19 @@ def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
             f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
         )
         raise ParameterError("projection", [f"cannot tell the columns {named} apart from the rest: {reason}"])
+
+
+def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[str]]:
+    """Standard errors where there are any, and why there are none; kept (n,); returns (p,)."""
+    n, p = len(kept), len(fit.coefficient)
+    alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
+    if n > p and 0 < len(alone) < n:
+        shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
+        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
+        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
+    std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
+    if n <= p:
+        return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]
+    if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
+        return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
+    return np.where(std_error > 0.0, std_error, np.nan), []

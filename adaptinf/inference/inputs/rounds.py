@@ -18,6 +18,24 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 
+def marked_log(
+    subject: str, log: AdaptiveLog, rounds: Any
+) -> tuple[AdaptiveLog, BoolArray | None, tuple[str, ...]]:
+    """The log of the rounds that the user marked, their mask, shape (T,), and a note; rounds (T,).
+
+    A shorter log serves every model as the whole one does where the mask looks at no rewards: given the past,
+    each of its arms was still drawn with the logged propensities.
+    """
+    keep = round_mask(subject, log, rounds)
+    if keep is None:
+        return log, None, ()
+    note = (
+        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
+        "assumption, and the results are of these rounds."
+    )
+    return log_of_rounds(log, keep), keep, (note,)
+
+
 def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     """Rounds that the user marked; rounds (T,); returns (T,), None where none are asked for."""
     if rounds is None:
@@ -38,18 +56,6 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     if problem is not None:
         raise ParameterError(subject, [problem])
     return values.astype(bool)
-
-
-def restricted(subject: str, log: AdaptiveLog, rounds: Any) -> tuple[AdaptiveLog, tuple[str, ...]]:
-    """A log of the rounds that the user marked, and what a table says of it; rounds (T,)."""
-    keep = round_mask(subject, log, rounds)
-    if keep is None:
-        return log, ()
-    note = (
-        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
-        "assumption, and the results are of these rounds."
-    )
-    return log_of_rounds(log, keep), (note,)
 
 
 def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
@@ -37,12 +39,13 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CadrFit:
-    """CADR estimates of k values; estimate, std_error (k,), covariance (k, k), weights (T, k)."""
+    """CADR estimates of k values; estimate, std_error (k,), covariance (k, k), weights, influence (T, k)."""
 
     estimate: FloatArray
     std_error: FloatArray
     covariance: FloatArray
     weights: FloatArray
+    influence: FloatArray
 
 
 def default_burn_in(n_rounds: int) -> int:
@@ -101,7 +104,10 @@ def cadr_fit(
     size = np.sqrt(np.einsum("tk,tk->k", influence, influence))
     correlation = (influence.T @ influence) / np.where(size > 0, np.outer(size, size), 1.0)
     np.fill_diagonal(correlation, 1.0)
-    return CadrFit(estimate, std_error, correlation * np.outer(std_error, std_error), weights)
+    covariance = correlation * np.outer(std_error, std_error)
+    return CadrFit(
+        estimate, std_error, covariance, weights, influence * (std_error / np.where(size > 0, size, 1.0))
+    )
 
 
 def _moments(
@@ -176,12 +182,18 @@ def _lagged(values: FloatArray) -> FloatArray:
 
 def _assess(question: PolicyQuestion) -> list[Verdict]:
     reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
+    if question.profile.unit_refusal:
+        call = {"estimator": "cadr"}
+        return [Verdict("cadr", "not valid", 11.0, call, question.profile.unit_refusal)]
     return [policy_verdict(question, "cadr", 11.0, {"estimator": "cadr"}, reason)]
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     log, propensity = question.profile.log, question.check_propensities("cadr")
-    plain, change, taken = score_parts(log, question.policies, options.outcome)
+    if question.profile.unit_refusal:
+        raise InvalidForLog("cadr", question.profile.unit_refusal, ["estimator='aipw', with errors by unit"])
+    parts = score_parts(question.profile, question.policies, options.outcome)
+    plain, change, taken, origin = parts.plain, parts.change, parts.taken, parts.origin
     if question.contrast:
         plain, change = plain[:, :-1] - plain[:, -1:], change[:, :-1] - change[:, -1:]
     logging = question.check_logging("cadr")
@@ -190,11 +202,15 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     if question.contrast:
         last = effective_size(found.weights * observed[:, -1:])
         ess = np.minimum(effective_size(found.weights * observed[:, :-1]), last)
+        observed, origin = observed[:, :-1] - observed[:, -1:], 0.0
     else:
         ess = effective_size(found.weights * observed)
-    rows = {"scores": plain + change / propensity[:, None], "weights": found.weights}
-    return policy_fit(question, found.estimate, found.covariance, ess, rows)
+    rows = {"scores": origin + plain + change / propensity[:, None], "weights": found.weights}
+    total = found.weights.sum(axis=0)
+    share = found.weights * observed / np.where(total > 0.0, total, 1.0)
+    estimate = origin + found.estimate
+    return policy_fit(question, estimate, found.covariance, found.influence, share, ess, rows)
 
 
-CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit)
+CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
 """With an outcome model, and weights of its own."""

@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.policies import predict, probability_problems
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray
@@ -30,6 +31,13 @@ class Policy:
     name: str
     probabilities: FloatArray
     constant: bool
+
+    def within(self, keep: BoolArray) -> Policy:
+        """The policy in some of the rounds; keep (T,)."""
+        if self.constant and keep.any():
+            shape = (int(keep.sum()), self.probabilities.shape[1])
+            return Policy(self.name, np.broadcast_to(self.probabilities[0], shape), True)
+        return Policy(self.name, self.probabilities[keep], self.constant)
 
 
 def read_policies(
@@ -61,15 +69,15 @@ def read_policies(
 
 def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> None:
     """Refuse policies that take arms which the design could not choose."""
-    arrays = log.arrays
+    profile = profile_of(log)
     for policy in policies:
         taken = policy.probabilities > 0.0
         impossible: BoolArray
-        if arrays.propensities is not None:
-            impossible = taken & (arrays.propensities <= 0.0)
-        elif arrays.propensity is not None:
-            certain = (arrays.propensity >= 1.0)[:, None]
-            impossible = taken & certain & (arrays.action[:, None] != np.arange(log.n_arms))
+        if profile.propensities is not None:
+            impossible = taken & (profile.propensities <= 0.0)
+        elif profile.propensity is not None:
+            certain = (profile.propensity >= 1.0)[:, None]
+            impossible = taken & certain & (log.arrays.action[:, None] != np.arange(log.n_arms))
         else:
             return
         counts = impossible.sum(axis=0)

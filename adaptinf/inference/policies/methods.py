@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.policies.by_unit import NO_CONTEXTUAL
 from adaptinf.inference.policies.cadr import CADR, default_burn_in
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyOptions
 from adaptinf.inference.policies.weighted_scores import AIPW, IPW
 from adaptinf.inference.policies.weights import KINDS
-from adaptinf.inference.scores.outcome_models import outcome_model
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import snapshots_problems
 from adaptinf.log import AdaptiveLog
@@ -52,7 +50,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
     question.check_propensities(subject)
     outcomes = None
     if estimator != "ipw":
-        outcomes = outcome_model(subject, log, np.arange(log.n_arms), asked.outcome, asked.ridge)
+        outcomes = question.outcome(subject, asked.outcome, asked.ridge)
     elif asked.ridge is not None:
         raise ParameterError(subject, ["ridge= belongs to an outcome model, and ipw has none"])
     method, defaulted = "cadr", False
@@ -60,12 +58,15 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
         if weights is None:
             told = asked.contextual is not None or asked.snapshots is not None
             defaulted = not told and not question.settled_logging
-            weights = "uniform" if defaulted else "stable-variance"
+            plain = defaulted or (question.profile.repeated_units and not told)
+            weights = "uniform" if plain else "stable-variance"
         method = f"{estimator} with {weights} weights"
     needed = weights != "uniform"
     logging = question.check_logging(method) if needed or asked.snapshots is not None else None
     burn = default_burn_in(log.n_rounds) if asked.burn_in is None else int(asked.burn_in)
     by_context = weights is not None and needed and asked.contextual is True
+    if by_context and question.profile.repeated_units:
+        raise InvalidForLog("contextual weights", NO_CONTEXTUAL, ["weights='uniform'"])
     return PolicyOptions(
         estimator, weights, by_context, logging if needed else None, outcomes, burn, defaulted
     )

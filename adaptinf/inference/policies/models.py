@@ -9,18 +9,21 @@ bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-cont
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.inputs.arguments import require_log
-from adaptinf.inference.policies.inputs import check_support, read_policies
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.policies.by_unit import fit_cautions, fit_notes
+from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
-from adaptinf.inference.policies.notes import few_rewards, policy_notes, warn_of_few_rewards
+from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
 from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import PolicyFit
+from adaptinf.inference.policies.scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
@@ -45,6 +48,9 @@ class PolicyValue:
         order: a pandas index other than 0, ..., T - 1 is refused.
     names : sequence of str, optional
         Labels of the policies.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
+        rewards. What has a row a round (policies, predictions, starts of snapshots) is still for all rounds.
 
     Raises
     ------
@@ -92,11 +98,20 @@ class PolicyValue:
     adapt  0.94  1.07
     """
 
-    def __init__(self, log: AdaptiveLog, policy: Any, *, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        policy: Any,
+        *,
+        names: Sequence[str] | None = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
         require_log("PolicyValue", log)
         self.log = log
-        self.policies = read_policies("PolicyValue", log, policy, names)
-        check_support("PolicyValue", log, self.policies)
+        self._question = _question(
+            "PolicyValue", log, read_policies("PolicyValue", log, policy, names), rounds
+        )
+        self.policies = self._question.policies
 
     def fit(
         self,
@@ -160,8 +175,7 @@ class PolicyValue:
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
         )
-        question = PolicyQuestion(profile_of(self.log), self.policies, snapshots=snapshots)
-        return _results("PolicyValue", question, chosen)
+        return _results("PolicyValue", replace(self._question, snapshots=snapshots), chosen)
 
 
 class PolicyContrast:
@@ -177,6 +191,8 @@ class PolicyContrast:
         The policy whose value is subtracted from each.
     names : sequence of str, optional
         Labels of the policies, the baseline's last.
+    rounds : str or array_like of bool, shape (T,), optional
+        As for `PolicyValue`.
 
     Raises
     ------
@@ -210,7 +226,13 @@ class PolicyContrast:
     """
 
     def __init__(
-        self, log: AdaptiveLog, policy: Any, *, baseline: Any, names: Sequence[str] | None = None
+        self,
+        log: AdaptiveLog,
+        policy: Any,
+        *,
+        baseline: Any,
+        names: Sequence[str] | None = None,
+        rounds: str | ArrayLike | None = None,
     ) -> None:
         if isinstance(baseline, (list, tuple)):
             raise ParameterError("PolicyContrast", ["baseline must be one policy, got a list"])
@@ -219,9 +241,10 @@ class PolicyContrast:
         given = [*policy, baseline] if isinstance(policy, (list, tuple)) else [policy, baseline]
         if len(given) < 2:
             raise ParameterError("PolicyContrast", ["give at least one policy besides the baseline"])
-        *first, self.baseline = read_policies("PolicyContrast", log, given, names)
+        read = read_policies("PolicyContrast", log, given, names)
+        self._question = _question("PolicyContrast", log, read, rounds, contrast=True)
+        *first, self.baseline = self._question.policies
         self.policies = tuple(first)
-        check_support("PolicyContrast", log, [*self.policies, self.baseline])
 
     def fit(
         self,
@@ -263,9 +286,21 @@ class PolicyContrast:
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
         )
-        every = (*self.policies, self.baseline)
-        question = PolicyQuestion(profile_of(self.log), every, contrast=True, snapshots=snapshots)
-        return _results("PolicyContrast", question, chosen)
+        return _results("PolicyContrast", replace(self._question, snapshots=snapshots), chosen)
+
+
+def _question(
+    subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
+) -> PolicyQuestion:
+    """Policies at the rounds used, which must have been able to choose their arms; rounds (T,)."""
+    used, keep, notes = marked_log(subject, log, rounds)
+    if keep is not None:
+        policies = tuple(policy.within(keep) for policy in policies)
+    check_support(subject, used, policies)
+    source = None if keep is None else log
+    return PolicyQuestion(
+        profile_of(used), policies, contrast=contrast, source=source, keep=keep, notes=notes
+    )
 
 
 def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
@@ -275,22 +310,34 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
     few = few_rewards(question.profile, fit)
     warn_of_few_rewards(few)
     terms, estimands = _named(question)
-    std_error = np.sqrt(np.diag(fit.covariance))
+    law = policy_law(question, terms, fit)
     return Results(
         model=model,
         estimands=estimands,
         terms=terms,
         estimate=fit.estimate,
-        std_error=std_error,
-        covariance=fit.covariance,
-        reference=NormalReference(fit.estimate, std_error),
+        std_error=law.std_error,
+        covariance=law.covariance,
+        reference=law.reference,
         estimator=options.estimator,
         weights=options.label,
-        facts=LogFacts.of(question.profile.log),
+        facts=LogFacts.of(question.profile.log, by_unit=fit.units is not None),
         validity="asymptotic",
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
-        notes=policy_notes(question, terms, fit, options, few),
+        notes=(
+            *question.notes,
+            *policy_notes(question, terms, fit, options),
+            *fit_notes(question, terms, fit),
+            *law.notes,
+        ),
+        cautions=(
+            *question.profile.propensity_cautions,
+            *fit_cautions(question, terms, fit, options),
+            *few,
+            *few_effective(terms, fit),
+            *law.cautions,
+        ),
         scores=fit.rows if chosen.keep_scores else None,
     )
 

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
 from adaptinf.inference.scores.means import effective_events
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
+from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
+from adaptinf.inference.validity.units import FEW_UNITS, OTHERS_MEAN
 
 
 def policy_notes(
@@ -20,14 +23,17 @@ def policy_notes(
     terms: Sequence[str],
     fit: PolicyFit,
     options: PolicyOptions,
-    few: Sequence[str],
 ) -> tuple[str, ...]:
     """Assumptions and reasons under a table."""
     notes = [
         "Assumes contexts and potential rewards that are independent and alike over the rounds, propensities "
         "given the past and the context, and policies that were fixed without this log."
     ]
-    notes += [] if options.outcome is None else [options.outcome.note]
+    notes += [] if options.outcome is None else [_model_note(options.outcome, fit)]
+    notes.append(
+        "Student's t with the effective number of rewards behind a value minus 1 degrees of freedom; behind "
+        "a difference, of those for it or those against it, the fewer."
+    )
     profile = question.profile
     if profile.estimated:
         notes.append(
@@ -39,14 +45,29 @@ def policy_notes(
             "policy takes is assumed."
         )
     notes += _weight_notes(profile, fit, options)
-    notes += few
     return (*notes, *_gaps(question, terms, fit))
+
+
+def _model_note(model: Outcome, fit: PolicyFit) -> str:
+    """What predicts rewards; running means leave out a unit's own rounds where errors are by unit."""
+    return model.note if fit.units is None or not isinstance(model.values, str) else OTHERS_MEAN
 
 
 def warn_of_few_rewards(few: Sequence[str]) -> None:
     """Warn of what `few_rewards` says."""
     for message in few:
-        warnings.warn(message, AdaptinfWarning, stacklevel=4)
+        warnings.warn(f"{message}.", AdaptinfWarning, stacklevel=4)
+
+
+def few_effective(terms: Sequence[str], fit: PolicyFit) -> list[str]:
+    """Cautions where the standard error of a value rests on the worth of few rewards."""
+    few_units = np.zeros(len(terms), dtype=bool) if fit.units is None else fit.units < FEW_UNITS
+    return [
+        f"{term}: worth {df + 1.0:.1f} rewards of equal weight, below {FEW_EFFECTIVE:g}: intervals may be "
+        "short"
+        for term, df, variance, told in zip(terms, fit.df, np.diag(fit.covariance), few_units, strict=True)
+        if df + 1.0 < FEW_EFFECTIVE and variance > 0.0 and not told
+    ]
 
 
 def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
@@ -56,16 +77,17 @@ def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
         messages.append(
             f"The smallest propensity of an arm that a policy takes is {fit.min_propensity.min():.2g}, the "
             f"smallest effective sample size {fit.ess.min():.1f}: a few rounds may carry the estimate, and "
-            "its normal interval may be far too short."
+            "its interval may be far too short"
         )
-    reward = profile.log.arrays.reward
-    rate, sizes = float(reward.mean()), fit.ess[fit.ess > 0.0]
-    if profile.binary and 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
+    reward, sizes = profile.rewards, fit.ess[fit.ess > 0.0]
+    uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
+    rate = uncommon / max(len(reward), 1)
+    if 0.0 < rate < 1.0 and np.any(effective_events(sizes, rate) < FEW_EVENTS):
         messages.append(
-            f"An effective sample size of {sizes.min():.1f} at a success rate of {rate:.2g} is worth "
-            f"{effective_events(sizes.min(), rate):.1f} {'successes' if rate <= 0.5 else 'failures'}, fewer "
-            f"than {FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are "
-            "too small together, and the normal interval may be far too short."
+            f"An effective sample size of {sizes.min():.1f}, where {rate:.2g} of the outcomes are other than "
+            f"the commonest, is worth {effective_events(sizes.min(), rate):.1f} of these, fewer than "
+            f"{FEW_EVENTS}: the heavy rounds rarely hold one, so that estimate and standard error are too "
+            "small together, and the interval may be far too short"
         )
     return messages
 
@@ -97,9 +119,15 @@ def _weight_notes(profile: LogProfile, fit: PolicyFit, options: PolicyOptions) -
             f"CADR: the first {options.burn_in} rounds, and those before which no score varied, have no "
             f"weight; {int(used.min())} of {profile.log.n_rounds} rounds have one."
         )
-    elif options.logging is not None and not options.contextual and not fit.rows["weights"][0].all():
+    elif _first_without(options) and not fit.rows["weights"][0].all():
         notes.append("The first round has no weight, as there are no earlier contexts to average over.")
     return notes
+
+
+def _first_without(options: PolicyOptions) -> bool:
+    """Whether it is for want of contexts alone that the first round may have no weight."""
+    known = options.outcome is None or options.outcome.start == 0
+    return known and options.logging is not None and not options.contextual
 
 
 def _gaps(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.inputs import Policy, check_support
+from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.validity.methods import refusal
-from adaptinf.inference.validity.policies import LoggingPolicies, logging_policies
+from adaptinf.inference.validity.policies import LoggingPolicies, PolicySnapshots, logging_policies
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.typing import FloatArray
+from adaptinf.log import AdaptiveLog
+from adaptinf.typing import BoolArray, FloatArray
 
 UNOBSERVED = 0.01
 """Share of a policy on arms that were never chosen from which on its value is not estimated."""
@@ -27,6 +29,11 @@ class PolicyQuestion:
     policies: tuple[Policy, ...]
     contrast: bool = False
     snapshots: Any = None
+    source: AdaptiveLog | None = None
+    """The log of which the profile's is a part; None where it is the whole."""
+    keep: BoolArray | None = None
+    """Which rounds of the source these are, shape (T,)."""
+    notes: tuple[str, ...] = ()
 
     def check_support(self, subject: str) -> None:
         """Refuse policies that take arms which the design could not choose."""
@@ -41,7 +48,9 @@ class PolicyQuestion:
 
     def check_propensities(self, subject: str) -> FloatArray:
         """Propensities of the chosen arms, shape (T,)."""
-        propensity = self.profile.log.arrays.propensity
+        propensity = self.profile.propensity
+        if self.profile.contradicted_draws:
+            raise InvalidForLog(subject, self.profile.contradicted_draws, ["the propensities of the draws"])
         if propensity is None:
             raise InvalidForLog(
                 subject,
@@ -52,6 +61,9 @@ class PolicyQuestion:
 
     def check_logging(self, method: str) -> LoggingPolicies:
         """What the design would have done with other rounds' contexts, where that is known."""
+        if self.profile.one_draw_a_unit:
+            reason = "one draw gave each unit its arm, and such weights take every round to have a draw"
+            raise InvalidForLog(method, reason, ["weights='uniform'"])
         try:
             return self._logging
         except InvalidForLog as error:
@@ -76,7 +88,18 @@ class PolicyQuestion:
                     "weights='uniform' (not normal in general when propensities move with the data)",
                 ],
             )
-        return logging_policies(log, given, "PolicyValue.fit")
+        if self.source is None or self.keep is None or not isinstance(given, PolicySnapshots):
+            return logging_policies(log, given, "PolicyValue.fit")
+        return logging_policies(self.source, given, "PolicyValue.fit").within(self.keep)
+
+    def outcome(self, subject: str, asked: Any, ridge: Any) -> Outcome:
+        """The outcome model for the rounds used; predictions of the user's own are for all of the source."""
+        log = self.profile.log
+        if self.source is None or self.keep is None or asked is None or isinstance(asked, str):
+            return outcome_model(subject, log, np.arange(log.n_arms), asked, ridge)
+        every = outcome_model(subject, self.source, np.arange(log.n_arms), asked, ridge)
+        assert isinstance(every.values, np.ndarray)
+        return replace(every, values=every.values[self.keep])
 
     def unobserved(self, fewest: int = 1) -> FloatArray:
         """Share of each policy on arms that were chosen less often than `fewest` times; shape (k,)."""

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
-from adaptinf.inference.scores.inverse import indicators, running_means
+from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
+from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.scores.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
-from adaptinf.inference.validity.profile import SMALL
+from adaptinf.inference.validity.profile import SMALL, LogProfile
+from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
 from adaptinf.inference.validity.verdicts import Verdict
-from adaptinf.log import AdaptiveLog
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _DRAWN = (
     "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
 )
+_LITTLE = 0.05
+"""Share of the variance below which one side of a difference has no say in its degrees of freedom."""
 _SMALL = "small propensities: at moderate numbers of rounds normal intervals may be too short"
 
 
@@ -48,14 +53,43 @@ class PolicyOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScoreParts:
+    """What the scores of k policies are made of, with rewards and predictions less an origin.
+
+    Shapes: plain, change, taken (T, k): the policy's mean of the predictions, its probability of the chosen
+    arm times the residual, and that probability.
+    """
+
+    plain: FloatArray
+    change: FloatArray
+    taken: FloatArray
+    origin: float
+    known: BoolArray | None = None
+    """Rounds for which the outcome model knew a reward; None where that is all from its start on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PolicyFit:
-    """Estimates of k values; estimate (k,), covariance (k, k), ess, min_propensity (k,), rows (T, k)."""
+    """Estimates of k values, or of differences of values.
+
+    Shapes: estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows, influence, share (T, k).
+
+    `influence` is what a round contributes to the error of an estimate, `share` what a unit of its reward
+    adds to the estimate.
+    """
 
     estimate: FloatArray
     covariance: FloatArray
+    df: FloatArray
     ess: FloatArray
     min_propensity: FloatArray
     rows: dict[str, FloatArray]
+    influence: FloatArray
+    share: FloatArray
+    units: IntArray | None = None
+    """Units with rounds that count for each value, where errors are by unit; shape (k,)."""
+    events: FloatArray | None = None
+    """Those of them with an event."""
 
 
 def policy_verdict(
@@ -90,14 +124,16 @@ def policy_fit(
     question: PolicyQuestion,
     estimate: FloatArray,
     covariance: FloatArray,
+    influence: FloatArray,
+    share: FloatArray,
     ess: FloatArray,
     rows: dict[str, FloatArray],
 ) -> PolicyFit:
     """A fit without the numbers that nothing is known of.
 
-    Shapes: estimate (k,), covariance (k, k), ess (k,).
+    Shapes: estimate, ess (k,), covariance (k, k), influence, share (T, k).
     """
-    smallest = np.array([_smallest(question.profile.log, one) for one in question.policies])
+    smallest = np.array([_smallest(question.profile, one) for one in question.policies])
     gone, bare = (question.unobserved(fewest) >= UNOBSERVED for fewest in (1, 2))
     if question.contrast:
         smallest = np.minimum(smallest[:-1], smallest[-1])
@@ -107,26 +143,70 @@ def policy_fit(
     return PolicyFit(
         estimate=estimate + empty,
         covariance=covariance + vague[:, None] + vague[None, :],
+        df=policy_freedom(share),
         ess=ess,
         min_propensity=smallest,
         rows=rows,
+        influence=influence,
+        share=share,
     )
 
 
-def score_parts(
-    log: AdaptiveLog, policies: Sequence[Policy], outcome: Outcome | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Policy means of the predictions, policy probabilities times residuals, and those probabilities."""
-    arrays = log.arrays
+def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
+    """Student's t, or with skewed rewards MOVER over the rounds that count for an estimate and against it."""
+    profile = question.profile
+    shapes = part_shapes(
+        (fit.share < 0.0).astype(np.int64),
+        fit.influence,
+        np.abs(fit.share),
+        profile.log.arrays.reward,
+        2,
+        profile.squared_skewness,
+    )
+    std_error = np.sqrt(np.diag(fit.covariance))
+    if fit.units is not None:
+        # Hall's transformation is of independent rounds
+        told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
+        return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
+    return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)
+
+
+def policy_freedom(share: FloatArray) -> FloatArray:
+    """Degrees of freedom of the standard errors of values and their differences.
+
+    Shapes: share (T, k), what a unit of a round's residual adds to each estimate; returns (k,).
+
+    With share c the variance is estimated by the sum of squared residuals times w = c^2, which has the mean
+    and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom where the rewards are normal with
+    one variance (Satterthwaite 1946), less the one of its mean: for always one arm c is proportional to
+    h / e in its rounds. The rounds that count for and those that count against a difference are two samples,
+    of which the one with fewer decides, as for two arms; one that carries less than a twentieth of the
+    variance does not.
+    """
+    sides = [np.square(np.maximum(sign * share, 0.0)) for sign in (1.0, -1.0)]
+    total = sides[0].sum(axis=0) + sides[1].sum(axis=0)
+    sizes = [np.where(one.sum(axis=0) > _LITTLE * total, effective_size(one), np.inf) for one in sides]
+    found = np.minimum(*sizes) - 1.0
+    return np.where(np.isfinite(found), np.maximum(found, 0.0), 0.0)
+
+
+def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
+    """Parts of the scores; without an outcome model there is no origin but 0."""
+    log, arrays = profile.log, profile.log.arrays
     rounds = np.arange(log.n_rounds)
     taken = np.column_stack([policy.probabilities[rounds, arrays.action] for policy in policies])
     if outcome is None:
-        return np.zeros(taken.shape), taken * arrays.reward[:, None], taken
-    predicted = (
-        running_means(indicators(arrays.action, np.arange(log.n_arms)), arrays.reward)
-        if isinstance(outcome.values, str)
-        else outcome.values
-    )
+        return ScoreParts(np.zeros(taken.shape), taken * arrays.reward[:, None], taken, 0.0)
+    origin = origin_of(arrays.reward, outcome)
+    above = arrays.reward - origin
+    known = None
+    chosen = indicators(arrays.action, np.arange(log.n_arms))
+    if not isinstance(outcome.values, str):
+        predicted = outcome.values - origin
+    elif profile.repeated_units and profile.units is not None:
+        predicted, known = others_means(chosen, above, profile.units)
+    else:
+        predicted = predictions(chosen, above)
     plain = np.column_stack(
         [
             predicted @ policy.probabilities[0]
@@ -135,15 +215,14 @@ def score_parts(
             for policy in policies
         ]
     )
-    residual = arrays.reward - predicted[rounds, arrays.action]
-    return plain, taken * residual[:, None], taken
+    residual = above - predicted[rounds, arrays.action]
+    return ScoreParts(plain, taken * residual[:, None], taken, origin, known)
 
 
-def _smallest(log: AdaptiveLog, policy: Policy) -> float:
+def _smallest(profile: LogProfile, policy: Policy) -> float:
     """Smallest propensity, as far as the log tells, of an arm that the policy takes."""
-    arrays = log.arrays
-    if arrays.propensities is not None:
-        return float(np.min(arrays.propensities, where=policy.probabilities > 0.0, initial=1.0))
-    assert arrays.propensity is not None
-    taken = policy.probabilities[np.arange(log.n_rounds), arrays.action] > 0.0
-    return float(np.min(arrays.propensity, where=taken, initial=1.0))
+    if profile.propensities is not None:
+        return float(np.min(profile.propensities, where=policy.probabilities > 0.0, initial=1.0))
+    assert profile.propensity is not None
+    taken = policy.probabilities[np.arange(profile.log.n_rounds), profile.log.arrays.action] > 0.0
+    return float(np.min(profile.propensity, where=taken, initial=1.0))

@@ -3,7 +3,7 @@
 References
 ----------
 Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from contextual
-bandits".
+bandits". Satterthwaite (1946), "An approximate distribution of estimates of variance components".
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.policies.by_unit import unit_verdicts, with_unit_errors
 from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
@@ -26,7 +28,7 @@ from adaptinf.inference.policies.weights import contextual_fit, mean_variances, 
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.verdicts import Verdict
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray
 
 _SETTLE = "propensities settle"
 _VARIANTS = (
@@ -47,41 +49,59 @@ def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verd
         name, rank = f"{estimator} with {weights} weights{kind}", first + 2.0 * place
         uniform = contextual is None
         found.append(policy_verdict(question, name, rank, call, reason, assumes, uniform=uniform))
+    if question.profile.repeated_units:
+        return unit_verdicts(found, first, moves=question.profile.moves)
     return found
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     propensity = question.check_propensities(options.estimator)
-    plain, change, taken = score_parts(question.profile.log, question.policies, options.outcome)
-    scores = plain + change / propensity[:, None]
-    estimate, influence, weights = _weighted(options, question.policies, scores)
-    ess = effective_size(weights * taken / propensity[:, None])
-    if question.contrast:
+    parts = score_parts(question.profile, question.policies, options.outcome)
+    scores = parts.plain + parts.change / propensity[:, None]
+    estimate, influence, weights = _weighted(options, question.policies, scores, parts.known)
+    observed = weights * parts.taken / propensity[:, None]
+    ess, total = effective_size(observed), weights.sum(axis=0)
+    # Shares of contexts' total weights are shares of the estimate already.
+    share = observed if options.contextual else observed / np.where(total > 0.0, total, 1.0)
+    rows = {"scores": scores + parts.origin, "weights": weights}
+    if not question.contrast:
+        estimate = estimate + parts.origin
+    else:
         estimate = estimate[:-1] - estimate[-1]
         influence = influence[:, :-1] - influence[:, -1:]
+        share = share[:, :-1] - share[:, -1:]
         ess = np.minimum(ess[:-1], ess[-1])
-    rows = {"scores": scores, "weights": weights}
-    return policy_fit(question, estimate, influence.T @ influence, ess, rows)
+    fit = policy_fit(question, estimate, influence.T @ influence, influence, share, ess, rows)
+    unit = question.profile.units
+    if unit is None or not question.profile.repeated_units:
+        return fit
+    return with_unit_errors(question, fit, influence, weights, parts.taken / propensity[:, None], unit)
 
 
 def _weighted(
-    options: PolicyOptions, policies: Sequence[Policy], scores: FloatArray
+    options: PolicyOptions, policies: Sequence[Policy], scores: FloatArray, known: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    if options.weights is None or options.logging is None:
-        uniform = weighted_means(scores, np.ones(scores.shape))
-        return uniform.estimate, uniform.influence, np.ones(scores.shape)
-    if options.contextual:
-        fit = contextual_fit(options.logging, policies, scores, options.weights)
+    start = 0 if options.outcome is None else options.outcome.start
+    if options.contextual and options.weights is not None and options.logging is not None:
+        fit = contextual_fit(options.logging, policies, scores, options.weights, start)
         unweighted = np.where(fit.share.any(axis=0), 0.0, np.nan)
         return fit.estimate + unweighted, fit.influence, fit.share
-    weights = stabiliser(options.weights, mean_variances(options.logging, policies))
+    if options.weights is None or options.logging is None:
+        weights = np.ones(scores.shape)
+    else:
+        weights = stabiliser(options.weights, mean_variances(options.logging, policies))
+    weights[:start] = 0.0
+    if known is not None:
+        weights *= known[:, None]
     means = weighted_means(scores, weights)
     return means.estimate, means.influence, weights
 
 
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
-    "aipw", lambda question: _assess(question, "aipw", 10.0), _fit
+    "aipw", lambda question: _assess(question, "aipw", 10.0), _fit, length=policy_length
 )
 """With an outcome model."""
-IPW: MethodRecord[PolicyQuestion] = MethodRecord("ipw", lambda question: _assess(question, "ipw", 30.0), _fit)
+IPW: MethodRecord[PolicyQuestion] = MethodRecord(
+    "ipw", lambda question: _assess(question, "ipw", 30.0), _fit, length=policy_length
+)
 """Without one."""

@@ -74,30 +74,39 @@ def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> Floa
 
 
 def contextual_fit(
-    logging: LoggingPolicies, policies: Sequence[Policy], scores: FloatArray, kind: str
+    logging: LoggingPolicies, policies: Sequence[Policy], scores: FloatArray, kind: str, start: int = 0
 ) -> ContextualFit:
     """Contextually weighted estimates.
 
     Shapes: scores (T, k).
 
-    With h_t the weight, Z(x) = sum_s h_s(x) and B_t = h_t(X_t)/Z(X_t) times the score, the estimate is the
-    sum of the B_t, and round t contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to its error.
+    With h_t the weight and Z(x) = sum_s h_s(x), round t has the share h_t(X_t)/Z(X_t). These add up to 1 on
+    average; Zhan and others weight by them as they are, here they are divided by their sum, so that a
+    constant added to rewards is added to the estimate. With B_t the share times the score less the estimate,
+    round t contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1,
+    have no weight.
     """
     shape = scores.shape
     total, own = np.zeros(shape), np.zeros(shape)
     centre = np.zeros((len(logging.starts), shape[1]))
     batch, sizes = logging.batch, logging.sizes.astype(np.float64)
+    sizes[0] -= start
     if logging.rows is not None:
         for k, policy in enumerate(policies):
             total[:, k], own[:, k] = _context_free_weights(logging.rows, batch, sizes, policy, kind)
     else:
         for b, low, high, k, weight in _weights(logging, policies, kind):
             total[low:high, k] += sizes[b] * weight
-            mine = slice(max(low, int(logging.starts[b])), min(high, int(logging.starts[b] + sizes[b])))
+            end = int(logging.starts[b] + logging.sizes[b])
+            mine = slice(max(low, int(logging.starts[b])), min(high, end))
             if mine.start < mine.stop:
                 own[mine, k] = weight[mine.start - low : mine.stop - low]
+    own[:start] = 0.0
     share = np.divide(own, total, out=np.zeros(shape), where=total > 0.0)
-    terms = share * scores
+    sums = share.sum(axis=0)
+    share /= np.where(sums > 0.0, sums, 1.0)
+    estimate = np.einsum("tk,tk->k", share, scores)
+    terms = share * (scores - estimate)
     ratio = np.divide(terms, total, out=np.zeros(shape), where=total > 0.0)
     if logging.rows is not None:
         for k, policy in enumerate(policies):
@@ -105,7 +114,9 @@ def contextual_fit(
     else:
         for b, low, high, k, weight in _weights(logging, policies, kind):
             centre[b, k] += weight @ ratio[low:high, k]
-    return ContextualFit(terms.sum(axis=0), terms - centre[batch], share)
+    influence = terms - centre[batch]
+    influence[:start] = 0.0
+    return ContextualFit(estimate, influence, share)
 
 
 def _weights(

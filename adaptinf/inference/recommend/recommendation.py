@@ -38,6 +38,10 @@ _OWN = {
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
+_LENGTHS = (
+    "Length: of the 95% intervals to be expected, over that of the first method; by counts, propensities and "
+    "the mean and variance of all rewards together, never by an arm's own."
+)
 _STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
 
 
@@ -77,19 +81,30 @@ class Recommendation:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a method: method, label, call, reason, assumes and warning."""
+        """One row a method: method, label, length, call, reason, assumes and warning.
+
+        The length is that of the 95% intervals to be expected, over that of the first method: by counts,
+        propensities, and the mean and variance of all rewards together, never of an arm's.
+        """
         import pandas as pd
 
         return pd.DataFrame(
             {
                 "method": [one.verdict.name for one in self.methods],
                 "label": [one.verdict.label for one in self.methods],
+                "length": self._lengths(),
                 "call": [one.call for one in self.methods],
                 "reason": [one.verdict.reason for one in self.methods],
                 "assumes": [one.verdict.assumes for one in self.methods],
                 "warning": [one.verdict.warning for one in self.methods],
             }
         )
+
+    def _lengths(self) -> list[float]:
+        """Expected lengths over that of the first method; NaN where they are not known."""
+        first = self.methods[0].verdict.length
+        known = math.isfinite(first) and first > 0.0
+        return [one.verdict.length / first if known else math.nan for one in self.methods]
 
     def fit(self, method: str | None = None) -> Results:
         """Run a method.
@@ -130,13 +145,21 @@ class Recommendation:
 
         notes = list(dict.fromkeys(map(_note, self.methods)))
         rows = [
-            [str(place), one.verdict.name, one.verdict.label, f"[{notes.index(_note(one)) + 1}]"]
-            for place, one in enumerate(self.methods, start=1)
+            [
+                str(place),
+                one.verdict.name,
+                one.verdict.label,
+                "" if math.isnan(length) else f"{length:.2f}",
+                f"[{notes.index(_note(one)) + 1}]",
+            ]
+            for place, (one, length) in enumerate(zip(self.methods, self._lengths(), strict=True), start=1)
         ]
         first = self.methods[0]
         chosen = first.call if first.verdict.valid else "none is valid"
         facts = plain_table([*map(list, self.facts), ["First choice", chosen]], None, "ll")
-        table = plain_table(rows, ["", "method", "label", "note"], "rlll")
+        table = plain_table(rows, ["", "method", "label", "length", "note"], "rllrl")
+        if any(row[3] for row in rows):
+            notes.append(_LENGTHS)
         return ResultSummary(f"Methods for {self.target}", [facts, table], notes)
 
     def __str__(self) -> str:
@@ -211,8 +234,11 @@ def recommend(
 
     Notes
     -----
-    The order does not look at estimates: choosing the shortest of several intervals would spoil it. Without
-    arguments ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` take the first method of their class.
+    The order does not look at estimates: choosing the shortest of several intervals would spoil it. Lengths
+    are expected ones, by counts, propensities and the pooled mean and variance of the rewards, on a log
+    without drift; sequences stand in their order, other methods by what they assume. Of many arms some
+    stand for all. Without arguments ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` take the first
+    method of their class.
 
     References
     ----------
@@ -268,7 +294,8 @@ def _at_fixed_rounds(row: Method) -> Method:
     """What a method that holds at a fixed number of rounds is worth where the data chose it."""
     if not row.verdict.valid:
         return row
-    return replace(row, verdict=replace(row.verdict, label="not valid", reason=_STOPPED, baseline=True))
+    stopped = replace(row.verdict, label="not valid", reason=_STOPPED, baseline=True, length=math.nan)
+    return replace(row, verdict=stopped)
 
 
 def _pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any]:

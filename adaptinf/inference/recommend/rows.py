@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adaptinf.inference.arms.choice import arm_verdicts
+from adaptinf.inference.arms.methods import METHODS as ARM_METHODS
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.validity.methods import verdicts
+from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
@@ -65,7 +66,26 @@ def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
 
     model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
-    return [_opened(model.method(verdict)) for verdict in arm_verdicts(question)]
+    methods = {one.name: one for one in ARM_METHODS}
+    found = [
+        _with_length(methods[verdict.arguments["estimator"]], question, verdict)
+        for verdict in arm_verdicts(question)
+    ]
+    return [_opened(model.method(verdict)) for verdict in found]
+
+
+def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:
+    """What every variant of some methods is worth, with the length of its intervals where it is valid."""
+    return [
+        _with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
+    ]
+
+
+def _with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> Verdict:
+    if not verdict.valid:
+        return verdict
+    with np.errstate(under="ignore", over="ignore"):
+        return replace(verdict, length=method.length(question, verdict))
 
 
 def _opened(row: Method) -> Method:
@@ -101,7 +121,7 @@ def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
     model = _Model(PolicyValue, log, {"policy": policy})
     policies = read_policies("PolicyValue", log, policy)
     question = PolicyQuestion(profile_of(log), policies, snapshots=snapshots)
-    return [model.method(verdict) for verdict in verdicts(METHODS.values(), question)]
+    return [model.method(verdict) for verdict in _with_lengths(METHODS.values(), question)]
 
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
@@ -110,7 +130,7 @@ def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     from adaptinf.inference.effects.models import CATE
 
     model = _Model(CATE, log, arguments)
-    return [model.method(verdict) for verdict in verdicts(METHODS, model.made().question)]
+    return [model.method(verdict) for verdict in _with_lengths(METHODS, model.made().question)]
 
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
@@ -120,4 +140,6 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     from adaptinf.inference.effects.projection import CATEProjection
 
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
-    return [model.method(verdict) for verdict in PROJECTION.assess(model.made().question, decay)]
+    question = model.made().question
+    found = PROJECTION.assess(question, decay)
+    return [model.method(_with_length(PROJECTION, question, verdict)) for verdict in found]

@@ -16,6 +16,7 @@ from adaptinf.inference.regression.notes import omission_reason, omitted_context
 from adaptinf.inference.regression.plain import BASELINE, MAX_INFORMATION, NONE
 from adaptinf.inference.regression.weighted import WEIGHTED
 from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.units import NOT_BY_UNIT, unit_count_cautions
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
@@ -75,6 +76,21 @@ def repeated_units(data: RegressionData, profile: LogProfile) -> bool:
     """Whether the log names units, and some have several of the rounds used."""
     units = profile.log.units
     return units is not None and len(set(units[data.rounds].tolist())) < len(data.rounds)
+
+
+def unit_cautions(
+    data: RegressionData, profile: LogProfile, adjustment: Adjustment, covariance: str
+) -> tuple[str, ...]:
+    """That units have several of the rounds used, where that is not allowed for."""
+    if not repeated_units(data, profile):
+        return ()
+    if covariance != "cluster":
+        found = f"units have several rounds: {NOT_BY_UNIT}"
+        if data.adaptive and not adjustment.plain:
+            found += "; a covariance by unit for adaptive collection (an adaptive sandwich) is not there"
+        return (found,)
+    count = len(set(profile.log.units[data.rounds].tolist())) if profile.log.units is not None else 0
+    return tuple(unit_count_cautions(profile, count))
 
 
 def _check_columns(data: RegressionData, profile: LogProfile) -> None:

@@ -186,7 +186,7 @@ class AnytimeTests:
             self.precision,
         )
         law = "anytime-valid F, by its Bayes factor"
-        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law)
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law=law)
 
 
 def _check(data: RegressionData, profile: LogProfile) -> None:

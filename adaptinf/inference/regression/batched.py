@@ -216,7 +216,7 @@ class BatchedTests:
             return WaldTest(*found, labels, (note, *notes))
         law = "chi-squared" if self.test == "normal" else "sum of multivariate Student vectors by batch"
         found = batched_wald(self.found, hypothesis.matrix, hypothesis.values, self.test)
-        return JointTest(*found, hypothesis.labels, notes, law)
+        return JointTest(*found, hypothesis.labels, notes, law=law)
 
 
 def _check(data: RegressionData, profile: LogProfile) -> tuple[BatchRegressions, list[str]]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _NAME = "w-decorrelation"
 _LARGEST_LEFT = 0.2
 """Share of the error of least squares that it may leave out of its standard errors."""
+_UNEVEN, _RARE = 10.0, 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +116,7 @@ def _decorrelate(
 def default_refusal(data: RegressionData) -> tuple[str, list[str]]:
     """Why it cannot be the default, by the columns alone, and what mends that."""
     left = decorrelated(data.x, data.y).left if data.nobs > data.size else 0.0
-    return ("", []) if left <= _LARGEST_LEFT else (_left_reason(left), _left_ways(None))
+    return ("", []) if left <= _LARGEST_LEFT else (_left_reason(data, left), _left_ways(data, None))
 
 
 def _preferred(data: RegressionData, profile: LogProfile) -> str:
@@ -124,18 +125,41 @@ def _preferred(data: RegressionData, profile: LogProfile) -> str:
     return "it needs neither propensities nor a privacy guarantee"
 
 
-def _left_reason(left: float) -> str:
+def _left_reason(data: RegressionData, left: float) -> str:
     """Why W-decorrelation cannot be used where it leaves too much of the error of least squares."""
-    return (
+    told = (
         f"it would leave up to {left:.0%} of the error of least squares in the estimates, bias included, "
-        "which its standard errors do not count: columns of very different size do that, and large ridges"
+        "which its standard errors do not count: "
     )
+    if _uneven(data):
+        return f"{told}columns of very different size do that, and large ridges"
+    name, rounds = _rarest(data)
+    if rounds < _RARE * data.nobs:
+        seen = f"here {name}, in {rounds} of {data.nobs} rounds"
+        return f"{told}an arm or level that rarely comes does that, {seen}"
+    return f"{told}large ridges do that, and few rounds"
 
 
-def _left_ways(ridge: float | None) -> list[str]:
+def _left_ways(data: RegressionData, ridge: float | None) -> list[str]:
     """What mends that."""
-    ways = ["covariates on one scale, such as scale(age) in the formula"]
+    ways = ["covariates on one scale, such as scale(age) in the formula"] if _uneven(data) else []
+    if not ways and _rarest(data)[1] < _RARE * data.nobs:
+        ways = ["more rounds of what rarely comes", "Contrast or ArmMeans, by propensities, for arms"]
     return ways if ridge is None else [*ways, "a smaller ridge="]
+
+
+def _uneven(data: RegressionData) -> bool:
+    """Whether columns, where they are not 0, are of very different size."""
+    count = np.count_nonzero(data.x, axis=0)
+    size = np.sqrt((data.x**2).sum(axis=0) / np.maximum(count, 1))
+    return bool(size.max() > _UNEVEN * size.min())
+
+
+def _rarest(data: RegressionData) -> tuple[str, int]:
+    """The column that is 0 in most rounds, and in how many it is not."""
+    count = np.count_nonzero(data.x, axis=0)
+    place = int(np.argmin(count))
+    return data.names[place], int(count[place])
 
 
 def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
@@ -143,7 +167,7 @@ def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> Coef
     ridge = options.settings.get("ridge")
     found = decorrelated(data.x, data.y, ridge)
     if found.left > _LARGEST_LEFT:
-        raise InvalidForLog(_NAME, _left_reason(found.left), _left_ways(ridge))
+        raise InvalidForLog(_NAME, _left_reason(data, found.left), _left_ways(data, ridge))
     errors = np.sqrt(np.diag(found.covariance))
     source = (
         "its default, from the whole design matrix and so not, strictly, known before the first round"

@@ -157,7 +157,7 @@ class EllipsoidTests:
         statistic = (distance / self.ellipsoid.noise_scale) ** 2
         law = "self-normalised ellipsoid, valid at any time"
         size = len(hypothesis.labels)
-        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law)
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law=law)
 
 
 def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:

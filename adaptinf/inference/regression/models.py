@@ -14,24 +14,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.arguments import require_log, text_problems
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.regression.adjustments import (
     ADJUSTMENTS,
     check_selection,
     default_adjustment,
     repeated_units,
+    unit_cautions,
     valid_alternatives,
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes
+from adaptinf.inference.regression.notes import rounds_notes, weight_cautions, without_rare
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.estimand import Estimand
@@ -60,6 +62,9 @@ class AdaptiveOLS:
         Use the rounds of one arm: its label, or ``"most-pulled"``, ``"least-pulled"``, ``"last-pulled"``, or
         ``"recommended"`` where a best-arm design named one. These read the action history only, which is why
         a max-information correction covers the choice. By default all rounds are used.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
+        rewards; selectors of arms read the actions of these rounds.
 
     Attributes
     ----------
@@ -108,14 +113,27 @@ class AdaptiveOLS:
     dose            0.94  1.16
     """
 
-    def __init__(self, log: AdaptiveLog, covariates: Sequence[str] | None = None, *, arm: Any = None) -> None:
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        covariates: Sequence[str] | None = None,
+        *,
+        arm: Any = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
         require_log("AdaptiveOLS", log)
-        self.log = log
-        self.data = regression_data(log, None, covariates, arm)
+        self.log, _, self._notes = marked_log("AdaptiveOLS", log, rounds)
+        self.data = regression_data(self.log, None, covariates, arm)
 
     @classmethod
     def from_formula(
-        cls, formula: str, log: AdaptiveLog, *, arm: Any = None, trusted: bool = False
+        cls,
+        formula: str,
+        log: AdaptiveLog,
+        *,
+        arm: Any = None,
+        rounds: str | ArrayLike | None = None,
+        trusted: bool = False,
     ) -> AdaptiveOLS:
         """Regression by a formula.
 
@@ -129,6 +147,8 @@ class AdaptiveOLS:
         log : AdaptiveLog
             The data.
         arm : label or selector, optional
+            As for the class.
+        rounds : str or array_like of bool, shape (T,), optional
             As for the class.
         trusted : bool
             Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
@@ -149,8 +169,8 @@ class AdaptiveOLS:
         require_log("AdaptiveOLS", log)
         refuse("AdaptiveOLS", BOOLEAN("trusted", trusted))
         model = cls.__new__(cls)
-        model.log = log
-        model.data = regression_data(log, _required(formula), None, arm, trusted=trusted)
+        model.log, _, model._notes = marked_log("AdaptiveOLS", log, rounds)
+        model.data = regression_data(model.log, _required(formula), None, arm, trusted=trusted)
         return model
 
     def fit(
@@ -216,6 +236,7 @@ class AdaptiveOLS:
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
         log = self.log
+        fit, cautions = without_rare(data, fit)
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -226,12 +247,17 @@ class AdaptiveOLS:
             reference=fit.reference,
             estimator=fit.estimator,
             weights=fit.weights,
-            facts=replace(LogFacts.of(log), n_units=None) if kind == "cluster" else LogFacts.of(log),
+            facts=LogFacts.of(log, by_unit=kind == "cluster"),
             validity="not valid" if fit.naive else "exact" if fit.reference.exact else "asymptotic",
             null=float(null),
             correction=fit.correction,
             details=fit.details,
-            notes=(*rounds_notes(data, profile), *chosen, *fit.notes),
+            notes=(*self._notes, *rounds_notes(data, profile), *chosen, *fit.notes),
+            cautions=(
+                *cautions,
+                *weight_cautions(data, profile, fit.details),
+                *unit_cautions(data, profile, entry, kind),
+            ),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.validity.profile import is_binary
+from adaptinf.inference.distributions.base import PartialReference
+from adaptinf.inference.distributions.shape import squared_skewness, uncommon_outcomes
+from adaptinf.inference.scores.means import unevenness
+from adaptinf.inference.validity.profile import SMALL, is_binary
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.log import Stability
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.regression.data import RegressionData
+    from adaptinf.inference.regression.data import CoefficientFit, RegressionData
     from adaptinf.inference.scores.least_squares import LeastSquares
     from adaptinf.inference.validity.profile import LogProfile
 
+_LIGHT = 0.05
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
+
+
+def weight_cautions(
+    data: RegressionData, profile: LogProfile, details: Mapping[str, FloatArray]
+) -> tuple[str, ...]:
+    """What speaks against a fit that divides by propensities; none of one that does not."""
+    if "min_propensity" not in details:
+        return ()
+    smallest = float(np.min(details["min_propensity"]))
+    low = (
+        f"propensities down to {smallest:.2g}: least squares weighted by them wants a floor of {SMALL:g} "
+        "where the design adapts (simulated on Thompson sampling without a floor, tests at 5% reject 6.3%)"
+    )
+    return (*profile.propensity_cautions, *([low] if data.adaptive and smallest < SMALL else []))
 
 
 def known_stable(data: RegressionData, profile: LogProfile) -> Stability | None:
@@ -119,6 +141,42 @@ def validity_notes(data: RegressionData, profile: LogProfile, correction: Correc
             else "No corrected columns were asked for: adjustment='max-information' gives them."
         )
     return notes
+
+
+def without_rare(data: RegressionData, fit: CoefficientFit) -> tuple[CoefficientFit, tuple[str, ...]]:
+    """The fit without tests of coefficients that rest on rare outcomes, and cautions for the others.
+
+    A coefficient of least squares is a weighted sum of rewards. Those with weights of either sign, such as
+    the rounds of an arm and of the arm that it is compared with, must vary; weights below a twentieth of the
+    largest do not count. Laws that hold in finite samples for all rewards with a bound are left alone.
+    """
+    if fit.reference.exact or data.nobs <= data.size:
+        return fit, ()
+    q, r = np.linalg.qr(data.x)
+    pull = np.linalg.solve(r, q.T).T
+    uncommon, skewness = np.full(data.size, np.inf), np.zeros(data.size)
+    shape = squared_skewness(data.y)
+    for j, own in enumerate(pull.T):
+        used = np.abs(own) > _LIGHT * np.abs(own).max(initial=0.0)
+        side, size = (own[used] > 0.0).astype(np.int64), np.abs(own[used])
+        uncommon[j] = uncommon_outcomes(side, data.y[used], 2).min()
+        squares, cubes = (np.bincount(side, weights=size**power, minlength=2) for power in (2, 3))
+        skewness[j] = shape * float(unevenness(squares, cubes).max())
+    uncommon = np.where(fit.std_error > 0.0, uncommon, np.inf)
+    cautions = rare_cautions(data.names, uncommon, skewness, corrected=False)
+    hidden = without_interval(uncommon)
+    if not np.any(hidden):
+        return fit, cautions
+    gap = np.where(hidden, np.nan, 0.0)
+    covariance = None if fit.covariance is None else fit.covariance + gap[:, None] + gap[None, :]
+    kept = replace(
+        fit,
+        std_error=fit.std_error + gap,
+        covariance=covariance,
+        reference=PartialReference(fit.reference, hidden),
+        notes=(*fit.notes, *rare_notes(data.names, uncommon)),
+    )
+    return kept, cautions
 
 
 def covariance_note(kind: str, clusters: int | None = None) -> str:

@@ -165,12 +165,6 @@ def _notes(
         )
     if smallest < TINY_PROPENSITY:
         notes.append(_tiny(smallest, found.ess))
-    elif smallest < SMALL and data.adaptive:
-        notes.append(
-            f"Propensities down to {smallest:.2g}: not normal in general when they fall with the data. "
-            "Simulated on Thompson sampling whose floor falls to 0.004, nominal 95% intervals cover 94% at "
-            "1,000 rounds."
-        )
     if found.decided and not found.perfect:
         why = f"{found.decided} rounds have leverage 1 (each decides a coefficient alone)"
         return [*notes, f"No standard errors: {why}."]

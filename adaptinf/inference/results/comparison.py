@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -185,13 +185,14 @@ class Comparison:
         return self.summary().as_html()
 
 
-def compare(results: Any, alpha: float = 0.05) -> Comparison:
+def compare(*results: Any, alpha: float = 0.05) -> Comparison:
     """Put several results side by side.
 
     Parameters
     ----------
-    results : mapping of str to Results
-        Results by the names that they shall have in the table.
+    *results : Results, or one mapping of str to Results
+        Results, which are then called by their model, estimator and weights; or by the names that they shall
+        have in the table.
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.
 
@@ -226,14 +227,51 @@ def compare(results: Any, alpha: float = 0.05) -> Comparison:
     """
     check_alpha("compare", alpha)
     problems = []
-    if not isinstance(results, Mapping) or not results:
-        problems.append(f"give results by name, such as {{'aipw': model.fit('aipw')}}, got {results!r:.60}")
-    else:
-        problems += [
-            f"{name!r} is no result of a fit: {value!r:.60}"
-            for name, value in results.items()
-            if not isinstance(value, Results)
-        ]
-        problems += [f"names must be strings, got {name!r}" for name in results if not isinstance(name, str)]
+    given: Mapping[Any, Any] = {}
+    if len(results) == 1 and isinstance(results[0], Mapping):
+        given = results[0]
+    elif results and all(isinstance(one, Results) for one in results):
+        given = _named(results)
+    if not given:
+        shown = ", ".join(_kind(one) for one in results[:5]) or "nothing"
+        problems.append(
+            "give results, as in compare(first, second), or one mapping of names to them, such as "
+            f"{{'aipw': model.fit('aipw')}}; got {shown}"
+        )
+    for name, value in given.items():
+        if not isinstance(value, Results):
+            problems.append(f"{name!r:.60} is no result of a fit, but {_kind(value)}")
+        if not isinstance(name, str):
+            problems.append(f"names must be strings, got {name!r:.60}")
     refuse("compare", problems)
-    return Comparison(dict(results), float(alpha))
+    return Comparison(dict(given), float(alpha))
+
+
+def _kind(value: Any) -> str:
+    """What was given, without its content: a result or an array may fill pages."""
+    return (
+        repr(value)
+        if isinstance(value, (int, float, str)) and len(repr(value)) <= 60
+        else (f"{'an' if type(value).__name__[0] in 'AEIOUaeiou' else 'a'} {type(value).__name__}")
+    )
+
+
+def _named(results: Sequence[Results]) -> dict[str, Results]:
+    """Results by estimator and weights, with their model where there are several, and numbers if need be."""
+    models = len({one.model for one in results}) > 1
+    names = [
+        " ".join(
+            part
+            for part in (
+                one.model if models else "",
+                one.estimator,
+                f"({one.weights})" if one.weights else "",
+            )
+            if part
+        )
+        for one in results
+    ]
+    found: dict[str, Results] = {}
+    for place, (name, one) in enumerate(zip(names, results, strict=True), start=1):
+        found[name if names.count(name) == 1 else f"{name} #{place}"] = one
+    return found

@@ -25,7 +25,7 @@ class LogFacts:
     noise : {"simulation", "release"} or None
         Backend of its privacy noise.
     n_units : int or None
-        Units with more than one round among them; None where the log names none, or each has one.
+        Units with more than one round among them; None where there are none such, or errors are by unit.
     stated : bool
         Whether the guarantee was typed in by whoever made the log, rather than computed by a design.
     person : PrivacyGuarantee or None
@@ -47,7 +47,7 @@ class LogFacts:
     readings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, log: AdaptiveLog) -> LogFacts:
+    def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
         """Facts of a log."""
         units = None if log.units is None else len(set(log.units.tolist()))
         told = log._readings or log.arrays.received is not None or log.arrays.known is not None
@@ -57,7 +57,7 @@ class LogFacts:
             design=None if log.design is None else log.design.name,
             guarantee=log.guarantee,
             noise=log.noise,
-            n_units=units if units is not None and units < log.n_rounds else None,
+            n_units=units if units is not None and units < log.n_rounds and not by_unit else None,
             stated=log.guarantee_source == "stated",
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,

@@ -14,7 +14,8 @@ import pandas as pd
 from scipy import linalg, special
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import NormalReference, Reference
+from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.texts import frame_text, literal, visible_lines
@@ -54,6 +55,9 @@ class WaldTest:
         The restrictions.
     notes : tuple of str
         What else is to be known.
+    df_denom : float or None
+        Where the terms have Student's law, the fewest degrees of freedom of those involved: the statistic by
+        `df` has the F distribution with so many in the denominator.
     """
 
     statistic: float
@@ -61,6 +65,7 @@ class WaldTest:
     log_pvalue: float
     hypothesis: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    df_denom: float | None = None
 
     @property
     def pvalue(self) -> float:
@@ -68,8 +73,11 @@ class WaldTest:
         return math.exp(self.log_pvalue)
 
     def __str__(self) -> str:
+        law, size, letter = f"chi2({self.df})", self.statistic, "chi2"
+        if self.df_denom is not None:
+            law, size, letter = f"F({self.df}, {self.df_denom:.1f})", self.statistic / max(self.df, 1), "F"
         lines = [
-            f"Wald test: chi2({self.df}) = {self.statistic:.4f}, P>chi2 = {format_pvalue(self.log_pvalue)}",
+            f"Wald test: {law} = {size:.4f}, P>{letter} = {format_pvalue(self.log_pvalue)}",
             *(f"  H0: {label}" for label in self.hypothesis),
             *(f"  {note}" for note in self.notes),
         ]
@@ -164,9 +172,15 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
 
 @np.errstate(under="ignore")
 def wald_statistic(
-    estimate: FloatArray, covariance: FloatArray, hypothesis: LinearHypothesis
+    estimate: FloatArray,
+    covariance: FloatArray,
+    hypothesis: LinearHypothesis,
+    df_denom: float | None = None,
 ) -> tuple[float, int, float]:
-    """Wald's statistic of a hypothesis; estimate (k,), covariance (k, k)."""
+    """Wald's statistic of a hypothesis; estimate (k,), covariance (k, k).
+
+    The p-value is by chi-squared or, with `df_denom`, by F.
+    """
     _refuse_contradiction(hypothesis)
     used = hypothesis.matrix.any(axis=0)
     rows = hypothesis.matrix[:, used]
@@ -187,6 +201,8 @@ def wald_statistic(
     if np.any(np.abs(projected[~kept]) > 1e-6 * max(1.0, float(np.max(np.abs(projected))))):
         return math.inf, df, -math.inf
     statistic = float(np.sum(projected[kept] ** 2 / values[kept]))
+    if df_denom is not None:
+        return statistic, df, log_f_tail(statistic / df, df, df_denom)
     return statistic, df, log_chi2_tail(statistic, df)
 
 
@@ -205,8 +221,12 @@ def linear_test(
     covariance: FloatArray,
     hypothesis: LinearHypothesis,
     notes: tuple[str, ...] = (),
+    freedom: FloatArray | None = None,
 ) -> LinearTest:
-    """Normal tests of linear combinations, each by itself; estimate (k,), covariance (k, k)."""
+    """Tests of linear combinations, each by itself; estimate (k,), covariance (k, k), freedom (k,).
+
+    Normal or, where the terms have degrees of freedom, by Student's t with the fewest of those involved.
+    """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)
     for row, weights in enumerate(hypothesis.matrix):
@@ -216,7 +236,11 @@ def linear_test(
         scale = np.abs(weights[used]) @ np.sqrt(np.diag(covariance)[used])
         certain = len(weights[used]) > 1 and variance <= _CERTAIN * scale**2
         std_error[row] = math.sqrt(variance) if variance >= 0.0 and not certain else math.nan
-    reference = NormalReference(effect - hypothesis.values, std_error)
+    distance = effect - hypothesis.values
+    reference: Reference = NormalReference(distance, std_error)
+    if freedom is not None:
+        fewest = [float(freedom[row != 0.0].min()) for row in hypothesis.matrix]
+        reference = StudentReference(distance, std_error, np.array(fewest))
     return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes)
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from scipy import special, stats
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -27,6 +28,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.results.student_maxima import max_student_tail
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
@@ -130,7 +132,9 @@ class JointInference:
             One minus the joint level, between 0 and 0.5.
         method : {"max-t", "bootstrap", "sidak", "bonferroni"}
             How single levels are made from alpha. ``"max-t"``: by the distribution of the largest of the
-            normal statistics with the estimated correlations, or Bonferroni's where these are unknown.
+            normal statistics with the estimated correlations, or Bonferroni's where these are unknown; of t
+            statistics (Dunnett's) where the terms have Student's law, all with the fewest degrees of freedom
+            of any term.
             ``"bootstrap"``: of the studentised rows under random signs, for results fitted with
             ``keep_scores=True``. ``"sidak"``: right for normal statistics whatever their correlations.
             ``"bonferroni"``: always.
@@ -148,8 +152,8 @@ class JointInference:
         DataFrame
             Columns low and high, one row a term: the result's own intervals at a smaller alpha, the same for
             all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to the
-            error of the multivariate normal distribution, 1e-5). Terms without a standard error are left out
-            of the count and get NaN.
+            error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard error
+            are left out of the count and get NaN.
 
         Raises
         ------
@@ -159,7 +163,7 @@ class JointInference:
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
         check_alpha("conf_int_simultaneous", alpha)
-        tail, size = self._family("conf_int_simultaneous", method, draws, rng)
+        law, tail, size = self._family("conf_int_simultaneous", method, draws, rng)
         due = self._family_correction(method, corrected)
         if size == 0:
             log_level = math.log(alpha)
@@ -167,7 +171,7 @@ class JointInference:
             log_level = _log_single_level(due.level(math.log(alpha)), method, size)
         else:
             log_level = math.log(familywise_level(tail, alpha, size))
-        limits = self.reference.interval(log_level)
+        limits = law.interval(log_level)
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     @np.errstate(under="ignore")
@@ -198,9 +202,9 @@ class JointInference:
         InvalidForLog
             If the bootstrap has no rows to draw from, or the method cannot be corrected.
         """
-        tail, size = self._family("pvalues_simultaneous", method, draws, rng)
+        law, tail, size = self._family("pvalues_simultaneous", method, draws, rng)
         due = self._family_correction(method, corrected)
-        logs = self.reference.log_pvalues(self.null)
+        logs = law.log_pvalues(self.null)
         if due is not None:
             family = np.array([_log_any(float(log_p), method, size) for log_p in logs])
             adjusted = np.exp(np.asarray(due.apply(family), dtype=np.float64)).tolist()
@@ -209,7 +213,9 @@ class JointInference:
         return pd.Series(adjusted, index=list(self.terms), name="p_value_simultaneous", dtype=float)
 
     def t_test(self, restriction: Any) -> LinearTest:
-        """Separate normal tests of linear combinations of the terms.
+        """Separate tests of linear combinations of the terms.
+
+        Normal or, where terms have Student's law, by t with the fewest degrees of freedom of any involved.
 
         Parameters
         ----------
@@ -231,10 +237,12 @@ class JointInference:
         """
         hypothesis = linear_hypothesis("t_test", restriction, self.terms)
         covariance = self._joint_covariance("t_test", hypothesis)
-        return linear_test(self.estimate, covariance, hypothesis, self._test_notes())
+        return linear_test(self.estimate, covariance, hypothesis, self._test_notes(), self._freedom)
 
     def wald_test(self, restriction: Any) -> WaldTest:
         """Joint test of linear restrictions, by the chi-squared distribution.
+
+        Where the terms have Student's law it is by F, with the fewest degrees of freedom of those involved.
 
         Parameters
         ----------
@@ -256,9 +264,11 @@ class JointInference:
         """
         hypothesis = linear_hypothesis("wald_test", restriction, self.terms)
         covariance = self._joint_covariance("wald_test", hypothesis)
-        statistic, df, log_pvalue = wald_statistic(self.estimate, covariance, hypothesis)
+        used = np.count_nonzero(hypothesis.matrix, axis=0) > 0
+        fewest = math.inf if self._freedom is None else float(self._freedom[used].min())
+        denom = None if math.isinf(fewest) else fewest
+        statistic, df, log_pvalue = wald_statistic(self.estimate, covariance, hypothesis, denom)
         if math.isnan(statistic):
-            used = np.count_nonzero(hypothesis.matrix, axis=0) > 0
             missing = [
                 term
                 for term, here, size in zip(self.terms, used, self.std_error, strict=True)
@@ -266,7 +276,12 @@ class JointInference:
             ]
             reason = f"no standard error for {', '.join(missing) or 'a combination'}: see the notes"
             raise InvalidForLog("a Wald test of these terms", reason, ["a restriction of the other terms"])
-        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes())
+        return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
+
+    @property
+    def _freedom(self) -> FloatArray | None:
+        """Degrees of freedom of the terms, shape (k,), where their law is Student's."""
+        return self.reference.df if isinstance(self.reference, StudentReference) else None
 
     def _test_notes(self) -> tuple[str, ...]:
         """Why tests of combinations are no more valid than those of single terms, or less."""
@@ -280,7 +295,9 @@ class JointInference:
                 else "Contrast gives corrected columns"
             )
             notes.append(f"Not corrected: {way}.")
-        if not self.reference.normal:
+        if self._freedom is not None:
+            notes.append("Degrees of freedom: the fewest of any term involved.")
+        elif not self.reference.normal:
             notes.append(f"Normal approximation; the terms' own law is {self.reference.name}.")
         return tuple(notes)
 
@@ -316,33 +333,38 @@ class JointInference:
 
     def _family(
         self, subject: str, method: str, draws: int, rng: RandomSource | None
-    ) -> tuple[Callable[[float], float], int]:
-        """Chance of any false rejection by the level of single tests, and the number of tests."""
+    ) -> tuple[Reference, Callable[[float], float], int]:
+        """Law of the single tests, chance of any false rejection by their level, and their number."""
         problems = [*COUNT("draws", draws), *SEED("rng", rng)]
         if method not in METHODS:
             problems.append(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         refuse(subject, problems)
-        usable = np.isfinite(self.reference.log_pvalues(self.null)) | np.isneginf(
-            self.reference.log_pvalues(self.null)
-        )
+        law = self.reference
+        logs = law.log_pvalues(self.null)
+        usable: BoolArray = np.isfinite(logs) | np.isneginf(logs)
         size = int(usable.sum())
         if method == "bootstrap":
             maxima = self._maxima(usable, draws, np.random.default_rng(rng))
-            return lambda level: _bootstrap_tail(level, maxima, size), size
+            return law, lambda level: _bootstrap_tail(level, maxima, size), size
         if method == "sidak":
-            return lambda level: max_normal_tail(level, None, size), size
-        if method == "bonferroni" or self.covariance is None:
-            return lambda level: min(1.0, size * level), size
+            return law, lambda level: max_normal_tail(level, None, size), size
+        if method == "bonferroni" or self.covariance is None or size == 0:
+            return law, lambda level: min(1.0, size * level), size
         spread = self.covariance[np.ix_(usable, usable)]
         scale = np.sqrt(np.diag(spread))
         if not np.all(scale > 0.0):
-            return lambda level: min(1.0, size * level), size
+            return law, lambda level: min(1.0, size * level), size
         correlation = spread / np.outer(scale, scale)
         np.fill_diagonal(correlation, 1.0)
-        return lambda level: max_normal_tail(level, correlation, size), size
+        if isinstance(law, StudentReference) and np.all(np.isfinite(law.df[usable])):
+            least = float(law.df[usable].min())
+            common = StudentReference(law.estimate, law.std_error, np.full(len(law.df), least))
+            return common, max_student_tail(correlation, least), size
+        return law, lambda level: max_normal_tail(level, correlation, size), size
 
     def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
-        rows = None if self.scores is None else self.scores.get("influence")
+        kept_scores = self.scores or {}
+        rows = kept_scores.get("influence_by_unit", kept_scores.get("influence"))
         if rows is None:
             raise InvalidForLog(
                 "the multiplier bootstrap",

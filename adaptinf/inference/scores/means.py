@@ -11,7 +11,7 @@ approximate distribution of estimates of variance components".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,17 +20,26 @@ from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from adaptinf.inference.scores.units import UnitErrors
+
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleMeans:
-    """Plain means of the arms' rewards; count (K,), mean (K,), std_error (K,)."""
+    """Plain means of the arms' rewards, `above` an origin; count, above, std_error (K,)."""
 
     count: FloatArray
-    mean: FloatArray
+    above: FloatArray
     std_error: FloatArray
+    origin: float = 0.0
+
+    @property
+    def mean(self) -> FloatArray:
+        """The means, shape (K,)."""
+        return self.above + self.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +64,13 @@ class WeightedMeans:
 class ScoreMeans:
     """Weighted means of scores, and what tests and tables need of them.
 
-    Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used (k,).
+    Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used, skewness,
+    unevenness (k,).
 
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
-    over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight.
+    over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
+    `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
+    arm, g = h / e.
     """
 
     above: FloatArray
@@ -70,6 +82,9 @@ class ScoreMeans:
     freedom: FloatArray
     min_propensity: FloatArray
     used: FloatArray
+    skewness: FloatArray
+    unevenness: FloatArray
+    by_unit: UnitErrors | None = None
 
     @property
     def estimate(self) -> FloatArray:
@@ -81,18 +96,22 @@ class ScoreMeans:
 def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
     """Means of the arms' rewards, and their standard errors; action (T,), reward (T,)."""
     count = np.bincount(action, minlength=n_arms).astype(np.float64)
+    # Rewards that are all far on one side of 0 keep their digits in differences from one of them.
+    far = reward.size > 0 and (reward.min() > 0.0 or reward.max() < 0.0)
+    origin = float(reward[0]) if far else 0.0
+    moved = reward - origin if far else reward
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.bincount(action, weights=reward, minlength=n_arms) / count
-        squares = np.bincount(action, weights=(reward - mean[action]) ** 2, minlength=n_arms)
+        above = np.bincount(action, weights=moved, minlength=n_arms) / count
+        squares = np.bincount(action, weights=(moved - above[action]) ** 2, minlength=n_arms)
         variance = np.where(count > 1, squares / (count - 1.0), np.nan)
-        return SampleMeans(count, mean, np.sqrt(variance / count))
+        return SampleMeans(count, above, np.sqrt(variance / count), origin)
 
 
 @np.errstate(under="ignore")
 def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, float]:
     """Difference of two sample means."""
     variance = sample.std_error**2 * sample.count
-    moments = ((sample.count[arm], sample.mean[arm], variance[arm]) for arm in (first, second))
+    moments = ((sample.count[arm], sample.above[arm], variance[arm]) for arm in (first, second))
     result = small_samples.welch(*next(moments), *next(moments))
     return float(result.estimate), float(result.std_error), float(result.df)
 
@@ -122,6 +141,18 @@ def degrees_of_freedom(gains: FloatArray) -> FloatArray:
     (sum w)^2 / sum w^2 degrees of freedom (Satterthwaite 1946), of which the mean takes one.
     """
     return np.maximum(effective_size(gains**2) - 1.0, 0.0)
+
+
+def standardised(cubes: FloatArray, variance: FloatArray) -> FloatArray:
+    """Third moments over variances to the power 3/2, 0 without any; cubes, variance (k,)."""
+    root = np.sqrt(np.where(variance > 0.0, variance, np.inf))
+    return np.asarray(cubes / root / root / root, dtype=np.float64)
+
+
+def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
+    """By how much an arm's estimate is less skewed than a reward, squared: from sums of gains; (k,)."""
+    spread = np.where(squares > 0.0, squares, np.inf)
+    return np.asarray((cubes / spread) ** 2 / spread, dtype=np.float64)
 
 
 def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
@@ -183,4 +214,6 @@ def score_means(
         freedom=degrees_of_freedom(weights * observed),
         min_propensity=_smallest(np.where(weights > 0.0, every, 0.0)),
         used=np.count_nonzero(weights, axis=0).astype(np.float64),
+        skewness=standardised(np.einsum("tk,tk,tk->k", *(3 * [weighted.influence])), np.diag(covariance)),
+        unevenness=unevenness(*(np.sum((weights * observed) ** power, axis=0) for power in (2, 3))),
     )

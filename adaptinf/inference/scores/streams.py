@@ -17,17 +17,16 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.inference.scores.inverse import first_weighted, origin_of, two_point_shares
-from adaptinf.inference.scores.means import ScoreMeans, negligible
+from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
 _UNIFORM, _SQRT, _TWO_POINT, _SHARED = range(4)
 _WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
 _NOTHING, _RUNNING, _GIVEN = range(3)
-_SUMS = 10
-_TOTAL, _SCORE, _PULLS, _REWARDS, _GAIN, _GAIN_SQUARES, _GAIN_FOURTHS, _USED, _SMALLEST, _SMALLEST_CHOSEN = (
-    range(_SUMS)
-)
+_SUMS = 11
+_TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
+_GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS = range(7, _SUMS)
 _STATE = 7
 _PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY = range(_STATE)
 
@@ -79,13 +78,13 @@ def streamed_means(
     stream = _stream(*rounds, weights, decay, outcome, start, jointly=jointly)
     size = len(codes)
     state, sums = np.zeros((_STATE, size)), np.zeros((_SUMS, size))
-    estimate, covariance = np.zeros(size), np.zeros((size, size))
+    estimate, covariance, cubes = np.zeros(size), np.zeros((size, size)), np.zeros(size)
     _add_up(stream, state, sums)
     positive = sums[_TOTAL] > 0.0
     total = np.where(positive, sums[_TOTAL], 1.0)
     estimate[:] = sums[_SCORE] / total
     state[:] = 0.0
-    _spread(stream, estimate, 1.0 / total, state, covariance)
+    _spread(stream, estimate, 1.0 / total, state, covariance, cubes)
     # Scores that are all the same leave nothing but the rounding of their mean.
     constant = negligible(np.sqrt(np.diag(covariance)), estimate, stream.origin)
     covariance[constant, :] = covariance[:, constant] = 0.0
@@ -102,6 +101,8 @@ def streamed_means(
         freedom=np.maximum(sums[_GAIN_SQUARES] ** 2 / fourths - 1.0, 0.0),
         min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
         used=sums[_USED],
+        skewness=standardised(cubes, np.diag(covariance)),
+        unevenness=unevenness(sums[_GAIN_SQUARES], sums[_GAIN_CUBES]),
     )
 
 
@@ -260,6 +261,7 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
             sums[_REWARDS, chosen] += y
             sums[_GAIN, chosen] += gain
             sums[_GAIN_SQUARES, chosen] += gain**2
+            sums[_GAIN_CUBES, chosen] += gain**3
             sums[_GAIN_FOURTHS, chosen] += gain**4
             if gain > 0.0:
                 sums[_SMALLEST_CHOSEN, chosen] = min(sums[_SMALLEST_CHOSEN, chosen], e)
@@ -268,9 +270,14 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
 
 @compiled
 def _spread(
-    stream: _Stream, estimate: FloatArray, scale: FloatArray, state: FloatArray, covariance: FloatArray
+    stream: _Stream,
+    estimate: FloatArray,
+    scale: FloatArray,
+    state: FloatArray,
+    covariance: FloatArray,
+    cubes: FloatArray,
 ) -> None:
-    """Second pass: products of what each round contributes to the errors of two arms."""
+    """Second pass: products of what each round contributes to the errors of two arms, and its cubes."""
     size = stream.codes.shape[0]
     _prepare(stream, state)
     for t in range(stream.action.shape[0]):
@@ -283,6 +290,7 @@ def _spread(
         _learn(stream, t, chosen, state)
         for j in range(size):
             influence = state[_PROPENSITY, j]
+            cubes[j] += influence**3
             for k in range(j + 1):
                 covariance[j, k] += influence * state[_PROPENSITY, k]
     for j in range(size):

@@ -75,7 +75,7 @@ class Settings:
 def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
     """Check what was asked for against the log."""
     try:
-        return _settled(profile, quantities, asked)
+        return settled(profile, quantities, asked)
     except InvalidForLog as error:
         ways = [*error.alternatives, *_alternatives(profile, quantities, asked)]
         raise InvalidForLog(error.method, error.reason, ways) from None
@@ -97,12 +97,13 @@ def _alternatives(profile: LogProfile, quantities: tuple[Quantity, ...], asked: 
 
 def _runs(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> bool:
     try:
-        return not refusal(_settled, profile, quantities, asked)
+        return not refusal(settled, profile, quantities, asked)
     except ParameterError:
         return False
 
 
-def _settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
+def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
+    """As `settle`, without a word of what would work instead."""
     policy = not quantities[0].codes
     _check_arguments(asked, policy)
     method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor
@@ -115,8 +116,7 @@ def _settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reque
             problem += ", or ask for estimator='sample-mean' if contexts had no part in the choice"
         raise ParameterError("ConfidenceSequence.fit", [problem])
     if chosen != "sample-mean":
-        for quantity in quantities:
-            _check_propensities(profile, quantity, method, chosen, floor)
+        _check_propensities(profile, quantities, method, chosen, floor)
     low, high = _range(profile, quantities, asked)
     bounded = math.isfinite(high)
     return Settings(
@@ -176,6 +176,10 @@ def _estimator(
         if estimator is None and profile.log.arrays.propensity is not None:
             return "ipw"
         raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
+    if profile.repeated_units:
+        if estimator is None and profile.log.arrays.propensity is not None:
+            return "ipw"
+        raise InvalidForLog("sample-mean", profile.unit_refusal, [])
     if estimator is None and not profile.context_free and _serve(profile, quantities):
         return "ipw"
     return "sample-mean"
@@ -183,7 +187,7 @@ def _estimator(
 
 def _serve(profile: LogProfile, quantities: tuple[Quantity, ...]) -> bool:
     """Whether the propensities are the design's own and positive."""
-    return not any(refusal(_check_scores, profile, quantity.weights, "") for quantity in quantities)
+    return not refusal(_check_scores, profile, quantities, "")
 
 
 def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> tuple[float, float]:
@@ -211,43 +215,55 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
 
 
 def _check_propensities(
-    profile: LogProfile, quantity: Quantity, method: SequenceMethod, estimator: str, floor: float | None
+    profile: LogProfile,
+    quantities: tuple[Quantity, ...],
+    method: SequenceMethod,
+    estimator: str,
+    floor: float | None,
 ) -> None:
     log, subject = profile.log, f"the {method.name} sequence on {estimator} scores"
-    _check_scores(profile, quantity.weights, subject)
+    _check_scores(profile, quantities, subject)
     if method.bounds(estimator) and floor is None:
-        _check_predictable(log, quantity.weights, subject)
+        _check_predictable(log, quantities, subject)
     if floor is not None:
-        _check_floor(log, quantity.weights, floor)
+        for quantity in quantities:
+            _check_floor(log, quantity, floor)
 
 
-def _check_scores(profile: LogProfile, weights: Weights, subject: str) -> None:
+def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
     if profile.log.arrays.propensity is None:
         raise InvalidForLog(subject, "the log has no propensities", [])
     if profile.estimated:
         reason = "its propensities are estimates, and the scores need the design's own"
         raise InvalidForLog(subject, reason, [])
-    _check_positive(profile.log, weights, subject)
+    if profile.one_draw_a_unit:
+        reason = "one draw gave each unit its arm, and the scores take every round to have a draw of its own"
+        raise InvalidForLog(subject, reason, [])
+    for quantity in quantities:
+        # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
+        if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
+            _check_positive(profile.log, quantity, subject)
 
 
-def _check_positive(log: AdaptiveLog, weights: Weights, subject: str) -> None:
+def _check_positive(log: AdaptiveLog, quantity: Quantity, subject: str) -> None:
     arrays = log.arrays
-    used = weights.arms != 0.0
+    codes = np.array(quantity.codes or range(log.n_arms))
+    used = quantity.weights.arms[:, codes] != 0.0
     if arrays.propensities is not None:
-        impossible = used & (arrays.propensities <= 0.0)
+        impossible = used & (arrays.propensities[:, codes] <= 0.0)
     else:
         assert arrays.propensity is not None
-        others = arrays.action[:, None] != np.arange(log.n_arms)[None, :]
+        others = arrays.action[:, None] != codes[None, :]
         impossible = used & others & (arrays.propensity >= 1.0)[:, None]
     if np.any(impossible):
         rounds = np.flatnonzero(impossible.any(axis=1))
-        arm = log.arms[int(np.argmax(impossible[rounds[0]]))]
+        arm = log.arms[codes[int(np.argmax(impossible[rounds[0]]))]]
         where = f"in {len(rounds)} of {log.n_rounds} rounds"
         reason = f"it weights arm {arm!r} where that could not be chosen, {where}"
         raise InvalidForLog(subject, reason, [])
 
 
-def _check_predictable(log: AdaptiveLog, weights: Weights, subject: str) -> None:
+def _check_predictable(log: AdaptiveLog, quantities: tuple[Quantity, ...], subject: str) -> None:
     ways = ["floor=, a smallest propensity that the design guaranteed in advance"]
     if log.arrays.propensities is None:
         reason = "its scores' bounds need every arm's propensity, and the log has the chosen arm's alone"
@@ -255,15 +271,19 @@ def _check_predictable(log: AdaptiveLog, weights: Weights, subject: str) -> None
     if log.context:
         reason = "its scores' bounds must be known before the context is, and propensities may depend on it"
         raise InvalidForLog(subject, reason, ways)
-    if weights.by_context and np.any(log.arrays.propensities <= 0.0):
+    by_context = any(quantity.weights.by_context for quantity in quantities)
+    if by_context and np.any(log.arrays.propensities <= 0.0):
         reason = "for a policy that changes from round to round every arm needs a positive propensity"
         raise InvalidForLog(subject, reason, [])
 
 
-def _check_floor(log: AdaptiveLog, weights: Weights, floor: float) -> None:
+def _check_floor(log: AdaptiveLog, quantity: Quantity, floor: float) -> None:
     arrays = log.arrays
     assert arrays.propensity is not None
-    used: IntArray = np.flatnonzero(weights.by_context | np.any(weights.arms != 0.0, axis=0))
+    weights = quantity.weights
+    used: IntArray = np.array(quantity.codes, dtype=np.int64)
+    if not quantity.codes:
+        used = np.flatnonzero(weights.by_context | np.any(weights.arms != 0.0, axis=0))
     if arrays.propensities is not None:
         lowest = arrays.propensities[:, used].min(axis=1)
     else:

@@ -17,11 +17,13 @@ from adaptinf.inference.sequences.sides import (
     betting_side,
 )
 from adaptinf.inference.sequences.wealth import mixture_scale
+from adaptinf.inference.sequences.widths import bernstein_distance, betting_distance
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.sequences.bounded_scores import Scores
     from adaptinf.inference.sequences.choice import Settings
+    from adaptinf.inference.sequences.widths import ScoreLaw
 
 _WIDER = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
 
@@ -32,7 +34,8 @@ class SequenceMethod:
 
     `options` are the tuning arguments that are its own, `bounds` says for an estimator whether the bounds of
     its scores must be known. `bets` is whether it is a wealth for either side, with half of alpha each, on
-    scores that need no upper bound. `offered` is whether errors name it.
+    scores that need no upper bound. `offered` is whether errors name it. `distance` is how far the bound of
+    one side is expected to stay from the mean, for those that bet.
     """
 
     name: str
@@ -44,6 +47,7 @@ class SequenceMethod:
     anytime: bool = True
     offered: bool = False
     reason: str = _WIDER
+    distance: Callable[[ScoreLaw, float, FloatArray, FloatArray], float] | None = None
 
     @property
     def label(self) -> str:
@@ -97,6 +101,7 @@ _RECORDS = (
         _betting,
         lambda estimator: estimator == "aipw",
         bets=True,
+        distance=betting_distance,
         offered=True,
     ),
     SequenceMethod(
@@ -105,6 +110,7 @@ _RECORDS = (
         _bernstein,
         lambda estimator: estimator == "aipw",
         bets=True,
+        distance=bernstein_distance,
     ),
     SequenceMethod(
         "normal-mixture",
@@ -125,4 +131,4 @@ _RECORDS = (
     ),
 )
 METHODS: Mapping[str, SequenceMethod] = MappingProxyType({one.name: one for one in _RECORDS})
-"""Sequences by name, in the order of preference."""
+"""Sequences by name; `recommend` orders them by the widths that are to be expected of a log."""

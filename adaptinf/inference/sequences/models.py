@@ -16,9 +16,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
@@ -27,6 +29,7 @@ from adaptinf.inference.sequences.choice import Quantity, Request, Settings, set
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.units import OF_LOGGED_ROUNDS
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, OneOf, check, number_array, refuse
 
@@ -49,6 +52,10 @@ class ConfidenceSequence:
     policy : policy, or list of policies
         For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
         takes. A policy may depend on the contexts, not on the log's actions and rewards.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to follow, all by default: the name of a column of the log, or a mask. Whether a round counts
+        must be known before its arm is drawn, and not depend on rewards; the sequence is then that of a
+        shorter log, whose rounds are counted anew.
 
     Raises
     ------
@@ -96,8 +103,11 @@ class ConfidenceSequence:
         treatment: Any = None,
         control: Any = None,
         policy: Any = None,
+        rounds: str | ArrayLike | None = None,
     ) -> None:
         require_log("ConfidenceSequence", log)
+        whole = log
+        log, keep, self._notes = marked_log("ConfidenceSequence", log, rounds)
         self.log = log
         self.target = target
         _check_target(target, arms=arms, treatment=treatment, control=control, policy=policy)
@@ -116,7 +126,9 @@ class ConfidenceSequence:
             from adaptinf.inference.policies.inputs import read_policies
 
             given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
-            policies = read_policies("ConfidenceSequence", log, given)
+            policies = read_policies("ConfidenceSequence", whole, given)
+            if keep is not None:
+                policies = tuple(one.within(keep) for one in policies)
             self._terms = tuple(one.name for one in policies)
             self._estimands = tuple(Estimand("policy-value") for _ in policies)
             self.quantities = tuple(
@@ -142,9 +154,9 @@ class ConfidenceSequence:
         ----------
         method : {"betting", "empirical-bernstein", "normal-mixture", "asymptotic"}
             The first three hold at every sample size. Betting and empirical Bernstein adapt to the variance
-            and need rewards with a known range; betting is narrower where scores are few or vary little,
-            empirical Bernstein has closed forms. The normal mixture does not adapt, and needs a range or
-            `sigma`. The asymptotic sequence needs neither.
+            and need rewards with a known range; which of them is narrower depends on the rewards and on how
+            many there are (`recommend` puts first which is to be narrower). The normal mixture does not
+            adapt, and needs a range or `sigma`. The asymptotic sequence needs neither.
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
@@ -208,11 +220,12 @@ class ConfidenceSequence:
                 settings.method.title, settings.method.anytime, tracks, self.log.n_rounds
             ),
             estimator=settings.estimator,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.of(self.log, by_unit=profile.repeated_units),
             validity="anytime" if settings.method.anytime else "asymptotic",
             null=float(null),
             details=details,
-            notes=_notes(profile, self.target, settings),
+            notes=(*self._notes, *_notes(profile, self.target, settings)),
+            cautions=_cautions(profile, settings),
         )
 
 
@@ -256,6 +269,12 @@ def _check_target(target: Any, **given: Any) -> None:
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
     refuse("ConfidenceSequence", problems)
+
+
+def _cautions(profile: LogProfile, settings: Settings) -> tuple[str, ...]:
+    """What speaks against dividing by the propensities, and for whom the limits hold."""
+    found = () if settings.estimator == "sample-mean" else profile.propensity_cautions
+    return (*found, OF_LOGGED_ROUNDS) if profile.repeated_units else found
 
 
 def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array, refuse
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 CHUNK = 1 << 13
 SAME = 1e-6
@@ -106,6 +106,23 @@ class LoggingPolicies:
     def batch(self) -> IntArray:
         """Batch of each round, shape (T,)."""
         return np.repeat(np.arange(len(self.starts)), self.sizes)
+
+    def within(self, keep: BoolArray) -> LoggingPolicies:
+        """The designs of some rounds, at the contexts of these; keep (T,)."""
+        rounds = np.flatnonzero(keep)
+        batches, starts = np.unique(self.batch[rounds], return_index=True)
+
+        def evaluate(batch: int, low: int, high: int) -> FloatArray:
+            own = rounds[low:high]
+            return self.at(int(batches[batch]), int(own[0]), int(own[-1]) + 1)[own - own[0]]
+
+        return LoggingPolicies(
+            starts.astype(np.int64),
+            len(rounds),
+            rows=None if self.rows is None else self.rows[batches],
+            first=self.rows[batches[0]] if self.rows is not None else self.first if keep[0] else None,
+            evaluate=None if self.evaluate is None else evaluate,
+        )
 
     def at(self, batch: int, low: int, high: int) -> FloatArray:
         """Propensities of a batch's design at the contexts of rows low, ..., high - 1; shape (n, K)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -9,8 +10,11 @@ import pandas as pd
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
+from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
+from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -23,6 +27,8 @@ _HEAVY = 20.0
 _TWO_SIDED = 4.0
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
+_IMPOSSIBLE = -12.0 * float(np.log(10.0))
+"""Log probability of what draws with the logged propensities cannot have done."""
 _NO_CONTEXTS = "contexts that the log does not have"
 
 _IN_PLACE_OF_MEANS = {
@@ -127,12 +133,31 @@ class LogProfile:
         return named and open_question and not weighable
 
     @cached_property
+    def deciding_context(self) -> str:
+        """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
+
+        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
+        """
+        log = self.log
+        known = self.traits is not None and self.traits.uses_context == "no"
+        if log.arrays.propensity is not None or log.context_free is not None or known or not log.context:
+            return ""
+        arrays = log.arrays
+        return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @cached_property
     def context_refusal(self) -> str:
         """Why means of the arms' rounds cannot be compared; empty where they can."""
         if self.decides_by_context:
             return (
                 f"{self.design_title or 'the design, as the log says,'} assigns arms by context, so that the "
                 "arms' rounds are different mixes of contexts, whose means cannot be compared"
+            )
+        if self.deciding_context:
+            return (
+                f"arms follow the context {self.deciding_context} (p < {VISIBLE:g} within short stretches of "
+                "rounds), so that the arms' rounds are different mixes of contexts, whose means cannot be "
+                "compared"
             )
         if self.undeclared_context:
             return (
@@ -144,6 +169,8 @@ class LogProfile:
     @cached_property
     def in_place_of_means(self) -> str:
         """What takes the place of arm means, or makes them comparable, where contexts may assign arms."""
+        if self.deciding_context:
+            return f"the propensities of the choices, or AdaptiveOLS with {self.deciding_context} as a column"
         if not self.decides_by_context:
             return "context_free=True, or the design itself as design=, if contexts had no part in the choice"
         kind = "by-group" if self.traits is None else self.traits.arm_means
@@ -161,6 +188,18 @@ class LogProfile:
         return "; contexts had no part in the choice" if self.log.context else ""
 
     # Propensities
+
+    @cached_property
+    def propensity(self) -> FloatArray | None:
+        """Of the chosen arm at the draw that it came from; None where the log has none; shape (T,)."""
+        known = self.log.arrays.propensity
+        return known[self._first_rounds] if known is not None and self.drawn_once else known
+
+    @cached_property
+    def propensities(self) -> FloatArray | None:
+        """Of every arm at the draw of the chosen one; None where the log has none; shape (T, K)."""
+        known = self.log.arrays.propensities
+        return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def knows_every_propensity(self) -> bool:
@@ -181,17 +220,24 @@ class LogProfile:
     @cached_property
     def varying_propensities(self) -> bool:
         """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
-        arrays = self.log.arrays
-        if self.estimated or arrays.propensity is None:
+        if self.estimated or self.propensity is None:
             return False
-        if arrays.propensities is not None:
-            first = arrays.propensities[:1]
+        if self.propensities is not None:
+            first = self.propensities[:1]
             return any(
                 bool(np.any(np.abs(column - first[0, k]) > _SAME))
-                for k, column in enumerate(arrays.propensities.T)
+                for k, column in enumerate(self.propensities.T)
             )
-        chosen = [arrays.propensity[arrays.action == code] for code in range(self.log.n_arms)]
+        chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
+
+    @cached_property
+    def propensity_cautions(self) -> tuple[str, ...]:
+        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
+        if self.log.arrays.propensity is None or self.estimated:
+            return ()
+        draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
+        return calibration_caution(miscalibration(self.log, draws))
 
     @cached_property
     def moves(self) -> bool:
@@ -206,23 +252,23 @@ class LogProfile:
     @cached_property
     def impossible(self) -> IntArray:
         """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
-        arrays, n_arms = self.log.arrays, self.log.n_arms
-        if arrays.propensities is not None:
-            return _rounds_without(arrays.propensities)
-        if arrays.propensity is None:
+        n_arms = self.log.n_arms
+        if self.propensities is not None:
+            return _rounds_without(self.propensities)
+        if self.propensity is None:
             return np.zeros(n_arms, dtype=np.int64)
-        sure = np.bincount(arrays.action[arrays.propensity >= 1.0], minlength=n_arms)
+        sure = np.bincount(self.log.arrays.action[self.propensity >= 1.0], minlength=n_arms)
         return np.asarray(sure.sum() - sure, dtype=np.int64)
 
     @cached_property
     def smallest_propensity(self) -> FloatArray:
         """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
-        arrays, n_arms = self.log.arrays, self.log.n_arms
-        if arrays.propensities is not None and not self.impossible.any():
-            return np.asarray(arrays.propensities.min(axis=0, initial=1.0), dtype=np.float64)
-        if arrays.propensities is not None:
-            return np.array([column[column > 0.0].min(initial=1.0) for column in arrays.propensities.T])
-        least = 1.0 if arrays.propensity is None else float(arrays.propensity.min(initial=1.0))
+        n_arms, every = self.log.n_arms, self.propensities
+        if every is not None and not self.impossible.any():
+            return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
+        if every is not None:
+            return np.array([column[column > 0.0].min(initial=1.0) for column in every.T])
+        least = 1.0 if self.propensity is None else float(self.propensity.min(initial=1.0))
         return np.full(n_arms, least)
 
     # Units
@@ -239,10 +285,78 @@ class LogProfile:
         """Number of units; rounds where the log names none."""
         return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
 
-    @property
+    @cached_property
     def repeated_units(self) -> bool:
         """Whether some unit has several rounds, as far as the log tells."""
         return self.n_units < self.log.n_rounds
+
+    def repeats_in(self, keep: BoolArray) -> bool:
+        """Whether some unit has several of some rounds; keep (T,)."""
+        return self.units is not None and len(np.unique(self.units[keep])) < np.count_nonzero(keep)
+
+    @cached_property
+    def unit_refusal(self) -> str:
+        """Why a method that takes rounds to be independent does not serve; empty where no unit came back."""
+        if not self.repeated_units:
+            return ""
+        return (
+            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, "
+            "and it takes all rounds to be independent"
+        )
+
+    @cached_property
+    def one_arm_a_unit(self) -> bool:
+        """Whether units come back, and each keeps its first arm."""
+        action = self.log.arrays.action
+        return self.repeated_units and bool(np.all(action == action[self._first_rounds]))
+
+    @cached_property
+    def drawn_once(self) -> bool:
+        """Whether the log says that the arm is drawn once a unit.
+
+        Each unit keeps its arm, with propensity 1 in every round after its first: e is that of the draw.
+        """
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return False
+        first = self._first_rounds
+        later = first != np.arange(self.log.n_rounds)
+        return bool(np.all(known[later] >= 1.0 - _SAME) and np.any(known[first[later]] < 1.0 - _SAME))
+
+    @cached_property
+    def one_draw_a_unit(self) -> bool:
+        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed it."""
+        return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
+
+    @cached_property
+    def contradicted_draws(self) -> str:
+        """Why logged propensities are not those of the draws, where units keep arms that would change."""
+        known = self.log.arrays.propensity
+        if known is None or self.drawn_once or not self.one_draw_a_unit:
+            return ""
+        if not np.any(np.abs(known - known[self._first_rounds]) > _SAME):
+            return ""
+        return (
+            "every unit keeps one arm, which draws with the logged propensities would do with probability "
+            f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
+            "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
+        )
+
+    @cached_property
+    def _chance_of_keeping(self) -> float:
+        """Log probability that draws by round give every unit its first arm again; 0 where some changed."""
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return 0.0
+        later = self._first_rounds != np.arange(self.log.n_rounds)
+        return float(np.log(known[later]).sum())
+
+    @cached_property
+    def _first_rounds(self) -> IntArray:
+        """Number of the first round of the unit of each round; shape (T,)."""
+        if self.units is None:
+            return np.arange(self.log.n_rounds)
+        return np.asarray(np.unique(self.units, return_index=True)[1][self.units], dtype=np.int64)
 
     # Rewards and guarantee
 
@@ -258,9 +372,38 @@ class LogProfile:
         return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
 
     @cached_property
+    def rewarded_actions(self) -> IntArray:
+        """The arm of each reward in `rewards`."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.action if observed is None else self.log.arrays.action[observed]
+
+    @cached_property
+    def two_values(self) -> tuple[float, float] | None:
+        """The two values that rewards take, the smaller one first; None where they take others."""
+        return two_values(self.rewards)
+
+    @property
     def binary(self) -> bool:
-        """Whether all rewards are 0 or 1."""
-        return is_binary(self.rewards)
+        """Whether rewards take two values, 0 and 1 or others."""
+        return self.two_values is not None
+
+    @cached_property
+    def successes(self) -> FloatArray:
+        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        if self.two_values is None:
+            return np.zeros(self.log.n_arms)
+        larger = self.rewarded_actions[self.rewards == self.two_values[1]]
+        return np.bincount(larger, minlength=self.log.n_arms).astype(np.float64)
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
+        return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
+
+    @cached_property
+    def squared_skewness(self) -> float:
+        """Squared skewness of all rewards together."""
+        return squared_skewness(self.rewards)
 
     @cached_property
     def heavy_tailed(self) -> bool:
@@ -279,6 +422,16 @@ class LogProfile:
         variance = float(np.mean(error**2))
         kurtosis, skewness = np.mean(error**4) / variance**2, np.mean(error**3) / variance**1.5
         return bool(kurtosis > max(_HEAVY, _TWO_SIDED * skewness**2))
+
+    @cached_property
+    def pooled_mean(self) -> float:
+        """Mean of all rewards, whatever their arm."""
+        return float(self.rewards.mean()) if len(self.rewards) else math.nan
+
+    @cached_property
+    def pooled_std(self) -> float:
+        """Standard deviation of all rewards, whatever their arm."""
+        return float(self.rewards.std()) if len(self.rewards) else math.nan
 
     @cached_property
     def correction(self) -> Correction | None:

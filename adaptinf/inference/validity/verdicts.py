@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,10 @@ class Verdict:
     """Whether it runs although it is not valid."""
     offered: bool = True
     """Whether errors name it as an alternative."""
+    corrected: bool = False
+    """Whether the corrected columns are what is valid."""
+    length: float = math.nan
+    """Expected length of its 95% intervals, where it is known; it looks at no arm's own rewards."""
     opening: str = ""
     """First note under the table of a fit that was taken for this reason; empty for the method's own."""
 

@@ -12,6 +12,7 @@ from scipy import stats
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.released_sums import bin_sums
 from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.transcripts import sample_transcripts
 
 ARMS = SmoothArms(3, 2)
 UNIFORM = 34_978
@@ -20,8 +21,14 @@ UNIFORM = 34_978
 def first_sums(check_every: int, horizon: int, runs: int, seed: int) -> np.ndarray:
     """Noise of both sums of the cube where no bin is ever halved, in units of one participant's scale."""
     design = LDPBandit(epsilon=1e-6, check_every=check_every, max_bins=1)
-    logs = design.logs(ARMS, horizon, runs, rng=seed)
-    values = [bin_sums(log)[["count", "sum"]].to_numpy().ravel() for log in logs]
+    values = []
+    for seen in sample_transcripts(design, ARMS, horizon, 0, runs, np.random.SeedSequence(seed)):
+        name, end = seen.releases[:, :, 1], seen.releases[:, :, 0] == horizon
+        for arm in range(3):
+            participants, count, total = (end & (name == 4 + 3 * arm + part) for part in range(3))
+            assert (seen.releases[participants][:, 3] == horizon).all()
+            values += [seen.releases[count][:, 3], seen.releases[total][:, 3]]
+    assert [len(each) for each in values] == [runs] * 6
     return np.concatenate(values) / 4e6
 
 

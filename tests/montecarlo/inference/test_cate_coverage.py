@@ -13,6 +13,7 @@ from scipy import stats
 from adaptinf.designs.conse.private import DPConSE
 from adaptinf.inference.distributions.two_samples import difference_intervals
 from adaptinf.inference.effects.groups import group_aipw
+from adaptinf.inference.effects.weighted_projection import contrast_weights
 from adaptinf.inference.released.effects import effect_from_mean, effect_from_sums, released_intervals
 from adaptinf.simulation.environments import FiniteContext
 
@@ -162,6 +163,7 @@ def test_weighted_aipw_covers_when_propensities_follow_the_rewards():
         treated[~early] = rng.random(rounds - rounds // 4) < share[~early]
         both = np.column_stack([1 - share, share])
         own = both[np.arange(rounds), treated]
-        result = group_aipw(group, treated, reward, own, 2, both)
+        weights = np.repeat(contrast_weights(both, "combined")[:, None], 2, axis=1)
+        result = group_aipw(group, treated, reward, own, 2, both, weights)
         hits.append(np.abs(result.estimate) <= stats.t.isf(0.025, result.df) * result.std_error)
     assert within(np.array(hits), 0.942, 0.962)

@@ -11,17 +11,18 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from adaptinf import designs
 from adaptinf.designs.base import Design
-from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.arms.weighted import score_rows
 from adaptinf.inference.diagnostics.agreement import (
     batch_groups,
-    drift_differences,
+    common_drift,
+    drifts,
     homogeneity,
     mean_differences,
 )
+from adaptinf.inference.diagnostics.passes import rounds_of, score_sums
 from adaptinf.inference.diagnostics.propensities import (
     calibration_bins,
     calibration_joint,
@@ -29,8 +30,6 @@ from adaptinf.inference.diagnostics.propensities import (
     count_test,
     log_wealth,
 )
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
-from adaptinf.inference.scores.outcome_models import RUNNING_MEAN
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -43,7 +42,7 @@ def choices(log: AdaptiveLog) -> dict[str, float]:
     """Log p-values of the tests of the choices."""
     e, action = log.arrays.propensities, log.arrays.action
     codes = np.arange(log.n_arms)
-    bins = [calibration_bins((action == code).astype(float), e[:, code]) for code in codes]
+    bins = calibration_bins(action, e)
     counts = np.bincount(action, minlength=log.n_arms).astype(float)
     return {
         "arm": chi_square(bins[0].observed - bins[0].expected, np.diag(bins[0].variance)).log_pvalue,
@@ -55,12 +54,20 @@ def choices(log: AdaptiveLog) -> dict[str, float]:
 
 def rewards(log: AdaptiveLog) -> dict[str, float]:
     """Log p-values of the tests of drift."""
-    codes = np.arange(log.n_arms)
-    scores, weights = score_rows(log, codes, Choice("aipw", "sqrt"), RUNNING_MEAN)
-    found = {"halves": drift_differences(scores, weights, log.n_rounds // 2).joint.log_pvalue}
-    if log.arrays.batch is not None:
-        group = batch_groups(log.arrays.batch, most=4)
-        found["batches"] = homogeneity(scores[:, 0], weights[:, 0], group).log_pvalue
+    arrays, codes = log.arrays, np.arange(log.n_arms)
+    batch = arrays.batch
+    group = np.zeros(log.n_rounds, dtype=np.int64) if batch is None else batch_groups(batch, most=4)
+    every = arrays.propensities
+    rounds = rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, group, "sqrt", None)
+    sums = score_sums(rounds)
+    slopes = drifts(sums)
+    slope, error = common_drift(slopes)
+    found = {
+        "slope": math.log(2.0) + stats.norm.logsf(abs(slopes.z[0])),
+        "common slope": math.log(2.0) + stats.norm.logsf(abs(slope / error)),
+    }
+    if batch is not None:
+        found["batches"] = homogeneity(sums.group_mean[:, 0], sums.group_variance[:, 0]).log_pvalue
     return found
 
 
@@ -90,9 +97,9 @@ def test_sample_mean_against_aipw_where_propensities_do_not_look_at_rewards() ->
     for _ in range(RUNS):
         action = (rng.random(rounds) < share).astype(np.int64)
         reward = (rng.random(rounds) < 0.3 + 0.2 * action).astype(float)
-        chosen = indicators(action, np.arange(2))
-        scores = aipw_scores(chosen, reward, e[np.arange(rounds), action], running_means(chosen, reward))
-        rejected += mean_differences(chosen, reward, scores, np.sqrt(e)).joint.log_pvalue <= LEVEL
+        own, one = e[np.arange(rounds), action], np.zeros(rounds, dtype=np.int64)
+        sums = score_sums(rounds_of(action, reward, own, e, np.arange(2), one, "sqrt", None))
+        rejected += mean_differences(sums).joint.log_pvalue <= LEVEL
     assert LOW < rejected / RUNS < HIGH
 
 
@@ -105,9 +112,9 @@ def test_wrong_propensities_are_found() -> None:
     rejected = np.zeros(2)
     for _ in range(400):
         action = (rng.random(rounds) < right).astype(np.int64)
-        bins = calibration_bins(action.astype(float), logged)
-        rejected[0] += chi_square(bins.observed - bins.expected, np.diag(bins.variance)).log_pvalue <= LEVEL
         e = np.stack([1.0 - logged, logged], axis=1)
+        bins = calibration_bins(action, e)[1]
+        rejected[0] += chi_square(bins.observed - bins.expected, np.diag(bins.variance)).log_pvalue <= LEVEL
         rejected[1] += -log_wealth(action, e).max() <= LEVEL
     # The noncentrality is (50 / sqrt(105))^2 = 23.8 on two degrees of freedom: a power of .99.
     assert rejected[0] / 400 > 0.96

@@ -72,11 +72,11 @@ def test_uniform_weights_cover_the_best_line_right_or_wrong(effects, seed):
     check(*estimates(effects, "uniform", seed), best_line(effects))
 
 
-def test_sqrt_weights_cover_where_the_formula_holds():
-    check(*estimates(LINEAR, "sqrt", 3), best_line(LINEAR))
+def test_combined_weights_cover_where_the_formula_holds():
+    check(*estimates(LINEAR, "combined", 3), best_line(LINEAR))
 
 
-def test_sqrt_weights_estimate_something_else_where_it_does_not():
+def test_combined_weights_estimate_something_else_where_it_does_not():
     # The arms of one context are far from balanced, so that its scores get a small weight.
     rng = np.random.default_rng(4)
     context = rng.choice(3, size=20_000, p=SHARES)
@@ -91,13 +91,13 @@ def test_sqrt_weights_estimate_something_else_where_it_does_not():
         kind: weighted_projection(
             rows, scores[:, 1] - scores[:, 0], contrast_weights(both, kind), ["one", "x"]
         )
-        for kind in ("uniform", "sqrt")
+        for kind in ("uniform", "combined")
     }
     error = {kind: np.sqrt(np.diag(fit.covariance)) for kind, fit in lines.items()}
     truth = best_line(CURVED)
     assert (np.abs(lines["uniform"].coefficient - truth) < 4 * error["uniform"]).all()
-    assert (np.abs(lines["sqrt"].coefficient - truth) > 4 * error["sqrt"]).any()
+    assert (np.abs(lines["combined"].coefficient - truth) > 4 * error["combined"]).any()
     weighted = SHARES * np.array([0.5, math.sqrt(0.02 * 0.98), 0.5])
     x = np.column_stack([np.ones(3), np.arange(3.0)])
     other = np.linalg.solve(x.T @ (weighted[:, None] * x), x.T @ (weighted * CURVED))
-    assert (np.abs(lines["sqrt"].coefficient - other) < 4 * error["sqrt"]).all()
+    assert (np.abs(lines["combined"].coefficient - other) < 4 * error["combined"]).all()

@@ -86,6 +86,7 @@ def test_no_fixed_beta_beats_the_optimal_one_and_the_moment_bound_beats_both(eps
     assert correct_pvalues(p, epsilon=epsilon, n=n, bound="moment") <= optimal * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 @brief
 @given(epsilons, rounds, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_information_shrinks_with_beta_and_stays_below_epsilon_n(epsilon, n, one, other) -> None:

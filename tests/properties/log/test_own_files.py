@@ -303,7 +303,9 @@ def killer() -> Any:
     process.close()
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(
+    "writer", [pytest.param(name, marks=[pytest.mark.slow] * (name == "study")) for name in WRITERS]
+)
 def test_a_stopped_writer_leaves_the_old_content_or_the_new(
     tmp_path: Path, killer: Killer, writer: str
 ) -> None:

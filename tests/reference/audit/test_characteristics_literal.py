@@ -209,6 +209,7 @@ def test_uniform_allocation_is_binomial():
     assert abs(regret["value"] - 0.3 * n / 2) < 4.5 * regret["mc_error"]
 
 
+@pytest.mark.slow
 def test_thompson_has_the_exact_law_of_its_counts():
     n, theta0, theta1 = 40, 0.4, 0.6
     law = exact(Thompson(), n)

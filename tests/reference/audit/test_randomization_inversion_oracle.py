@@ -91,6 +91,7 @@ def test_swapped_arms_and_one_sided_limits() -> None:
     assert one.low < lower.low < one.estimate < upper.high < one.high
 
 
+@pytest.mark.slow
 def test_effects_at_the_truth_are_rejected_at_the_level() -> None:
     """A true effect of .7, which moves the design: p of that very effect is at most .1 in a tenth of logs."""
     rejected, runs = 0, 1_000

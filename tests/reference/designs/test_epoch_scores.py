@@ -193,6 +193,7 @@ def test_score_of_a_stopping_time_and_its_estimate(epsilon: float, bound: float)
         assert {0.0, 1.0} == set(seen.outcomes[:, 1])
 
 
+@pytest.mark.slow
 def test_score_of_a_rule_that_looks_at_every_sample() -> None:
     """The law by the trapezoidal rule."""
     rule = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5)

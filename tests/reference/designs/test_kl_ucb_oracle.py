@@ -69,6 +69,7 @@ def test_closed_form_without_successes() -> None:
         assert _index(0.0, budget, _upper(0.0, budget)) == pytest.approx(-math.expm1(-budget), rel=1e-14)
 
 
+@pytest.mark.slow
 def test_lost_rounds_approach_the_bound_of_lai_and_robbins() -> None:
     """Pulls of the worse arm over log T: at least 1/kl in the limit, and below UCB1's at any length."""
     env, horizon, runs = BernoulliArms([0.9, 0.8]), 20_000, 256

@@ -62,7 +62,7 @@ def literal(arrays: LogArrays, first: int, second: int, h: list[float]) -> tuple
 
 
 def check(log: AdaptiveLog, h: list[float], **asked: str) -> None:
-    result = Contrast(log, treatment="c", control="a").fit(**asked)
+    result = Contrast(log, treatment="c", control="a").fit(test="t", **asked)
     estimate, error, freedom = literal(log.arrays, 2, 0, h)
     assert result.weights == "combined"
     assert result.estimate[0] == pytest.approx(estimate, rel=1e-10)

@@ -13,15 +13,11 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.diagnostics.agreement import (
-    batch_groups,
-    drift_differences,
-    homogeneity,
-    mean_differences,
-)
+from adaptinf.inference.diagnostics.agreement import batch_groups, common_drift, drifts, mean_differences
 from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.overlap import fitted_decay
-from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_rows, log_wealth
+from adaptinf.inference.diagnostics.overlap import fitted_chosen_decay, fitted_decay
+from adaptinf.inference.diagnostics.passes import ScoreSums, rounds_of, score_sums
+from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_sums, log_wealth
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -67,6 +63,16 @@ def literal_scores(log: AdaptiveLog, weight: str) -> tuple[list[list[float]], li
         total[arrays.action[t]] += arrays.reward[t]
         every += arrays.reward[t]
     return scores, weights
+
+
+def sums_of(log: AdaptiveLog, weight: str, group: np.ndarray | None = None) -> ScoreSums:
+    arrays = log.arrays
+    one = np.zeros(log.n_rounds, dtype=np.int64) if group is None else group
+    every = arrays.propensities
+    codes = np.arange(log.n_arms)
+    return score_sums(
+        rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, one, weight, None)
+    )
 
 
 def literal_mean(scores: list[float], weights: list[float]) -> tuple[float, list[float]]:
@@ -148,11 +154,12 @@ def test_calibration_bins(log: AdaptiveLog) -> None:
 def test_joint_calibration(log: AdaptiveLog) -> None:
     """Increments of every arm and bin in each round; predictable covariance added up over the rounds."""
     e = log.arrays.propensities
-    parts = [calibration_bins((log.arrays.action == a).astype(float), e[:, a]) for a in range(3)]
+    parts = calibration_bins(log.arrays.action, e)
+    code = [parts[a].merged[np.searchsorted(EDGES, e[:, a])] for a in range(3)]
     places = [(a, j) for a in range(3) for j in range(parts[a].rounds.size)]
     M, V = np.zeros(len(places)), np.zeros((len(places), len(places)))
     for t in range(log.n_rounds):
-        active = [parts[a].code[t] == j for a, j in places]
+        active = [code[a][t] == j for a, j in places]
         for i, (a, _) in enumerate(places):
             M[i] += active[i] * ((log.arrays.action[t] == a) - e[t, a])
             for k, (b, _) in enumerate(places):
@@ -214,8 +221,7 @@ def test_sample_mean_against_aipw(log: AdaptiveLog, weight: str) -> None:
                 for t in range(log.n_rounds)]  # fmt: skip
         rows.append([a - b for a, b in zip(here, influence, strict=True)])
         difference.append(mean - estimate)
-    chosen = (arrays.action[:, None] == np.arange(3)).astype(float)
-    found = mean_differences(chosen, arrays.reward, np.array(scores), np.array(weights))
+    found = mean_differences(sums_of(log, weight))
     covariance = [[sum(a * b for a, b in zip(x, y, strict=True)) for y in rows] for x in rows]
     assert found.difference.tolist() == pytest.approx(difference, **CLOSE)
     assert found.covariance.ravel().tolist() == pytest.approx(np.ravel(covariance).tolist(), **CLOSE)
@@ -245,19 +251,57 @@ def test_the_estimates_are_those_of_arm_means(log: AdaptiveLog) -> None:
     assert table["std_error"].tolist() == pytest.approx(np.sqrt((change**2).sum(axis=0)).tolist(), **CLOSE)
 
 
-def test_drift_between_halves() -> None:
-    scores, weights = literal_scores(greedy(), "sqrt")
-    found = drift_differences(np.array(scores), np.array(weights), 450)
-    table = diagnose(greedy())
+@pytest.mark.parametrize("weight", ["sqrt", "uniform"])
+def test_drift_over_time(weight: str) -> None:
+    """Weighted least squares of the scores on time, and the sandwich about one mean."""
+    log = greedy()
+    scores, weights = (np.array(part) for part in literal_scores(log, weight))
+    x = np.array([(t + 0.5) / log.n_rounds for t in range(log.n_rounds)])
+    slopes, rows = [], []
     for arm in range(3):
-        s, w = [r[arm] for r in scores], [r[arm] for r in weights]
-        early, first = literal_mean(s[:450], w[:450])
-        late, second = literal_mean(s[450:], w[450:])
-        spread = math.sqrt(sum(x * x for x in first) + sum(x * x for x in second))
-        assert found.difference[arm] == pytest.approx(late - early, **CLOSE)
-        assert found.std_error[arm] == pytest.approx(spread, **CLOSE)
-        row = table.check("drift, early against late", str(arm))[0]
-        assert row.statistic == pytest.approx((late - early) / spread, **CLOSE)
+        design = np.column_stack([np.ones(len(x)), x])
+        W = np.diag(weights[:, arm])
+        slopes.append(np.linalg.solve(design.T @ W @ design, design.T @ W @ scores[:, arm])[1])
+        centre = np.average(x, weights=weights[:, arm])
+        mean = np.average(scores[:, arm], weights=weights[:, arm])
+        part = weights[:, arm] * (x - centre)
+        rows.append(part * (scores[:, arm] - mean) / (part @ (x - centre)))
+    covariance = np.array(rows) @ np.array(rows).T
+    found = drifts(sums_of(log, weight))
+    assert found.difference.tolist() == pytest.approx(slopes, **CLOSE)
+    assert found.covariance.ravel().tolist() == pytest.approx(covariance.ravel().tolist(), **CLOSE)
+    share = (1.0 / np.diag(covariance)) / (1.0 / np.diag(covariance)).sum()
+    slope, error = common_drift(found)
+    assert slope == pytest.approx(share @ slopes, **CLOSE)
+    assert error == pytest.approx(math.sqrt(share @ covariance @ share), **CLOSE)
+    if weight == "sqrt":
+        table = diagnose(log)
+        pulls = np.bincount(log.arrays.action)
+        for arm in range(3):
+            row = table.check("drift over time", str(arm))[0]
+            t = slopes[arm] / math.sqrt(covariance[arm, arm])
+            assert row.statistic == pytest.approx(t, **CLOSE)
+            p = 2.0 * stats.t.sf(abs(t), pulls[arm] - 2)
+            assert math.exp(row.log_pvalue) == pytest.approx(p, rel=1e-8)
+        row = table.check("common drift")[0]
+        assert row.statistic == pytest.approx(slope / error, **CLOSE)
+
+
+def test_drift_that_could_be_missed() -> None:
+    """The slope at which a t statistic, moved by so much, passes its critical value with probability 80%."""
+    log = greedy()
+    table = diagnose(log)
+    slopes = drifts(sums_of(log, "sqrt"))
+    reward, action = log.arrays.reward, log.arrays.action
+    size = np.array([reward[action == arm].std(ddof=1) for arm in range(3)])
+    pulls = np.bincount(action)
+    pooled = math.sqrt((size**2 @ (pulls - 1.0)) / (pulls - 1.0).sum())
+    reach = [stats.t.isf(0.025 / 3, n - 2) + stats.norm.ppf(0.8) for n in pulls]
+    expected = [r * e / s for r, e, s in zip(reach, slopes.std_error, size, strict=True)]
+    common = (stats.t.isf(0.025, len(action) - 4) + stats.norm.ppf(0.8)) * common_drift(slopes)[1] / pooled
+    rows = table.check("drift that could be missed")
+    assert [row.statistic for row in rows] == pytest.approx([*expected, common], rel=1e-9)
+    assert f"of {common:.2g} sd" in " ".join(table.notes)
 
 
 def test_drift_by_batch() -> None:
@@ -274,15 +318,17 @@ def test_drift_by_batch() -> None:
             variances.append(sum(x * x for x in rows))
         centre = sum(m / v for m, v in zip(means, variances, strict=True)) / sum(1 / v for v in variances)
         expected = sum((m - centre) ** 2 / v for m, v in zip(means, variances, strict=True))
-        found = homogeneity(np.array(scores)[:, arm], np.array(weights)[:, arm], group)
-        assert found.statistic == pytest.approx(expected, **CLOSE)
-        assert found.df == 5
+        row = diagnose(log).check("drift by batch", str(arm))[0]
+        assert row.statistic == pytest.approx(expected, **CLOSE)
+        assert row.measure == "chi2(5)"
 
 
-def test_inverse_rows() -> None:
-    chosen = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    rows = inverse_rows(chosen, np.array([0.5, 0.25, 0.2]))
-    assert rows.tolist() == [[1.0, -1.0], [-1.0, 3.0], [4.0, -1.0]]
+def test_inverse_sums() -> None:
+    action, e = thompson().arrays.action, thompson().arrays.propensity
+    rows = np.array([[(a == k) / p - 1.0 for k in range(3)] for a, p in zip(action, e, strict=True)])
+    total, products = inverse_sums(action, e, 3)
+    assert total.tolist() == pytest.approx(rows.sum(axis=0).tolist(), rel=1e-9)
+    assert products.ravel().tolist() == pytest.approx((rows.T @ rows).ravel().tolist(), rel=1e-9)
 
 
 def test_decay_is_a_line_through_block_minima() -> None:
@@ -294,6 +340,10 @@ def test_decay_is_a_line_through_block_minima() -> None:
     assert found.exponent == pytest.approx(-slope, **CLOSE)
     assert found.last.tolist() == edges[1:]
     assert found.smallest.min(axis=1).tolist() == lowest
+    action, own = thompson().arrays.action, thompson().arrays.propensity
+    chosen = np.where(action[:, None] == np.arange(3), own[:, None], 0.0)
+    assert fitted_chosen_decay(action, own, 3).exponent == fitted_decay(chosen).exponent
+    np.testing.assert_array_equal(fitted_chosen_decay(action, own, 3).smallest, fitted_decay(chosen).smallest)
 
 
 def test_effective_sizes_are_those_of_uniform_weights() -> None:

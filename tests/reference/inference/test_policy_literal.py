@@ -104,11 +104,12 @@ def probabilities(case: Case) -> list[list[list[float]]]:
 
 
 def running_means(log: AdaptiveLog, t: int) -> list[float]:
-    """Of every arm before round t."""
-    means = []
+    """Of every arm before round t; of all arms before its first one; the first reward before any."""
+    means, rewards = [], [float(y) for y in log.arrays.reward]
     for w in range(K):
-        seen = [float(log.arrays.reward[s]) for s in range(t) if log.arrays.action[s] == w]
-        means.append(sum(seen) / len(seen) if seen else 0.0)
+        seen = [rewards[s] for s in range(t) if log.arrays.action[s] == w]
+        seen = seen or rewards[:t] or rewards[:1]
+        means.append(sum(seen) / len(seen))
     return means
 
 
@@ -136,7 +137,19 @@ def phi(kind: str, value: float) -> float:
     return {"uniform": 1.0, "stable-variance": math.sqrt(1 / value), "min-variance": 1 / value}[kind]
 
 
-def literal_noncontextual(case, pi, scores, kind, first: float | None) -> tuple[float, list[float]]:
+def literal_df(shares: list[float]) -> float:
+    """Effective rewards for a value, or of the fewer of those for and against a difference, minus 1."""
+    sizes = []
+    for sign in (1, -1):
+        w = [c**2 for c in shares if sign * c > 0]
+        if sum(w) > 0.05 * sum(c**2 for c in shares):
+            sizes.append(sum(w) ** 2 / sum(one**2 for one in w))
+    return min(sizes) - 1
+
+
+def literal_noncontextual(
+    case, pi, scores, kind, first: float | None
+) -> tuple[float, list[float], list[float]]:
     horizon, weights = case.log.n_rounds, []
     for t in range(horizon):
         if t == 0:
@@ -145,29 +158,36 @@ def literal_noncontextual(case, pi, scores, kind, first: float | None) -> tuple[
             weights.append(phi(kind, sum(v(case, pi, t, s) for s in range(t)) / t))
     total = sum(weights)
     value = sum(h * g for h, g in zip(weights, scores, strict=True)) / total
-    return value, [h * (g - value) / total for h, g in zip(weights, scores, strict=True)]
+    errors = [h * (g - value) / total for h, g in zip(weights, scores, strict=True)]
+    return value, errors, [h / total for h in weights]
 
 
-def literal_contextual(case, pi, scores, kind) -> tuple[float, list[float]]:
+def literal_contextual(case, pi, scores, kind, start: int) -> tuple[float, list[float], list[float]]:
     horizon = case.log.n_rounds
-    h = [[phi(kind, v(case, pi, t, s)) for s in range(horizon)] for t in range(horizon)]
+    h = [[phi(kind, v(case, pi, t, s)) * (t >= start) for s in range(horizon)] for t in range(horizon)]
     z = [sum(h[t][s] for t in range(horizon)) for s in range(horizon)]
-    b = [h[t][t] / z[t] * scores[t] for t in range(horizon)]
+    share = [h[t][t] / z[t] for t in range(horizon)]
+    share = [one / sum(share) for one in share]
+    value = sum(one * g for one, g in zip(share, scores, strict=True))
+    b = [one * (g - value) for one, g in zip(share, scores, strict=True)]
     errors = [b[t] - sum(h[t][s] / z[s] * b[s] for s in range(horizon)) for t in range(horizon)]
-    return sum(b), errors
+    errors[:start] = [0.0] * start
+    return value, errors, share
 
 
 def literal_cadr(case: Case, pis: list[tuple[float, list[list[float]]]], burn_in: int) -> tuple[float, float]:
-    """The policies with their signs: one policy, or one minus another."""
-    log = case.log
-    predicted = [running_means(log, s) for s in range(log.n_rounds)]
+    """The policies with their signs: one policy, or one minus another; rewards less the first one."""
+    log, origin = case.log, float(case.log.arrays.reward[0])
+    predicted = [[m - origin for m in running_means(log, s)] for s in range(log.n_rounds)]
 
     def rebuilt(t: int, s: int) -> float:
         m, a = predicted[s], int(log.arrays.action[s])
         total = 0.0
         for sign, pi in pis:
             total += sign * sum(pi[s][w] * m[w] for w in range(K))
-            total += sign * pi[s][a] / case.propensity(t, s)[a] * (float(log.arrays.reward[s]) - m[a])
+            total += (
+                sign * pi[s][a] / case.propensity(t, s)[a] * (float(log.arrays.reward[s]) - origin - m[a])
+            )
         return total
 
     weights, scores = [], []
@@ -186,7 +206,7 @@ def literal_cadr(case: Case, pis: list[tuple[float, list[list[float]]]], burn_in
             scores.append(rebuilt(t, t))
     total = sum(weights)
     estimate = sum(w * d for w, d in zip(weights, scores, strict=True)) / total
-    return estimate, math.sqrt(len(weights)) / total
+    return estimate + origin * sum(sign for sign, _ in pis), math.sqrt(len(weights)) / total
 
 
 @pytest.fixture(autouse=True)
@@ -214,18 +234,22 @@ def test_weighted_scores(name: str, estimator: str, kind: str, contextual: bool)
     else:
         contextual_literal, given = contextual, contextual
     result = PolicyValue(case.log, POLICIES).fit(kind, given, estimator, snapshots=case.snapshots)
-    estimates, errors = [], []
+    estimates, errors, shares = [], [], []
+    action, start = case.log.arrays.action.tolist(), int(estimator != "ipw")
     for position, pi in enumerate(probabilities(case)):
         scores = literal_scores(case, pi, estimator)
         if contextual_literal:
-            one = literal_contextual(case, pi, scores, kind)
+            one = literal_contextual(case, pi, scores, kind, start)
         else:
             first = 1.0 if kind == "uniform" else first_variance(name, case, position)
-            one = literal_noncontextual(case, pi, scores, kind, first)
+            one = literal_noncontextual(case, pi, scores, kind, None if start else first)
         estimates.append(one[0])
         errors.append(one[1])
+        shares.append([c * pi[t][action[t]] / case.propensity(t, t)[action[t]] for t, c in enumerate(one[2])])
     covariance = [[sum(a * b for a, b in zip(x, y, strict=True)) for y in errors] for x in errors]
     np.testing.assert_allclose(result.estimate, estimates, rtol=1e-9)
+    df = [literal_df(share) for share in shares]
+    np.testing.assert_allclose(result.reference.df, df, rtol=1e-9)
     np.testing.assert_allclose(result.cov_params().to_numpy(), covariance, rtol=1e-9, atol=1e-14)
     contrast = PolicyContrast(case.log, POLICIES[:2], baseline=smooth).fit(
         kind, given, estimator, snapshots=case.snapshots
@@ -234,6 +258,8 @@ def test_weighted_scores(name: str, estimator: str, kind: str, contextual: bool)
         error = math.sqrt(sum((a - b) ** 2 for a, b in zip(errors[j], errors[2], strict=True)))
         np.testing.assert_allclose(contrast.estimate[j], estimates[j] - estimates[2], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(contrast.std_error[j], error, rtol=1e-9)
+        change = [a - b for a, b in zip(shares[j], shares[2], strict=True)]
+        assert contrast.reference.df[j] == pytest.approx(literal_df(change), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.regression.linear_model import WLS
 
 from adaptinf.inference.effects.models import CATE
@@ -46,16 +47,34 @@ def make_log(data, **others):
 
 
 def literal_scores(action, reward, propensities):
-    """Round by round, with the arms' running means."""
-    seen = {0: [], 1: []}
+    """Round by round, with the arms' running means; the first round, which knows none, is left out."""
+    seen, every = {0: [], 1: []}, []
     scores = []
     for a, y, e in zip(action, reward, propensities, strict=True):
-        model = [sum(seen[k]) / len(seen[k]) if seen[k] else 0.0 for k in (0, 1)]
+        model = [np.mean(seen[k] or every or [0.0]) for k in (0, 1)]
         parts = [model[k] + (a == k) / e[k] * (y - model[k]) for k in (0, 1)]
         scores.append(parts[1] - parts[0])
+        every.append(y)
         if a in seen:
             seen[a].append(y)
-    return np.array(scores)
+    return np.array(scores[1:])
+
+
+def literal_df(x, action, propensities, weights):
+    """Effective rewards of the smaller arm behind each coefficient, minus 1."""
+    bread = sum(h * np.outer(row, row) for row, h in zip(x, weights, strict=True))
+    found = []
+    for j in range(x.shape[1]):
+        sizes = []
+        for arm in (0, 1):
+            w = [
+                (np.linalg.solve(bread, row)[j] * h / e[arm]) ** 2
+                for row, a, e, h in zip(x, action, propensities, weights, strict=True)
+                if a == arm
+            ]
+            sizes.append(sum(w) ** 2 / sum(one**2 for one in w))
+        found.append(min(sizes) - 1)
+    return np.array(found)
 
 
 def literal_weight(kind, t, rounds, e0, e1, left, decay=0.5):
@@ -63,7 +82,7 @@ def literal_weight(kind, t, rounds, e0, e1, left, decay=0.5):
     if kind == "uniform":
         return 1.0, left
     variance = 1 / e0 + 1 / e1
-    if kind == "sqrt":
+    if kind == "combined":
         return variance**-0.5, left
     balance = 4 / variance
     floored = t**-decay / (t**-decay + (rounds ** (1 - decay) - t ** (1 - decay)) / (1 - decay))
@@ -91,7 +110,7 @@ def model_matrix(site, age):
 FORMULA = "~ I((age - 40) / 10) + site"
 
 
-@pytest.mark.parametrize("kind", ["uniform", "sqrt", "two-point"])
+@pytest.mark.parametrize("kind", ["uniform", "combined", "two-point"])
 @pytest.mark.parametrize("arms", [2, 3])
 def test_projection_equals_the_round_by_round_version(kind, arms):
     data = adaptive_data(arms=arms)
@@ -103,9 +122,10 @@ def test_projection_equals_the_round_by_round_version(kind, arms):
     for t, e in enumerate(propensities, start=1):
         h, left = literal_weight(kind, t, ROUNDS, e[0], e[1], left)
         weights.append(h)
-    coefficient, covariance = literal_fit(
-        model_matrix(site, age), literal_scores(action, reward, propensities), weights
-    )
+    x = model_matrix(site, age)[1:]
+    coefficient, covariance = literal_fit(x, literal_scores(action, reward, propensities), weights[1:])
+    df = literal_df(x, action[1:], propensities[1:], weights[1:])
+    np.testing.assert_allclose(result.reference.df, df, rtol=1e-8)
     np.testing.assert_allclose(result.params, coefficient, rtol=1e-9)
     np.testing.assert_allclose(result.cov_params(), covariance, rtol=1e-9)
     np.testing.assert_allclose(result.bse, np.sqrt(np.diag(covariance)), rtol=1e-9)
@@ -116,18 +136,22 @@ def test_projection_equals_the_round_by_round_version(kind, arms):
 def test_covariances_and_hypotheses_are_those_of_statsmodels(kind):
     data = adaptive_data(seed=1)
     site, age, action, reward, propensities = data
-    x, scores = model_matrix(site, age), literal_scores(action, reward, propensities)
-    for weights in ("uniform", "sqrt"):
+    x, scores = model_matrix(site, age)[1:], literal_scores(action, reward, propensities)
+    for weights in ("uniform", "combined"):
         result = CATE.from_formula(FORMULA, make_log(data)).fit(weights=weights, covariance=kind)
         h = np.ones(ROUNDS) if weights == "uniform" else (1 / propensities).sum(axis=1) ** -0.5
-        other = WLS(scores, x, weights=h).fit(cov_type=kind)
+        other = WLS(scores, x, weights=h[1:]).fit(cov_type=kind)
         np.testing.assert_allclose(result.params, other.params, rtol=1e-9)
         np.testing.assert_allclose(result.cov_params(), other.cov_params(), rtol=1e-8, atol=1e-14)
         test = result.wald_test("site[T.b] = 0, site[T.c] = 0.5")
         theirs = other.wald_test("x2 = 0, x3 = 0.5", use_f=False, scalar=True)
         assert test.statistic == pytest.approx(float(theirs.statistic), rel=1e-8)
-        assert test.pvalue == pytest.approx(float(theirs.pvalue), rel=1e-8)
-        np.testing.assert_allclose(result.conf_int(), other.conf_int(), rtol=1e-7)
+        df = literal_df(x, action[1:], propensities[1:], h[1:])
+        assert test.df_denom == pytest.approx(df[2:].min(), rel=1e-8)
+        assert test.pvalue == pytest.approx(stats.f.sf(test.statistic / 2, 2, df[2:].min()), rel=1e-8)
+        half = stats.t.isf(0.025, df) * other.bse
+        limits = np.column_stack([other.params - half, other.params + half])
+        np.testing.assert_allclose(result.conf_int(), limits, rtol=1e-7)
 
 
 def test_covariates_far_from_zero_lose_no_more_digits_than_elsewhere():
@@ -137,7 +161,7 @@ def test_covariates_far_from_zero_lose_no_more_digits_than_elsewhere():
     shift = 1e7
     far = CATE.from_formula("~ age + site", make_log((site, age + shift, *data[2:]))).fit()
     x = np.column_stack([np.ones(ROUNDS), age + shift, site == 1, site == 2]).astype(float)
-    other = WLS(literal_scores(action, reward, propensities), x).fit(cov_type="HC0")
+    other = WLS(literal_scores(action, reward, propensities), x[1:]).fit(cov_type="HC0")
     slope, std_error = near.params["age"], near.bse["age"]
     ours = abs(far.params["age"] / slope - 1), abs(far.bse["age"] / std_error - 1)
     theirs = abs(other.params[1] / slope - 1), abs(other.bse[1] / std_error - 1)

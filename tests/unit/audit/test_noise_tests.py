@@ -140,6 +140,7 @@ class TestCounters:
         assert len(told.names) == counter.dimension * len(counter_nodes(counter, 60))
         assert noise_findings([("60 items", told)]) == []
 
+    @pytest.mark.slow
     def test_long_streams_are_short_where_there_are_many_coordinates(self) -> None:
         assert counter_checks(Counter(epsilon=1.0), np.random.SeedSequence(0)).looked == (
             f"Noise of all nodes tested, 512 runs: {ROUNDS:,} items.",

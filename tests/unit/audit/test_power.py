@@ -24,6 +24,7 @@ def both(log):
     return {"means": ArmMeans(log).fit(null=0.3), "contrast": contrast(log)}
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_coverage_with_the_same_seed():
     plan = power(Uniform(), {"null": NULL, "better": BETTER}, both, [60, 120], 130, rng=4)
     assert plan.frame["scenario"].unique().tolist() == ["null", "better"]

@@ -349,6 +349,7 @@ def test_an_error_names_cell_and_replicate(tmp_path, n_jobs):
     assert np.array_equal(logs[-1].arrays.reward, failing.reward)
 
 
+@pytest.mark.slow
 def test_estimates_of_single_runs(tmp_path):
     tables = study(**SMALL, path=tmp_path, keep="estimates")
     kept = tables.estimates("uniform", "signal", 30)

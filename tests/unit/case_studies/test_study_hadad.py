@@ -25,11 +25,13 @@ def literal_aipw(log, root: bool) -> tuple[np.ndarray, np.ndarray]:
     scores, weights = np.zeros((horizon, size)), np.ones((horizon, size))
     for t, arm in itertools.product(range(horizon), range(size)):
         before = [log.reward[s] for s in range(t) if log.action[s] == arm]
-        predicted = sum(before) / len(before) if before else 0.0
+        every = [log.reward[s] for s in range(t)]
+        predicted = sum(before) / len(before) if before else sum(every) / max(t, 1)
         chosen = log.action[t] == arm
         scores[t, arm] = predicted + chosen * (log.reward[t] - predicted) / log.propensities[t, arm]
         if root:
             weights[t, arm] = math.sqrt(log.propensities[t, arm])
+    weights[0] = 0.0  # nothing predicts the first round
     estimate = (weights * scores).sum(axis=0) / weights.sum(axis=0)
     influence = weights * (scores - estimate) / weights.sum(axis=0)
     return estimate, influence.T @ influence

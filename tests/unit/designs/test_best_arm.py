@@ -154,6 +154,7 @@ def test_a_log_survives_a_file(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_arms_and_dimensions_run_in_seconds() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(2_000, 32))

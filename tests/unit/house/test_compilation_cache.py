@@ -17,10 +17,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import numba
 import pytest
 
 import adaptinf
-from adaptinf.compilation import is_private, package_hash, source_files, source_hash
+from adaptinf.compilation import is_private, kernel, package_hash, source_files, source_hash
 
 ROOT = Path(adaptinf.__file__).parent
 COMPILED = sorted(path for path in ROOT.rglob("*.py") if "\n@compiled\n" in path.read_text())
@@ -143,6 +144,21 @@ def test_a_class_that_moved_does_not_break_what_was_cached(tmp_path: Path) -> No
     entry = tiny / "entry.py"
     entry.write_text(entry.read_text().replace("tiny.world", "tiny.globe"))
     assert [printed(), printed()] == ["2.0 1", "2.0 0"]
+
+
+def test_a_kernel_is_called_from_python_and_from_compiled_code() -> None:
+    @kernel
+    def add(x: float, y: float) -> float:
+        return x + y
+
+    @numba.njit
+    def twice(x: float) -> float:
+        return add(x, x)
+
+    assert twice(2.0) == 4.0
+    assert add(2.0, 3.0) == 5.0  # the version that `twice` uses has no code to take these from Python
+    assert add(2, y=3) == 5
+    assert twice(3) == 6
 
 
 TWO_KERNELS = """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -46,20 +47,24 @@ def steady(*, batch: bool) -> AdaptiveLog:
     return AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
 
 
-def logs() -> Iterator[tuple[str, AdaptiveLog]]:
-    two = BernoulliArms([0.4, 0.6])
-    yield "steady", steady(batch=True)
-    yield "without batches", steady(batch=False)
-    yield "ucb", designs.UCB().run(two, 200, rng=1)
-    yield "private", designs.PrivateUCB(epsilon=0.1).run(two, 200, rng=1)
-    yield "elimination", designs.PrivateSuccessiveElimination(epsilon=1.0, beta=0.5).run(two, 1_000, rng=1)
-    yield "thompson", designs.Thompson(floor=(0.5, 0.7), batch_size=20).run(two, 200, rng=1)
-    yield "uniform", designs.Uniform().run(NormalArms([0.0, 1.0]), 200, rng=1)
-    groups = FiniteContext([0.5, 0.5], [[0.3, 0.6], [0.7, 0.4]])
-    yield "groups", designs.Thompson(floor=0.05, batch_size=20).run(groups, 200, rng=1)
+TWO = BernoulliArms([0.4, 0.6])
+GROUPS = FiniteContext([0.5, 0.5], [[0.3, 0.6], [0.7, 0.4]])
+LOGS: dict[str, Callable[[], AdaptiveLog]] = {
+    "steady": lambda: steady(batch=True),
+    "without batches": lambda: steady(batch=False),
+    "ucb": lambda: designs.UCB().run(TWO, 200, rng=1),
+    "private": lambda: designs.PrivateUCB(epsilon=0.1).run(TWO, 200, rng=1),
+    "elimination": lambda: designs.PrivateSuccessiveElimination(epsilon=1.0, beta=0.5).run(TWO, 1_000, rng=1),
+    "thompson": lambda: designs.Thompson(floor=(0.5, 0.7), batch_size=20).run(TWO, 200, rng=1),
+    "uniform": lambda: designs.Uniform().run(NormalArms([0.0, 1.0]), 200, rng=1),
+    "groups": lambda: designs.Thompson(floor=0.05, batch_size=20).run(GROUPS, 200, rng=1),
+}
 
 
-LOGS = dict(logs())
+@functools.cache
+def log_of(name: str) -> AdaptiveLog:
+    """Run when a test asks for it, not while tests are collected."""
+    return LOGS[name]()
 
 
 def models(log: AdaptiveLog) -> Iterator[tuple[Any, Question]]:
@@ -76,20 +81,20 @@ def quietly(model: Any, **arguments: Any) -> Any:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_name_is_accepted_by_fit(method: ArmMethod) -> None:
-    log = LOGS["elimination" if method.name == "released" else "steady"]
+    log = log_of("elimination" if method.name == "released" else "steady")
     contrast = Contrast(log, treatment=log.arms[1], control=log.arms[0])
     assert contrast.fit(method.name).estimator == method.name
     if method.contrast_only:
         with pytest.raises(ParameterError, match=f"estimator '{method.name}' is for contrasts"):
-            ArmMeans(LOGS["steady"]).fit(method.name)
+            ArmMeans(log_of("steady")).fit(method.name)
     else:
-        assert ArmMeans(LOGS["steady"]).fit(method.name).estimator == method.name
+        assert ArmMeans(log_of("steady")).fit(method.name).estimator == method.name
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 @pytest.mark.parametrize("option", OPTIONS)
 def test_options_of_other_methods_are_refused(method: ArmMethod, option: str) -> None:
-    model = Contrast(LOGS["steady"], treatment="b", control="a")
+    model = Contrast(log_of("steady"), treatment="b", control="a")
     arguments = {"estimator": method.name, option: OPTIONS[option]}
     if option in method.options:
         assert quietly(model, **arguments).estimator == method.name
@@ -100,7 +105,7 @@ def test_options_of_other_methods_are_refused(method: ArmMethod, option: str) ->
 
 @pytest.mark.parametrize("name", LOGS)
 def test_verdicts_run_or_are_refused_with_their_reason(name: str) -> None:
-    for model, question in models(LOGS[name]):
+    for model, question in models(log_of(name)):
         found = arm_verdicts(question)
         assert {one.arguments["estimator"] for one in found} == set(
             CONTRAST_ESTIMATORS if question.contrast else ESTIMATORS
@@ -125,7 +130,7 @@ def test_verdicts_run_or_are_refused_with_their_reason(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_the_default_is_the_first_valid_verdict(name: str) -> None:
-    log = LOGS[name]
+    log = log_of(name)
     for model, question in models(log):
         first = arm_verdicts(question)[0]
         if not first.valid:
@@ -152,7 +157,7 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
     )
     monkeypatch.setattr(choice, "METHODS", (*METHODS, own))
     monkeypatch.setattr(choice, "_NAMED", {**choice._NAMED, "own": own})
-    log = LOGS["ucb"]
+    log = log_of("ucb")
     assert default_estimator(log).estimator == "own"
     assert valid_alternatives(log)[0] == "own"
     assert ArmMeans(log).fit().notes[0] == "Own: a note."

@@ -90,6 +90,7 @@ def test_the_bound_is_attained(seed: int, epsilon: float) -> None:
     assert not bound.published_holds
 
 
+@pytest.mark.slow
 def test_the_published_bound_is_violated() -> None:
     """200 contexts in 100 dimensions at epsilon = .1: the history whose signs are those of a row of H."""
     n, d, epsilon = 200, 100, 0.1

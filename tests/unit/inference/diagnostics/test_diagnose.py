@@ -10,7 +10,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.errors import ParameterError
-from adaptinf.inference.diagnostics.agreement import batch_groups, drift_differences, homogeneity
+from adaptinf.inference.diagnostics.agreement import Differences, batch_groups, common_drift, homogeneity
 from adaptinf.inference.diagnostics.diagnosis import QUESTIONS, diagnose
 from adaptinf.inference.diagnostics.overlap import fitted_decay, low_rounds
 from adaptinf.inference.diagnostics.propensities import ChiSquare, calibration_bins, chi_square, count_test
@@ -137,8 +137,8 @@ def drifting(rounds: int, low: float, high: float, **options: object) -> Adaptiv
 
 def test_planted_drift() -> None:
     log = drifting(1500, 0.3, 0.6)
-    assert verdicts(log, "drift, early against late") == {"0": NO_EVIDENCE, "1": AGAINST, "all arms": AGAINST}
-    row = diagnose(log).check("drift, early against late", "1")[0]
+    assert verdicts(log, "drift over time") == {"0": NO_EVIDENCE, "1": AGAINST}
+    row = diagnose(log).check("drift over time", "1")[0]
     assert row.statistic > 4
     assert "changed while it was sampled" in row.advice
 
@@ -212,7 +212,7 @@ def test_deterministic_design() -> None:
     found = reasons(designs.UCB().run(ENV, 300, rng=0))
     assert found["propensity calibration"].startswith("every known propensity is 0 or 1")
     assert found["sample ratio"].startswith("every known propensity is 0 or 1")
-    assert found["drift, early against late"].startswith("an arm has propensity 0 in some rounds")
+    assert found["drift over time"].startswith("an arm has propensity 0 in some rounds")
 
 
 def test_estimated_propensities_are_circular() -> None:
@@ -220,7 +220,7 @@ def test_estimated_propensities_are_circular() -> None:
     assert "circular" in found.check("propensity calibration")[0].advice
     assert "circular" in found.check("sample ratio")[0].advice
     assert any("estimates, whose error" in note for note in found.notes)
-    assert found.check("drift, early against late", "0")[0].verdict == NO_EVIDENCE
+    assert found.check("drift over time", "0")[0].verdict == NO_EVIDENCE
 
 
 def test_constant_propensities_leave_nothing_to_compare() -> None:
@@ -272,13 +272,13 @@ def test_one_arm() -> None:
     assert found.check("propensity calibration")[0].verdict == NOT_APPLICABLE
     assert found.check("sample ratio")[0].verdict == NOT_APPLICABLE
     assert found.check("effective sample size")[0].statistic == 50.0
-    assert found.check("drift, early against late", "a")[0].verdict == NO_EVIDENCE
+    assert found.check("drift over time", "a")[0].verdict == NO_EVIDENCE
 
 
 def test_constant_rewards() -> None:
     found = diagnose(changed(gathered(), reward=np.full(gathered().n_rounds, 0.3)))
     assert found.check("sample mean against AIPW", "0")[0].advice == "an arm's rewards are all the same"
-    assert found.check("drift, early against late", "1")[0].verdict == NOT_APPLICABLE
+    assert found.check("drift over time", "1")[0].verdict == NOT_APPLICABLE
     assert found.check("propensity calibration", "all arms")[0].verdict == NO_EVIDENCE
 
 
@@ -341,8 +341,10 @@ def test_chi_square_without_variance() -> None:
 
 
 def test_bins_need_random_choices() -> None:
-    assert calibration_bins(np.ones(30), np.full(30, 0.5)) is None
-    bins = calibration_bins(np.ones(40), np.full(40, 0.5))
+    always = np.ones(40, dtype=np.int64)
+    assert calibration_bins(always[:30], np.full((30, 2), 0.5)) == [None, None]
+    bins = calibration_bins(always, np.full((40, 2), 0.5))[1]
+    assert bins is not None
     assert bins.z.tolist() == pytest.approx([20 / math.sqrt(10)])
     assert (bins.low[0], bins.high[0]) == (0.0, 1.0)
 
@@ -362,9 +364,37 @@ def test_groups_of_batches() -> None:
 
 
 def test_what_does_not_vary_has_no_test() -> None:
-    scores = np.full((40, 1), 0.5)
-    assert math.isnan(drift_differences(scores, np.ones((40, 1)), 20).z[0])
-    assert homogeneity(scores[:, 0], np.ones(40), np.repeat([0, 1], 20)).df == 0
+    assert homogeneity(np.full(2, 0.5), np.zeros(2)).df == 0
+    assert all(map(math.isnan, common_drift(Differences(np.zeros(2), np.zeros((2, 2))))))
+
+
+def test_kinds_of_tests_are_adjusted_apart() -> None:
+    rows = [
+        Check("a", "x", "z", 3.0, math.log(0.01)),
+        Check("a", "y", "z", 2.0, math.log(0.04)),
+        Check("b", "x", "z", 2.0, math.log(0.04)),
+    ]
+    found = judged(rows, 0.05, {"a": "first", "b": "second"})
+    assert [math.exp(row.log_adjusted) for row in found] == pytest.approx([0.02, 0.04, 0.04])
+
+
+def test_common_drift_is_found_and_what_could_be_missed_is_told() -> None:
+    """Half a standard deviation over 1,000 rounds in both arms."""
+    rng = np.random.default_rng(12)
+    rewards = rng.normal(size=(1000, 2)) + np.linspace(0.0, 0.5, 1000)[:, None]
+    log = designs.EpsilonGreedy(exploration=0.4).run(Tableau(rewards), 1000, rng=5)
+    found = diagnose(log)
+    assert found.check("common drift")[0].verdict == AGAINST
+    assert found.check("common drift")[0].statistic > 3.0
+    least = found.check("drift that could be missed", "all arms")[0].statistic
+    assert 0.25 < least < 0.4
+    assert "would have been found with probability 80%" in found.notes[-1]
+
+
+def test_a_large_origin_changes_no_statistic() -> None:
+    first = diagnose(gathered()).to_frame()
+    second = diagnose(changed(gathered(), reward=gathered().arrays.reward + 1e6)).to_frame()
+    np.testing.assert_allclose(first["statistic"], second["statistic"], rtol=1e-6)
 
 
 # --- tables and bad input -------------------------------------------------------------------------------
@@ -380,7 +410,7 @@ def test_frame_and_summary() -> None:
     assert row["p_value"] == pytest.approx(math.exp(found.check("sample ratio")[0].log_pvalue))
     assert row["p_holm"] >= row["p_value"]
     known = frame["p_value"].notna().sum()
-    assert any(f"the {known} p-values" in note for note in found.notes)
+    assert any(f"{known} p-values in all" in note for note in found.notes)
     summary = found.summary()
     assert "Diagnosis of the Log" in summary.as_text()
     assert "| sample ratio | all arms | chi2(1) |" in summary.as_markdown()

@@ -13,6 +13,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import arm_moments, group_aipw, group_codes, group_rows
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.question import group_terms
+from adaptinf.inference.effects.weighted_projection import contrast_weights
 from adaptinf.inference.released.effects import released_intervals
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import effective_size, weighted_means
@@ -182,9 +183,9 @@ def test_few_events_switch_a_group_to_agresti_caffo():
 def test_groups_without_enough_data_are_nan_with_the_reason():
     log = binary_log(np.array([[5, 0], [0, 0], [12, 1], [30, 30]]), [[2, 0], [0, 0], [6, 1], [14, 12]])
     arrays = log.arrays
-    scaled = LogArrays(
-        arrays.action, arrays.reward * 7 + 0.1, randomised=arrays.randomised, context=arrays.context
-    )
+    reward = arrays.reward * 7 + 0.1
+    reward[-1] = 3.0  # a third value: these rewards are no successes and failures
+    scaled = LogArrays(arrays.action, reward, randomised=arrays.randomised, context=arrays.context)
     result = CATE(AdaptiveLog.from_arrays(scaled, arms=("a", "b")), by="g").fit()
     assert list(result.terms) == ["g=0", "g=2", "g=3"]
     np.testing.assert_array_equal(np.isnan(result.params), [True, False, False])
@@ -196,14 +197,14 @@ def test_groups_without_enough_data_are_nan_with_the_reason():
 
 
 def test_rewards_that_do_not_vary_have_no_standard_error():
-    counts = np.array([[3, 4]])
-    arrays = binary_log(counts, [[3, 0]]).arrays
-    constant = np.where(arrays.action == 1, 0.3, 0.1)
+    counts = np.array([[3, 4], [2, 2]])
+    arrays = binary_log(counts, [[3, 0], [0, 0]]).arrays
+    constant = np.where(arrays.context["g"] == 1, 0.7, np.where(arrays.action == 1, 0.3, 0.1))
     same = LogArrays(arrays.action, constant, randomised=arrays.randomised, context=arrays.context)
     result = CATE(AdaptiveLog.from_arrays(same, arms=("a", "b")), by="g").fit()
     assert result.params.iloc[0] == pytest.approx(0.2)
     assert np.isnan(result.bse.iloc[0])
-    assert any("g=0: no standard error, no arm's rewards vary" in note for note in result.notes)
+    assert any("g=0; g=1: no standard error, no arm's rewards vary" in note for note in result.notes)
 
 
 def test_rewards_far_from_zero_keep_their_digits():
@@ -237,56 +238,81 @@ def moving_propensities(seed=1, rounds=400, arms=2):
     return group, action, reward, propensities
 
 
-def literal_aipw(group, action, reward, propensities, code, weighted=True):
-    """Round by round, with lists."""
-    seen = {0: [], 1: []}
-    scores, weights = [], []
-    for g, a, y, e in zip(group, action, reward, propensities, strict=True):
-        if g != code:
-            continue
-        row = []
-        for arm in (0, 1):
-            model = sum(seen[arm]) / len(seen[arm]) if seen[arm] else 0.0
-            row.append(model + (a == arm) / e[arm] * (y - model))
-        scores.append(row)
-        weights.append([np.sqrt(e[0]), np.sqrt(e[1])] if weighted else [1.0, 1.0])
-        if a in seen:
-            seen[a].append(y)
+def literal_aipw(group, action, reward, propensities, code, kind="combined"):
+    """Round by round, with lists; returns estimate, standard error, degrees of freedom."""
+    seen, own, every = {0: [], 1: []}, [], []
+    scores, weights, gains = [], [], {0: [], 1: []}
+    for t, (g, a, y, e) in enumerate(zip(group, action, reward, propensities, strict=True)):
+        if g == code:
+            row = []
+            for arm in (0, 1):
+                known = next((part for part in (seen[arm], own, every) if part), [0.0])
+                model = sum(known) / len(known)
+                row.append(model + (a == arm) / e[arm] * (y - model))
+            h = {
+                "uniform": [1.0, 1.0],
+                "sqrt": [np.sqrt(e[0]), np.sqrt(e[1])],
+                "combined": [(1 / e[0] + 1 / e[1]) ** -0.5] * 2,
+            }[kind]
+            scores.append(row)
+            weights.append(h if t > 0 else [0.0, 0.0])
+            own.append(y)
+            if a in seen:
+                seen[a].append(y)
+                gains[a].append((weights[-1][a] / e[a]) ** 2)
+        every.append(y)
     scores, weights = np.array(scores), np.array(weights)
     mean = (weights * scores).sum(axis=0) / weights.sum(axis=0)
     influence = weights * (scores - mean) / weights.sum(axis=0)
     error = np.sqrt(np.sum((influence[:, 1] - influence[:, 0]) ** 2))
-    return mean[1] - mean[0], error, min(len(seen[0]), len(seen[1])) - 1
+    sizes = [sum(w) ** 2 / sum(one**2 for one in w) for w in gains.values()]
+    return mean[1] - mean[0], error, min(sizes) - 1
+
+
+def weights_of(kind, pair):
+    if kind == "uniform":
+        return None
+    if kind == "sqrt":
+        return np.sqrt(pair)
+    return np.repeat(contrast_weights(pair, "combined")[:, None], 2, axis=1)
 
 
 @pytest.mark.parametrize("arms", [2, 3])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_group_aipw_equals_the_round_by_round_version(arms, weighted):
+@pytest.mark.parametrize("kind", ["combined", "sqrt", "uniform"])
+def test_group_aipw_equals_the_round_by_round_version(arms, kind):
     group, action, reward, propensities = moving_propensities(arms=arms)
     treated = np.where(action < 2, action, -1)
-    chosen = propensities[np.arange(400), action]
-    pair = propensities[:, :2] if weighted else None
-    result = group_aipw(group, treated, reward, chosen, 3, pair)
+    chosen, pair = propensities[np.arange(400), action], propensities[:, :2]
+    result = group_aipw(group, treated, reward, chosen, 3, pair, weights_of(kind, pair))
     for code in range(3):
-        estimate, error, df = literal_aipw(group, action, reward, propensities, code, weighted)
+        estimate, error, df = literal_aipw(group, action, reward, propensities, code, kind)
         assert result.estimate[code] == pytest.approx(estimate, rel=1e-10)
         assert result.std_error[code] == pytest.approx(error, rel=1e-10)
-        assert result.df[code] == df
+        assert result.df[code] == pytest.approx(df, rel=1e-10)
 
 
 def test_group_aipw_in_blocks_equals_the_score_functions():
     group, action, reward, propensities = moving_propensities(seed=2, rounds=40_000)
-    result = group_aipw(group, action, reward, propensities[np.arange(40_000), action], 3, propensities)
+    group[:12_000], action[:12_000] = 0, 1
+    group[12_000] = 1
+    own = propensities[np.arange(40_000), action]
+    result = group_aipw(group, action, reward, own, 3, propensities, np.sqrt(propensities))
+    every = np.append(0.0, np.cumsum(reward)[:-1] / np.arange(1, 40_000))
     for code, rows in enumerate(group_rows(group, 3)):
         chosen = indicators(action[rows], np.array([0, 1]))
-        own = propensities[rows, action[rows]]
-        scores = aipw_scores(chosen, reward[rows], own, running_means(chosen, reward[rows]))
+        predicted = running_means(chosen, reward[rows])
+        lagged = np.append(every[rows[0]], np.cumsum(reward[rows])[:-1] / np.arange(1, len(rows)))
+        unseen = np.cumsum(chosen, axis=0) - chosen == 0
+        predicted = np.where(unseen, lagged[:, None], predicted)
+        scores = aipw_scores(chosen, reward[rows], own[rows], predicted)
         weights = np.sqrt(propensities[rows])
+        weights[rows == 0] = 0.0
         estimate, error = weighted_means(scores, weights).difference(1, 0)
-        assert result.estimate[code] == pytest.approx(estimate, rel=1e-10)
-        assert result.std_error[code] == pytest.approx(error, rel=1e-10)
-        size = effective_size(weights * chosen / own[:, None]).min()
-        assert result.ess[code] == pytest.approx(size, rel=1e-10)
+        assert result.estimate[code] == pytest.approx(estimate, rel=1e-9)
+        assert result.std_error[code] == pytest.approx(error, rel=1e-9)
+        gains = weights * chosen / own[rows, None]
+        assert result.ess[code] == pytest.approx(effective_size(gains).min(), rel=1e-10)
+        assert result.df[code] == pytest.approx(effective_size(gains**2).min() - 1, rel=1e-10)
         assert result.min_propensity[code] == propensities[rows].min()
 
 
@@ -297,6 +323,7 @@ def test_group_aipw_has_no_numbers_for_empty_groups_and_arms():
     assert np.isnan(none.estimate).all()
     assert np.isnan(none.std_error).all()
     np.testing.assert_array_equal(none.count, [[0, 1], [0, 0], [1, 0]])
+    np.testing.assert_array_equal(none.used, [[0, 0], [0, 0], [1, 0]])
 
 
 def adaptive_log(arms=2, chosen_only=False):
@@ -315,7 +342,7 @@ def adaptive_log(arms=2, chosen_only=False):
 def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only):
     log = adaptive_log(chosen_only=chosen_only)
     result = CATE(log, by="g").fit("aipw")
-    assert result.weights == "sqrt"
+    assert result.weights == "combined"
     group, action, reward, propensities = moving_propensities()
     for code in range(3):
         estimate, error, df = literal_aipw(group, action, reward, propensities, code)
@@ -330,7 +357,7 @@ def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only):
 
 def test_aipw_may_weight_all_scores_alike():
     result = CATE(adaptive_log(), by="g").fit("aipw", weights="uniform")
-    estimate, error, _ = literal_aipw(*moving_propensities(), 1, weighted=False)
+    estimate, error, _ = literal_aipw(*moving_propensities(), 1, "uniform")
     assert result.weights == "uniform"
     assert result.params.iloc[1] == pytest.approx(estimate, rel=1e-10)
     assert result.bse.iloc[1] == pytest.approx(error, rel=1e-10)
@@ -343,7 +370,7 @@ def test_aipw_with_more_arms_and_the_chosen_propensity_alone():
     assert result.weights == "uniform"
     group, action, reward, propensities = moving_propensities(arms=3)
     for code in range(3):
-        estimate, error, _ = literal_aipw(group, action, reward, propensities, code, weighted=False)
+        estimate, error, _ = literal_aipw(group, action, reward, propensities, code, "uniform")
         assert result.params.iloc[code] == pytest.approx(estimate, rel=1e-10)
         assert result.bse.iloc[code] == pytest.approx(error, rel=1e-10)
     with pytest.raises(InvalidForLog, match="aipw with uniform weights"):

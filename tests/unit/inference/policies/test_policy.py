@@ -17,6 +17,7 @@ from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.scores import policy_freedom
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import indicators, running_means
 from adaptinf.inference.validity.policies import PolicySnapshots
@@ -97,8 +98,9 @@ class TestLimits:
         result = PolicyValue(log, "b").fit(estimator="ipw", null=1.2)
         score = 3 * log.arrays.reward * (log.arrays.action == 1)
         z = (score.mean() - 1.2) / (score.std() / np.sqrt(HORIZON))
-        assert result.pvalues.iloc[0] == pytest.approx(2 * stats.norm.sf(abs(z)), rel=1e-10)
-        half = stats.norm.ppf(0.975) * score.std() / np.sqrt(HORIZON)
+        df = (log.arrays.action == 1).sum() - 1
+        assert result.pvalues.iloc[0] == pytest.approx(2 * stats.t.sf(abs(z), df), rel=1e-10)
+        half = stats.t.ppf(0.975, df) * score.std() / np.sqrt(HORIZON)
         expected = [score.mean() - half, score.mean() + half]
         np.testing.assert_allclose(result.conf_int().iloc[0], expected, rtol=1e-10)
 
@@ -266,7 +268,7 @@ class TestPolicies:
         options = {"snapshots": SNAPSHOTS}
         zero = PolicyValue(log, sign).fit(outcome=given, **options)
         ipw = PolicyValue(log, sign).fit(estimator="ipw", **options)
-        np.testing.assert_array_equal(zero.estimate, ipw.estimate)
+        np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
         assert "predictions of your own" in notes(zero)
         ridge = PolicyValue(log, sign).fit(outcome="running-ridge", ridge=2.0, **options)
         assert "penalty 2" in notes(ridge)
@@ -370,13 +372,14 @@ class TestNumericalCare:
         )
         log = AdaptiveLog.from_arrays(arrays, arms=("common", "rare"))
         size, rate = action.sum(), arrays.reward.mean()
-        with pytest.warns(AdaptinfWarning, match=f"worth {size * rate:.1f} successes, fewer than 10"):
+        with pytest.warns(AdaptinfWarning, match=f"worth {size * rate:.1f} of these, fewer than 10"):
             result = PolicyValue(log, "rare").fit(weights="uniform")
         assert result.ess.iloc[0] == pytest.approx(size)
-        assert f"sample size of {size:.1f} at a success rate of {rate:.2g} is worth" in notes(result)
-        cautions = " ".join(ArmMeans(log).fit("aipw", "uniform").cautions)
-        assert "rare (" in cautions
-        assert "common (" not in cautions
+        assert f"sample size of {size:.1f}, where {rate:.2g} of the outcomes are other" in result.cautions[0]
+        means = ArmMeans(log).fit("aipw", "uniform")
+        arms = " ".join((*means.notes, *means.cautions))
+        assert "rare (" in arms
+        assert "common (" not in arms
         PolicyValue(log, "common").fit(weights="uniform")
 
     def test_an_arm_that_was_never_chosen(self) -> None:
@@ -432,10 +435,15 @@ class TestNumericalCare:
         rows[:HALF] = [0.0, 0.4, 0.6]
         options = {"snapshots": PolicySnapshots([0, HALF], [np.full(3, 1 / 3), rows]), "keep_scores": True}
         shares = PolicyValue(log, "a").fit(contextual=True, **options).scores["weights"][:, 0]
-        np.testing.assert_allclose(shares[:HALF], 1 / HALF, rtol=1e-12)
-        assert np.all((shares[HALF:] > 0) & (shares[HALF:] < 0.02))
+        # The first round has no weight; the shares are divided by their sum.
+        first, second = 3**-0.5, np.sqrt(rows[HALF:, 0])
+        expected = np.append(np.full(HALF, 1 / (HALF - 1)), second / ((HALF - 1) * first + HALF * second))
+        expected[0] = 0.0
+        assert np.all(rows[HALF:, 0] > 0)
+        np.testing.assert_allclose(shares, expected / expected.sum(), rtol=1e-12)
         weights = PolicyValue(log, "a").fit(contextual=False, **options).scores["weights"][:, 0]
-        np.testing.assert_allclose(weights, np.where(np.arange(HORIZON) < HALF, 3**-0.5, 0.0), rtol=1e-12)
+        early = (np.arange(HORIZON) > 0) & (np.arange(HORIZON) < HALF)
+        np.testing.assert_allclose(weights, np.where(early, 3**-0.5, 0.0), rtol=1e-12)
         weights = PolicyValue(log, "a").fit(estimator="cadr", burn_in=10, **options).scores["weights"][:, 0]
         assert np.all(weights[10:HALF] > 0)
         assert np.all(weights[HALF:] == 0)
@@ -470,8 +478,11 @@ class TestNumericalCare:
         weights = fits[1].scores["weights"][:, 0]
         if options.get("contextual"):
             first, second = np.array([0.4, 0.2]) ** (0.5 if options["weights"] == "stable-variance" else 1)
-            np.testing.assert_allclose(weights[:HALF], first / (HALF * (first + second)), rtol=1e-12)
-            np.testing.assert_allclose(weights[HALF:], 1 / HALF, rtol=1e-12)
+            # The first round has no weight; the shares are divided by their sum.
+            expected = np.full(HORIZON, 1 / HALF)
+            expected[:HALF] = first / ((HALF - 1) * first + HALF * second)
+            expected[0] = 0.0
+            np.testing.assert_allclose(weights, expected / expected.sum(), rtol=1e-12)
         else:
             assert np.count_nonzero(weights) >= HORIZON - 30
 
@@ -511,3 +522,53 @@ class TestScale:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 0.6 * 8 * horizon * batches
+
+
+class TestLaws:
+    @pytest.mark.parametrize("options", [*ALL_WEIGHTS, {"estimator": "cadr"}])
+    @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e9), (0.0, 1e-9)])
+    def test_values_do_not_depend_on_where_rewards_start(
+        self, options: dict[str, Any], shift: float, scale: float
+    ) -> None:
+        log = make_log("contextual")
+        arrays = log.arrays
+        moved = LogArrays(
+            arrays.action,
+            arrays.reward * scale + shift,
+            propensity=arrays.propensity,
+            propensities=arrays.propensities,
+            context=arrays.context,
+        )
+        logs = log, AdaptiveLog.from_arrays(moved, arms=ARMS)
+        for added, fit in (
+            (shift, lambda one: PolicyValue(one, [sign, "a"]).fit(snapshots=SNAPSHOTS, **options)),
+            (0.0, lambda one: PolicyContrast(one, sign, baseline="a").fit(snapshots=SNAPSHOTS, **options)),
+        ):
+            plain, other = (fit(one) for one in logs)
+            gap = np.abs((other.estimate - added) / scale - plain.estimate) / plain.std_error
+            assert gap.max() < (1e-8 if shift else 1e-9)
+            np.testing.assert_allclose(other.std_error / scale, plain.std_error, rtol=1e-9)
+            np.testing.assert_allclose(other.reference.df, plain.reference.df, rtol=1e-9)
+
+    def test_one_arm_has_the_degrees_of_freedom_of_its_mean(self) -> None:
+        log = make_log("every round", context=False)
+        policy = PolicyValue(log, list(log.arms)).fit("stable-variance", contextual=False)
+        arm = ArmMeans(log).fit("aipw", "sqrt")
+        np.testing.assert_allclose(policy.reference.df, arm.reference.df, rtol=1e-12)
+        pair = PolicyContrast(log, "b", baseline="a").fit("stable-variance", contextual=False)
+        assert pair.reference.df[0] == pytest.approx(arm.reference.df[:2].min(), rel=1e-12)
+
+    def test_a_mixture_that_differs_by_a_rare_arm_rests_on_its_rewards(self) -> None:
+        share = np.zeros((1000, 1))
+        share[:10], share[10:] = -5.0, 0.95 / 0.99
+        assert policy_freedom(share)[0] == pytest.approx(9.0)
+        share[:10] = -1e-3
+        assert policy_freedom(share)[0] == pytest.approx(989.0)
+        np.testing.assert_array_equal(policy_freedom(np.zeros((5, 2))), [0.0, 0.0])
+
+    def test_few_effective_rewards_are_cautioned(self) -> None:
+        log = make_log("two batches")
+        assert PolicyValue(log, "uniform").fit().cautions == ()
+        few = PolicyValue(log, "uniform", rounds=np.arange(HORIZON) < 15).fit()
+        assert few.cautions[0].startswith("uniform: worth ")
+        assert few.cautions[0].endswith("rewards of equal weight, below 20: intervals may be short")

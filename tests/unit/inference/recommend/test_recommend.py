@@ -406,7 +406,7 @@ class TestPrinting:
     def test_every_form(self) -> None:
         table = recommend(log_of("private ucb"))
         text, frame = str(table), table.frame
-        assert list(frame) == ["method", "label", "call", "reason", "assumes", "warning"]
+        assert list(frame) == ["method", "label", "length", "call", "reason", "assumes", "warning"]
         assert len(frame) == len(table.methods)
         for name in frame["method"]:
             assert name in text

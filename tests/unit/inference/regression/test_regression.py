@@ -19,7 +19,7 @@ from adaptinf.inference.regression.adjustments import ADJUSTMENTS, default_adjus
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import LinearArms
 
 MILD = PrivacyGuarantee(epsilon=0.02, unit="reward")
@@ -538,6 +538,19 @@ def test_few_units_can_test_few_restrictions() -> None:
     assert np.all(np.isnan(one.bse))
 
 
+def test_errors_that_ignore_units_are_cautioned() -> None:
+    assert len(AdaptiveOLS(unit_log(40)).fit().cautions) == 0  # by unit, and many of them
+    (few,) = AdaptiveOLS(unit_log(8)).fit().cautions
+    assert few.startswith("8 units are few")
+    (plain,) = AdaptiveOLS(unit_log(40)).fit("none", "HC1").cautions
+    assert "take all rounds to be independent" in plain
+    assert AdaptiveOLS(unit_log(120)).fit("none", "HC1").cautions == ()
+    log = unit_log(40)
+    adaptive = AdaptiveLog(log.frame, action="action", reward="reward", context=["x", "z"], unit="unit_id")
+    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation").cautions
+    assert sandwich.endswith("(an adaptive sandwich) is not there")
+
+
 def test_alpha_is_checked_and_results_can_be_stored() -> None:
     result = AdaptiveOLS(make_log(reward_guarantee=MILD)).fit()
     for call in (
@@ -559,3 +572,41 @@ def test_an_interval_excludes_the_null_exactly_when_the_p_value_is_small() -> No
     for limit in result.conf_int_corrected(0.03).loc["x1"]:
         at = model.fit("max-information", null=float(limit))
         assert at.pvalues_corrected["x1"] == pytest.approx(0.03, rel=1e-8)
+
+
+class TestRareOutcomes:
+    """Coefficients that rest on few outcomes have no test; skewed rewards are cautioned."""
+
+    @staticmethod
+    def log(reward: np.ndarray, action: np.ndarray) -> AdaptiveLog:
+        record = DesignRecord("coin", {}, traits=DesignTraits(adapts=False, uses_context="no"))
+        return AdaptiveLog.from_arrays(LogArrays(action, reward), arms=("a", "b", "c"), design=record)
+
+    @pytest.mark.parametrize(("origin", "step"), [(0.0, 1.0), (0.0, 100.0), (1e6, 1.0), (1.0, -2.0)])
+    def test_an_arm_without_events_has_no_test(self, origin: float, step: float) -> None:
+        rng = np.random.default_rng(0)
+        action = rng.integers(0, 3, 600)
+        events = np.where(action == 2, 0.0, (rng.random(600) < 0.3).astype(float))
+        result = AdaptiveOLS.from_formula(
+            "reward ~ C(action)", self.log(origin + step * events, action)
+        ).fit()
+        assert np.isnan(result.bse.to_numpy()).tolist() == [False, False, True]
+        assert np.isnan(result.pvalues.to_numpy()).tolist() == [False, False, True]
+        assert np.isnan(result.conf_int().to_numpy()[2]).all()
+        assert np.isfinite(result.params).all()
+        assert any(note.startswith("C(action)[T.c] (0): no test or interval") for note in result.notes)
+        assert result.cautions == ()
+
+    def test_few_events_and_skewed_rewards_are_cautioned(self) -> None:
+        rng = np.random.default_rng(1)
+        action = rng.integers(0, 3, 600)
+        events = (rng.random(600) < 0.06).astype(float)
+        counts = [int(events[action == arm].sum()) for arm in range(3)]
+        assert all(5 <= count < 20 for count in counts)
+        result = AdaptiveOLS.from_formula("reward ~ 0 + C(action)", self.log(events, action)).fit()
+        assert f"C(action)[a] ({counts[0]})" in result.cautions[0]
+        heavy = self.log(rng.lognormal(0.0, 1.5, 600), action)
+        skewed = AdaptiveOLS.from_formula("reward ~ C(action)", heavy).fit()
+        assert any("allow for no skewness" in caution for caution in skewed.cautions)
+        normal = AdaptiveOLS.from_formula("reward ~ C(action)", self.log(rng.normal(size=600), action)).fit()
+        assert normal.cautions == ()

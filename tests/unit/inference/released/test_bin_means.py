@@ -284,6 +284,7 @@ def test_results_survive_storage_and_a_mixture_can_be_read(tmp_path: Any) -> Non
     assert np.isfinite(BinMeans(mixed).fit().conf_int().to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_coverage_knows_the_truth_of_every_term() -> None:
     seen = coverage(
         LDPBandit(epsilon=30.0), ARMS, lambda log: BinMeans(log).fit(), horizon=3_000, replications=40, rng=3

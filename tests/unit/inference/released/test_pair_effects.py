@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,33 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.released.effects import ReleasedReference, effect_from_two_means
 from adaptinf.log import AdaptiveLog
 
-THREE = designs.PrivateSuccessiveElimination(epsilon=1.0).run(
-    environments.BernoulliArms([0.5, 0.45, 0.2]), 30_000, rng=0
-)
-PLAIN = designs.UCB().run(environments.BernoulliArms([0.5, 0.4]), 200, rng=0)
-TWO = designs.DPConSE(epsilon=1.0, contrast_share=1.0).run(
-    environments.BernoulliArms([0.3, 0.6]), 4_000, rng=0
-)
+ROUNDS = {"three": 30_000, "plain": 200, "two": 4_000}
 
 
-def test_an_interval_and_its_pvalue_agree() -> None:
-    result = Contrast(THREE, treatment=0, control=1).fit("released")
+@functools.cache
+def log_of(name: str) -> AdaptiveLog:
+    """Run when a test asks for it, not while tests are collected."""
+    design, means = {
+        "three": (designs.PrivateSuccessiveElimination(epsilon=1.0), [0.5, 0.45, 0.2]),
+        "plain": (designs.UCB(), [0.5, 0.4]),
+        "two": (designs.DPConSE(epsilon=1.0, contrast_share=1.0), [0.3, 0.6]),
+    }[name]
+    return design.run(environments.BernoulliArms(means), ROUNDS[name], rng=0)
+
+
+@pytest.fixture
+def three() -> AdaptiveLog:
+    return log_of("three")
+
+
+def test_an_interval_and_its_pvalue_agree(three: AdaptiveLog) -> None:
+    result = Contrast(three, treatment=0, control=1).fit("released")
     assert (result.estimator, result.validity, result.private) == ("released", "asymptotic", True)
     low, high = result.conf_int(alpha=0.05).to_numpy()[0]
     for limit in (low, high):
-        again = Contrast(THREE, treatment=0, control=1).fit("released", null=float(limit))
+        again = Contrast(three, treatment=0, control=1).fit("released", null=float(limit))
         assert again.pvalues.iloc[0] == pytest.approx(0.05, rel=1e-6)
-    last = THREE.releases[THREE.releases["round"] == THREE.releases["round"].max()]
+    last = three.releases[three.releases["round"] == three.releases["round"].max()]
     assert result.params.iloc[0] == pytest.approx(last["value"].iloc[0] - last["value"].iloc[1], rel=1e-12)
 
 
@@ -41,24 +52,25 @@ def test_a_share_of_the_level_widens_interval_and_pvalue_alike() -> None:
     assert part.log_pvalues(0.1)[0] == 0.0
 
 
-def test_it_reads_nothing_but_releases() -> None:
-    arrays = dataclasses.replace(THREE.arrays, reward=1.0 - THREE.arrays.reward)
+def test_it_reads_nothing_but_releases(three: AdaptiveLog) -> None:
+    arrays = dataclasses.replace(three.arrays, reward=1.0 - three.arrays.reward)
     other = AdaptiveLog.from_arrays(
-        arrays, arms=THREE.arms, design=THREE.design, releases=THREE.releases, guarantee=THREE.guarantee
+        arrays, arms=three.arms, design=three.design, releases=three.releases, guarantee=three.guarantee
     )
-    first, second = (Contrast(log, treatment=0, control=1).fit("released") for log in (THREE, other))
+    first, second = (Contrast(log, treatment=0, control=1).fit("released") for log in (three, other))
     np.testing.assert_array_equal(first.conf_int().to_numpy(), second.conf_int().to_numpy())
 
 
-@pytest.mark.parametrize("log", [THREE, TWO])
-def test_the_sign_follows_the_arms(log: AdaptiveLog) -> None:
+@pytest.mark.parametrize("name", ["three", "two"])
+def test_the_sign_follows_the_arms(name: str) -> None:
+    log = log_of(name)
     one, other = (Contrast(log, treatment=t, control=1 - t).fit("released") for t in (0, 1))
     np.testing.assert_allclose(one.params.to_numpy(), -other.params.to_numpy(), rtol=1e-12)
     np.testing.assert_allclose(one.conf_int().to_numpy()[0], -other.conf_int().to_numpy()[0, ::-1], rtol=1e-9)
 
 
-def test_pairs_named_after_have_equal_parts_of_alpha() -> None:
-    model = Contrast(THREE, treatment=0, control=1)
+def test_pairs_named_after_have_equal_parts_of_alpha(three: AdaptiveLog) -> None:
+    model = Contrast(three, treatment=0, control=1)
     before, after = model.fit("released"), model.fit("released", named="after")
     np.testing.assert_allclose(
         after.conf_int(alpha=0.06).to_numpy(), before.conf_int(alpha=0.02).to_numpy(), rtol=1e-9
@@ -67,8 +79,8 @@ def test_pairs_named_after_have_equal_parts_of_alpha() -> None:
     assert "any of 3 has 1/3 of alpha" in " ".join(after.notes)
 
 
-def test_notes_name_the_epoch_and_its_share() -> None:
-    notes = " ".join(Contrast(THREE, treatment=0, control=2).fit("released").notes)
+def test_notes_name_the_epoch_and_its_share(three: AdaptiveLog) -> None:
+    notes = " ".join(Contrast(three, treatment=0, control=2).fit("released").notes)
     assert "From the released means of epoch 1 alone, the last that both arms reached" in notes
     assert "this one has the share 0.1 of alpha, fixed before it began" in notes
 
@@ -81,13 +93,13 @@ def test_one_context_agrees_with_cate() -> None:
     np.testing.assert_allclose(whole.conf_int().to_numpy(), by_group.conf_int().to_numpy(), rtol=1e-12)
     np.testing.assert_allclose(whole.params.to_numpy(), by_group.params.to_numpy(), rtol=1e-12)
     assert by_group.details["released_count"][0] == 2_000.0
-    low, high = Contrast(TWO, treatment=1, control=0).fit("released").conf_int().to_numpy()[0]
+    low, high = Contrast(log_of("two"), treatment=1, control=0).fit("released").conf_int().to_numpy()[0]
     assert low < 0.3 < high
 
 
-def test_refusals() -> None:
+def test_refusals(three: AdaptiveLog) -> None:
     with pytest.raises(InvalidForLog, match="it has no private releases of a difference of arms") as caught:
-        Contrast(PLAIN, treatment=1, control=0).fit("released")
+        Contrast(log_of("plain"), treatment=1, control=0).fit("released")
     assert any("alee" in way for way in caught.value.alternatives)
     groups = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     several = designs.DPConSE(epsilon=1.0).run(groups, 2_000, rng=0)
@@ -95,19 +107,19 @@ def test_refusals() -> None:
         InvalidForLog, match=r"its releases are for 2 groups, 0, 1: CATE has an effect for each"
     ):
         Contrast(several, treatment=1, control=0).fit("released")
-    moved = THREE.releases.assign(scale=THREE.releases["scale"] / 2)
-    other = AdaptiveLog.from_arrays(THREE.arrays, arms=THREE.arms, design=THREE.design, releases=moved)
+    moved = three.releases.assign(scale=three.releases["scale"] / 2)
+    other = AdaptiveLog.from_arrays(three.arrays, arms=three.arms, design=three.design, releases=moved)
     with pytest.raises(
         InvalidForLog, match=r"the scales of epoch 2 are not those of the [\d,]+ pulls an arm"
     ):
         Contrast(other, treatment=1, control=0).fit("released")
     none = AdaptiveLog.from_arrays(
-        THREE.arrays, arms=THREE.arms, design=THREE.design, releases=THREE.releases.iloc[:0]
+        three.arrays, arms=three.arms, design=three.design, releases=three.releases.iloc[:0]
     )
     with pytest.raises(InvalidForLog, match="ended before both arms had released a mean"):
         Contrast(none, treatment=1, control=0).fit("released")
     with pytest.raises(ParameterError, match="estimator 'released' is for contrasts"):
-        ArmMeans(THREE).fit("released")
+        ArmMeans(three).fit("released")
 
 
 @pytest.mark.parametrize(
@@ -124,13 +136,13 @@ def test_refusals() -> None:
         ({"estimator": "alee", "named": "after"}, "named='after' belongs to released"),
     ],
 )
-def test_odd_arguments(arguments: dict[str, Any], told: str) -> None:
+def test_odd_arguments(three: AdaptiveLog, arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(ParameterError, match=told):
-        Contrast(THREE, treatment=1, control=0).fit(**arguments)
+        Contrast(three, treatment=1, control=0).fit(**arguments)
 
 
-def test_it_is_recommended_where_it_serves() -> None:
-    rows = recommend(THREE, "contrast", treatment=1, control=0).methods
+def test_it_is_recommended_where_it_serves(three: AdaptiveLog) -> None:
+    rows = recommend(three, "contrast", treatment=1, control=0).methods
     own = next(row for row in rows if row.verdict.name == "released")
     assert own.verdict.label == "asymptotic"
     assert own.call == "Contrast(log, treatment=1, control=0).fit(estimator='released')"

@@ -372,12 +372,12 @@ class TestHypotheses:
         for test in (naive.wald_test("a = b, b = c"), naive.t_test("a = b")):
             assert test.notes == (
                 "Not valid under adaptivity: sample means.",
-                "Normal approximation; the terms' own law is t.",
+                "Degrees of freedom: the fewest of any term involved.",
             )
             assert all(note in str(test) for note in test.notes)
         fixed = ArmMeans(designs.Uniform().run(BernoulliArms([0.4, 0.6]), 200, rng=0)).fit("sample-mean")
         for test in (fixed.wald_test("`0` = `1`"), fixed.t_test("`0` = `1`")):
-            assert test.notes == ("Normal approximation; the terms' own law is t.",)
+            assert test.notes == ("Degrees of freedom: the fewest of any term involved.",)
 
     def test_corrections_and_sequences_say_so(self) -> None:
         log = designs.PrivateUCB(epsilon=0.05).run(BernoulliArms([0.4, 0.6]), 500, rng=0)

@@ -120,10 +120,12 @@ FITS: list[tuple[str, Callable[[AdaptiveLog], Results], str]] = [
     ("bins", lambda found: ai.BinMeans(found).fit(method="anytime"), "exact"),
     ("bins", lambda found: ai.BinMeans(found).fit(method="budget"), "asymptotic"),
 ]
+# a log of bins takes longer to compile than all others together
+CASES = [pytest.param(*row, marks=[pytest.mark.slow] * (row[0] == "bins")) for row in FITS]
 BASELINES = [(name, fit) for name, fit, label in FITS if label == "not valid"]
 
 
-@pytest.mark.parametrize(("name", "fit", "label"), FITS)
+@pytest.mark.parametrize(("name", "fit", "label"), CASES)
 def test_every_model_says_what_its_numbers_are_worth(
     name: str, fit: Callable[[AdaptiveLog], Results], label: str
 ) -> None:
@@ -164,7 +166,7 @@ def answered(name: str, fit: Callable[[AdaptiveLog], Results]) -> list[str]:
     return answers(fitted(name, fit))
 
 
-@pytest.mark.parametrize(("name", "fit", "label"), FITS)
+@pytest.mark.parametrize(("name", "fit", "label"), CASES)
 @pytest.mark.parametrize("words", ["Sample means: not valid", "anything"])
 def test_the_words_of_notes_decide_nothing(
     name: str, fit: Callable[[AdaptiveLog], Results], label: str, words: str

@@ -194,9 +194,10 @@ def decide_all(name: str, log: ai.AdaptiveLog) -> None:
         )
 
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    for name, log in logs().items():
-        decide_all(name, log)
-found["sentences"], found["words"] = count, " ".join(words)
-print(json.dumps(found))  # noqa: T201
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, log in logs().items():
+            decide_all(name, log)
+    found["sentences"], found["words"] = count, " ".join(words)
+    print(json.dumps(found))  # noqa: T201

@@ -1,0 +1,66 @@
+"""Tail of the largest of several correlated t statistics that share their degrees of freedom.
+
+References
+----------
+Dunnett (1955), "A multiple comparison procedure for comparing several treatments with a control". Genz,
+Bretz (2009), "Computation of multivariate normal and t probabilities" (directions and radii). Šidák (1967),
+"Rectangular confidence regions for the means of multivariate normal distributions".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg, special
+from scipy.stats import qmc
+
+from adaptinf.inference.distributions.tails import student_quantile
+from adaptinf.typing import FloatArray
+
+_SEED = 20_231_107
+_DIRECTIONS = 1 << 16
+_CELLS = 1 << 21
+_RANK = 1e-10
+
+
+def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], float]:
+    """Probability that one of k two-sided p-values of t is at most a level, when all nulls are true.
+
+    Shapes: correlation (k, k).
+
+    With Z = A g the numerators (g of r independent normals), u the direction and R the length of g, and s^2
+    chi-squared by its degrees of freedom, the largest statistic is (R/s) max|Au|: R^2 / (r s^2) has the F
+    law, whose tail is averaged over 65,536 directions (Sobol). Right to about 2e-4 of probability, and far
+    out to as many digits. It is at least that of one test and at most Šidák's, which holds for t as well.
+    """
+    size = len(correlation)
+    values, vectors = linalg.eigh(correlation)
+    kept = values > _RANK * values[-1]
+    factor = vectors[:, kept] * np.sqrt(values[kept])
+    rank = factor.shape[1]
+    squares = _largest_squares(factor)
+
+    def tail(level: float) -> float:
+        if level <= 0.0 or level >= 1.0 or size == 1:
+            return min(max(level, 0.0), 1.0)
+        limit = float(student_quantile(math.log(0.5 * level), df)[0])
+        found = float(np.mean(special.fdtrc(rank, df, limit * limit / (rank * squares))))
+        return min(max(found, level), -math.expm1(size * math.log1p(-level)))
+
+    return tail
+
+
+def _largest_squares(factor: FloatArray) -> FloatArray:
+    """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+    size, rank = factor.shape
+    points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
+    largest = np.empty(_DIRECTIONS)
+    block = 1 << max(0, (_CELLS // max(size, rank)).bit_length() - 1)
+    for start in range(0, _DIRECTIONS, block):
+        count = min(block, _DIRECTIONS - start)
+        draws = special.ndtri(points.random(count))
+        draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+        largest[start : start + count] = np.square(draws @ factor.T).max(axis=1)
+    return largest

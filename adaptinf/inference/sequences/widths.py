@@ -1,0 +1,214 @@
+"""Width to expect of a confidence sequence at a log's last round, by counts and pooled moments alone.
+
+The scores are taken to have one law in every round: rewards with the pooled mean and variance (0 or 1 with a
+certain probability, and otherwise the mean), drawn with the average inverse propensity. The log wealth is put
+at its expectation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.sequences.wealth import CAP, mixture_scale
+from adaptinf.inference.validity.lengths import LOG_ALPHA, some_arms, typical
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.sequences.choice import Quantity
+    from adaptinf.inference.sequences.methods import SequenceMethod
+    from adaptinf.inference.validity.profile import LogProfile
+
+_ALPHA = math.exp(LOG_ALPHA)
+_T_OPT, _START = 1000.0, 100.0
+_POINTS, _HALVINGS = 128, 24
+_MOST_ARMS = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreLaw:
+    """Law of the scores of one side, which are at least a floor; values, shares (j,)."""
+
+    values: FloatArray
+    shares: FloatArray
+    floor: float
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        return float(self.shares @ self.values)
+
+    @property
+    def variance(self) -> float:
+        """Variance."""
+        return float(self.shares @ (self.values - self.mean) ** 2)
+
+
+def expected_width(
+    profile: LogProfile, quantities: tuple[Quantity, ...], method: SequenceMethod, estimator: str
+) -> float:
+    """Width of one quantity on average; infinite where the sequence has not begun."""
+    log = profile.log
+    span = log.reward_range
+    bounded = span is not None and all(map(math.isfinite, span))
+    low, width = (span[0], span[1] - span[0]) if bounded and span is not None else (0.0, 1.0)
+    mean, variance = (profile.pooled_mean - low) / width, (profile.pooled_std / width) ** 2
+    counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
+    if len(quantities) > 1 and quantities[0].codes:
+        codes = np.array([quantity.codes[0] for quantity in quantities])
+        kept = set(some_arms(counts, codes, _MOST_ARMS).tolist())
+        quantities = tuple(quantity for quantity in quantities if quantity.codes[0] in kept)
+    found = []
+    for quantity in quantities:
+        if estimator == "sample-mean":
+            share = 1.0 / len(quantity.codes)
+            arms = [counts[code] for code in quantity.codes]
+            parts = [
+                _width(method, _laws(method, "sample-mean", [(1.0, 1.0)], 1.0, mean, variance), n, share)
+                for n in arms
+            ]
+            found.append(sum(parts) * width)
+        else:
+            ratios, total = _ratios(profile, quantity)
+            if not all(math.isfinite(ratio) for ratio, _ in ratios):  # an arm was never chosen
+                found.append(math.inf)
+                continue
+            uneven = _unevenness(profile, quantity)
+            laws = _laws(method, estimator, ratios, total, mean, variance)
+            found.append(_width(method, laws, float(log.n_rounds), 1.0, uneven) * width * total)
+    return typical(np.array(found))
+
+
+def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, float]], float]:
+    """Weights over propensities with their probabilities, at average inverse propensities; and their span."""
+    arrays, weights = profile.log.arrays, quantity.weights
+    assert arrays.propensity is not None
+    total = weights.negative + weights.positive
+    if not quantity.codes:
+        taken = weights.arms[np.arange(profile.log.n_rounds), arrays.action] / arrays.propensity
+        mean = float(np.mean(taken**2))  # E sum of policy^2 / propensity
+        return [(mean, min(1.0, 1.0 / mean))] if mean > 0.0 else [(1.0, 1.0)], total
+    found = []
+    for code in quantity.codes:
+        own = arrays.propensity[arrays.action == code]
+        # The mean over all rounds of 1/e, from the rounds that chose the arm.
+        inverse = float(np.sum(own**-2.0)) / profile.log.n_rounds if len(own) else math.inf
+        sign = 1.0 if code == quantity.codes[0] else -1.0
+        found.append((sign * max(inverse, 1.0), min(1.0, 1.0 / inverse) if inverse > 0.0 else 0.0))
+    return found, total
+
+
+def _unevenness(profile: LogProfile, quantity: Quantity) -> float:
+    """Mean square of inverse propensities over their squared mean, the largest of the arms in question."""
+    arrays = profile.log.arrays
+    assert arrays.propensity is not None
+    found = [1.0]
+    for code in quantity.codes:
+        own = arrays.propensity[arrays.action == code]
+        if len(own):
+            found.append(float(np.sum(own**-3.0) / np.sum(own**-2.0) ** 2) * profile.log.n_rounds)
+    return max(found)
+
+
+def _laws(
+    method: SequenceMethod,
+    estimator: str,
+    ratios: list[tuple[float, float]],
+    total: float,
+    mean: float,
+    variance: float,
+) -> tuple[ScoreLaw, ScoreLaw]:
+    """Laws of the scores for evidence that the quantity is larger, and that it is smaller."""
+    spread = mean * (1.0 - mean)
+    mixed = min(1.0, variance / spread) if spread > 0.0 else 0.0
+    rewards = [(0.0, mixed * (1.0 - mean)), (mean, 1.0 - mixed), (1.0, mixed * mean)]
+    if not 0.0 <= mean <= 1.0 or variance > spread * (1.0 + 1e-9):  # rewards without known bounds
+        size = math.sqrt(variance)
+        rewards = [(mean - size, 0.5), (mean + size, 0.5)]
+    idle = max(0.0, 1.0 - sum(share for _, share in ratios))
+    positive = sum(1.0 for ratio, _ in ratios if ratio > 0.0)
+    negative = float(len(ratios)) - positive
+    plain = estimator == "ipw" and method.bets
+    guess = 0.5 if estimator == "ipw" else mean
+    direct = guess * (positive - negative)
+
+    def lower(ratio: float, reward: float) -> float:
+        if estimator == "sample-mean":
+            return reward
+        if plain:
+            return abs(ratio) / total * (reward if ratio >= 0.0 else 1.0 - reward)
+        return (direct + ratio * (reward - guess) + negative) / total
+
+    def upper(ratio: float, reward: float) -> float:
+        return abs(ratio) / total - lower(ratio, reward) if plain else 1.0 - lower(ratio, reward)
+
+    laws = []
+    for side in (lower, upper):
+        atoms = [(side(r, y), share * p) for r, share in ratios for y, p in rewards]
+        atoms.append((side(0.0, guess), idle))
+        floor = min(0.0, *(side(r, y) for r, _ in ratios for y in (0.0, 1.0)))
+        values, shares = np.array(atoms).T
+        laws.append(ScoreLaw(values, shares, 0.0 if plain or estimator == "sample-mean" else floor))
+    return laws[0], laws[1]
+
+
+def _width(
+    method: SequenceMethod, laws: tuple[ScoreLaw, ScoreLaw], count: float, share: float, uneven: float = 1.0
+) -> float:
+    """Width on the scale of the scores after `count` of them, at a share of alpha."""
+    if count < 1.0 or not all(math.isfinite(law.variance) for law in laws):
+        return math.inf
+    if method.distance is None:
+        return 2.0 * _mixture(method, laws, count, share, uneven)
+    threshold = math.log(2.0 / (_ALPHA * share))
+    time = np.unique(np.rint(np.geomspace(1.0, count, _POINTS)))
+    weight = np.diff(time, prepend=0.0)
+    return min(sum(method.distance(law, threshold, time, weight) for law in laws), 1.0)
+
+
+def bernstein_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
+    """How far the bound of one empirical Bernstein side stays from the mean; time, weight (m,)."""
+    scale = 1.0 - law.floor
+    share = np.minimum(CAP / scale, _bets(law, time)) * scale
+    cost = (-np.log1p(-share) - share) / scale**2 * law.variance
+    return float(threshold + weight @ cost) / float(weight @ (share / scale))
+
+
+def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
+    """How far the bound of one betting side stays from the mean; time, weight (m,)."""
+    bet = _bets(law, time)
+    mean = law.mean
+    near, far = 0.0, mean
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (near + far)
+        claimed = mean - middle
+        stake = np.minimum(bet, CAP / max(claimed - law.floor, 1e-12))
+        gain = np.log1p(np.multiply.outer(stake, law.values - claimed)) @ law.shares
+        if float(np.max(np.cumsum(weight * gain))) >= threshold:
+            far = middle
+        else:
+            near = middle
+    return far
+
+
+def _bets(law: ScoreLaw, time: FloatArray) -> FloatArray:
+    """Predictable plug-in bets at the variance that is expected so far; time (m,)."""
+    variance = (0.25 + time * law.variance) / (time + 1.0)
+    return np.asarray(np.sqrt(2.0 * math.log(2.0 / _ALPHA) / (variance * time * np.log1p(time))))
+
+
+def _mixture(
+    method: SequenceMethod, laws: tuple[ScoreLaw, ScoreLaw], count: float, share: float, uneven: float
+) -> float:
+    """Half of the width of a normal mixture."""
+    threshold = -math.log(_ALPHA * share)
+    span = 1.0 - laws[0].floor - laws[1].floor
+    each = 0.25 * span**2 * uneven if method.anytime else laws[0].variance
+    if each <= 0.0 or (not method.anytime and count < _START):
+        return math.inf
+    scale = mixture_scale(each * _T_OPT, _ALPHA)
+    total = count * each + scale
+    return math.sqrt(total * (math.log(total / scale) + 2.0 * threshold)) / count

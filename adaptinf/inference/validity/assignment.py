@@ -1,0 +1,121 @@
+"""Does a context column visibly decide which arm is chosen? Stratified tests of arms against contexts.
+
+References
+----------
+Landis, Heyman, Koch (1978), "Average partial association in three-way contingency tables" (the general
+association statistic of Cochran, Mantel and Haenszel).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from adaptinf.typing import FloatArray, IntArray
+
+VISIBLE = 1e-6
+"""P-value, times the number of columns, below which a context is taken to have decided arms."""
+_MOST_LEVELS, _LEAST_ROUNDS = 20, 20
+_BINS = 8
+_STRATUM, _MOST_STRATA = 50, 2000
+_SPAN = 1e-8
+
+
+def deciding_context(
+    contexts: Mapping[str, Any], action: IntArray, n_arms: int, batch: IntArray | None
+) -> str:
+    """Name of the context that the choice of arms depends on most clearly; empty where none does.
+
+    Shapes: action, batch (T,), contexts (T,) each.
+
+    Within short stretches of rounds, over which what the design has learned hardly moves, a choice without
+    contexts pairs arms and contexts at random. Rare labels and arms count as one, so that columns of many
+    labels raise no false alarm; numbers are cut at their octiles.
+    """
+    stratum = strata(len(action), batch)
+    arm, arms = _joined(action, np.bincount(action, minlength=n_arms))
+    found, least = "", VISIBLE / max(1, len(contexts))
+    for name, values in contexts.items():
+        level, levels = context_levels(values)
+        p = association_pvalue(stratum, level, levels, arm, arms)
+        if p < least:
+            found, least = name, p
+    return found
+
+
+def strata(rounds: int, batch: IntArray | None) -> IntArray:
+    """Stretches of at least 50 rounds, at most 2,000 of them, that divide no batch; shape (T,)."""
+    size = max(_STRATUM, math.ceil(rounds / _MOST_STRATA))
+    if batch is None:
+        return np.arange(rounds) // size
+    first = batch - int(batch.min(initial=0))
+    ends = np.cumsum(np.bincount(first))
+    return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1], dtype=np.int64)[first]
+
+
+def context_levels(values: Any) -> tuple[IntArray, int]:
+    """A context column as few levels: labels, the rare ones as one, or eight pieces of its range; (T,)."""
+    column = np.asarray(values)
+    codes, labels = pd.factorize(column)
+    if len(labels) > _MOST_LEVELS and column.dtype.kind in "fiu":
+        cuts = np.unique(np.quantile(column, np.arange(1, _BINS) / _BINS))
+        return np.searchsorted(cuts, column, side="right").astype(np.int64), len(cuts) + 1
+    return _joined(codes.astype(np.int64), np.bincount(codes, minlength=len(labels)))
+
+
+def _joined(codes: IntArray, counts: IntArray) -> tuple[IntArray, int]:
+    """Codes with rare ones, and those beyond the most frequent 19, as one; codes (T,), counts (L,)."""
+    order = np.argsort(-counts, kind="stable")
+    kept = [int(code) for code in order[: _MOST_LEVELS - 1] if counts[code] >= _LEAST_ROUNDS]
+    place = np.full(len(counts), len(kept))
+    place[kept] = np.arange(len(kept))
+    return place[codes], len(kept) + 1
+
+
+def association_pvalue(stratum: IntArray, level: IntArray, levels: int, arm: IntArray, arms: int) -> float:
+    """P-value of the general association of levels and arms within strata.
+
+    Shapes: stratum, level, arm (T,).
+
+    Given the margins of a stratum of n rounds, with a_i rounds of level i and c_j of arm j, a count has mean
+    a_i c_j / n, and two counts have covariance (n a_i [i = k] - a_i a_k) (n c_j [j = l] - c_j c_l) /
+    (n^2 (n - 1)).
+    """
+    size = int(stratum.max(initial=-1)) + 1
+    cell = (stratum * levels + level) * arms + arm
+    table = np.bincount(cell, minlength=size * levels * arms).reshape(size, levels, arms).astype(np.float64)
+    n = table.sum(axis=(1, 2))
+    table, n = table[n > 1.0], n[n > 1.0]
+    a, c = table.sum(axis=2), table.sum(axis=1)
+    gap = (table - a[:, :, None] * c[:, None, :] / n[:, None, None]).sum(axis=0)
+    spread_a = _centred(a, n) / (n**2 * (n - 1.0))[:, None, None]
+    spread_c = _centred(c, n)
+    joint = spread_a.reshape(len(n), -1).T @ spread_c.reshape(len(n), -1)
+    covariance = joint.reshape(levels, levels, arms, arms).transpose(0, 2, 1, 3)
+    return _pvalue(gap.ravel(), covariance.reshape(levels * arms, levels * arms))
+
+
+def _centred(margin: FloatArray, n: FloatArray) -> FloatArray:
+    """N diag(margin) - margin margin' of each stratum; margin (S, L), n (S,); returns (S, L, L)."""
+    found = -margin[:, :, None] * margin[:, None, :]
+    places = np.arange(margin.shape[1])
+    found[:, places, places] += n[:, None] * margin
+    return found
+
+
+def _pvalue(vector: FloatArray, covariance: FloatArray) -> float:
+    """Chi-squared p-value of a vector, in the directions in which it varies; 1 where there are none."""
+    size = np.sqrt(np.diag(covariance))
+    kept = size > 0.0
+    if not kept.any():
+        return 1.0
+    scaled = vector[kept] / size[kept]
+    values, directions = np.linalg.eigh(covariance[np.ix_(kept, kept)] / np.outer(size[kept], size[kept]))
+    usable = values > _SPAN * values.max()
+    statistic = float(((directions.T @ scaled)[usable] ** 2 / values[usable]).sum())
+    return float(special.chdtrc(float(usable.sum()), statistic))

@@ -1,0 +1,81 @@
+"""Lengths of intervals to expect of a log, from counts, propensities and the pooled mean and variance.
+
+No arm's own rewards are read: choosing a method by an estimate would spoil its intervals. All lengths are of
+95% intervals.
+
+References
+----------
+Clopper, Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the binomial".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from adaptinf.typing import FloatArray, IntArray
+
+LOG_ALPHA = math.log(0.05)
+_MOST_ARMS = 64
+
+
+def student_length(std_error: FloatArray, freedom: FloatArray | float) -> FloatArray:
+    """Lengths of t intervals; infinite without degrees of freedom; std_error, freedom (k,); returns (k,)."""
+    known = np.asarray(freedom, dtype=np.float64) > 0.0
+    quantile = special.stdtrit(np.where(known, freedom, 1.0), 1.0 - math.exp(LOG_ALPHA) / 2.0)
+    return np.asarray(np.where(known, 2.0 * quantile * std_error, np.inf), dtype=np.float64)
+
+
+def binomial_length(count: FloatArray, rate: float, log_alpha: float = LOG_ALPHA) -> FloatArray:
+    """Lengths of exact binomial intervals at the expected number of successes; count (k,); returns (k,)."""
+    tail = math.exp(log_alpha) / 2.0
+    hits = count * rate
+    low = special.betaincinv(np.maximum(hits, 1e-300), count - hits + 1.0, tail)
+    high = special.betaincinv(hits + 1.0, np.maximum(count - hits, 1e-300), 1.0 - tail)
+    return np.asarray(np.where(count > 0.0, high - low, np.inf), dtype=np.float64)
+
+
+def typical(lengths: FloatArray, *, difference: bool = False) -> float:
+    """One length for several arms: the mean of what is finite, or that of a difference; lengths (k,)."""
+    if difference:
+        return float(np.sqrt(np.sum(lengths**2)))
+    known = lengths[np.isfinite(lengths)]
+    return float(known.mean()) if known.size else math.inf
+
+
+def some_arms(counts: FloatArray, codes: IntArray, most: int = _MOST_ARMS) -> IntArray:
+    """Some of many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
+    if len(codes) <= most:
+        return codes
+    order = codes[np.argsort(counts[codes], kind="stable")]
+    return order[np.linspace(0, len(codes) - 1, most).round().astype(np.int64)]
+
+
+def weighted_errors(
+    position: IntArray, propensity: FloatArray, weight: FloatArray, size: int, mean: float, std: float
+) -> tuple[FloatArray, FloatArray]:
+    """Standard errors of weighted means of inverse-propensity scores, and their degrees of freedom.
+
+    Shapes: position, propensity, weight (n,), of the rounds that chose one of `size` arms; returns (size,).
+
+    The sum over all rounds of any function g(e) is estimated by that of g(e)/e over the rounds that chose the
+    arm: no round needs the propensities of arms that were not chosen. `mean` is what the scores leave of the
+    rewards' mean: 0 for augmented ones.
+    """
+    ratio = weight / propensity
+    total = np.bincount(position, weights=ratio, minlength=size)
+    squares = np.bincount(position, weights=ratio**2, minlength=size)
+    centre = np.bincount(position, weights=weight * ratio, minlength=size)
+    effective = total**2 / np.where(squares > 0.0, squares, np.inf)
+    variance = (std**2 + mean**2) * squares - mean**2 * centre
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(np.maximum(variance, 0.0)) / total
+    return np.where(total > 0.0, error, np.inf), effective - 1.0
+
+
+def combined_error(weight: FloatArray, std: float) -> float:
+    """Standard error of a difference with combined weights, whose terms all have variance std^2; (T,)."""
+    total = float(weight.sum())
+    return std * math.sqrt(np.count_nonzero(weight)) / total if total > 0.0 else math.inf

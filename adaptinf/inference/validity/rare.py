@@ -1,0 +1,124 @@
+"""When outcomes are too rare, or rewards too skewed, for intervals: by counts and moments, never codings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.shape import PartShapes
+from adaptinf.inference.distributions.skewed import SkewedSumReference
+from adaptinf.typing import BoolArray, FloatArray
+
+FEWEST = 5
+"""With fewer outcomes other than the commonest, an arm has no interval."""
+CAUTIOUS = 20
+"""With fewer of them, its interval is cautioned."""
+SKEWED = 0.01
+"""From this squared skewness of an estimate on, its interval is corrected for skewness."""
+STRONGLY_SKEWED = 0.5
+"""Beyond it, the corrected interval is cautioned."""
+TOO_SKEWED = 0.05
+"""Beyond it, an interval that is not corrected is cautioned."""
+CORRECTED = (
+    "Intervals and p-values are corrected for skewness, as the rewards are skewed: Hall's transformation of "
+    "each mean, and MOVER for differences. The standard errors are the usual ones."
+)
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartsLaw:
+    """The law of k estimates, and what it has to say; std_error (k,), covariance (k, k)."""
+
+    reference: Reference
+    std_error: FloatArray
+    covariance: FloatArray
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @classmethod
+    def student(
+        cls, estimate: FloatArray, std_error: FloatArray, covariance: FloatArray, df: FloatArray
+    ) -> PartsLaw:
+        """Student's t, and nothing to say; estimate, std_error, df (k,), covariance (k, k).
+
+        Where there is no standard error there is no covariance.
+        """
+        unknown = np.where(np.isfinite(std_error), 0.0, np.nan)
+        law = StudentReference(estimate, std_error, df)
+        return cls(law, std_error, covariance + unknown[:, None] + unknown[None, :])
+
+
+def law_of_parts(
+    terms: Sequence[str],
+    parts: PartShapes,
+    estimate: FloatArray,
+    std_error: FloatArray,
+    covariance: FloatArray,
+    df: FloatArray,
+) -> PartsLaw:
+    """Student's t, or with skewed rewards MOVER over the parts; none where outcomes of a part are too rare.
+
+    Shapes: estimate, std_error, df (k,), covariance (k, k).
+    """
+    uncommon = np.where(std_error > 0.0, parts.uncommon, np.inf)
+    hidden = np.where(without_interval(uncommon), np.nan, 0.0)
+    std_error, covariance = std_error + hidden, covariance + hidden[:, None] + hidden[None, :]
+    notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, parts.expected)
+    if not np.any(parts.expected > SKEWED):
+        return PartsLaw(StudentReference(estimate, std_error, df), std_error, covariance, notes, cautions)
+    # Parts without rounds have no variance, and no say; an estimate without an error has no interval.
+    error = np.maximum(parts.error, 1e-9 * std_error[:, None])
+    corrected = SkewedSumReference(estimate, error, parts.skewness, df)
+    return PartsLaw(corrected, std_error, covariance, (CORRECTED, *notes), cautions)
+
+
+def without_interval(uncommon: FloatArray) -> BoolArray:
+    """Terms with too few outcomes other than the commonest; uncommon (...,), infinite where none is so."""
+    return np.asarray(uncommon < FEWEST)
+
+
+def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
+    """Why terms have no interval; uncommon (k,)."""
+    few = _named(terms, uncommon, without_interval(uncommon))
+    if not few:
+        return []
+    return [
+        f"{few}: no test or interval, as fewer than {FEWEST} outcomes other than the commonest (their number "
+        "in brackets) tell too little of how far the estimate may be off."
+    ]
+
+
+def rare_cautions(
+    terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, *, corrected: bool = True
+) -> tuple[str, ...]:
+    """Why intervals of terms may be too short; uncommon, skewness (k,), the squared one of the estimates."""
+    cautions = []
+    few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
+    if few:
+        cautions.append(
+            f"{few}: fewer than {CAUTIOUS} outcomes other than the commonest (their number in brackets), "
+            "intervals may be too short"
+        )
+    most = STRONGLY_SKEWED if corrected else TOO_SKEWED
+    strong = [term for term, one in zip(terms, skewness > most, strict=True) if one]
+    if strong:
+        how = "although they are corrected for skewness" if corrected else "as they allow for no skewness"
+        cautions.append(
+            f"{_some(strong)}: the rewards are skewed, and rounds that weigh much are few, so that intervals "
+            f"may be too short, {how}"
+        )
+    return tuple(cautions)
+
+
+def _named(terms: Sequence[str], numbers: FloatArray, flags: BoolArray) -> str:
+    """Terms with their numbers, such as "a (3), b (7)"; numbers, flags (k,)."""
+    flagged = zip(terms, numbers, flags, strict=True)
+    return _some([f"{term} ({number:g})" for term, number, flag in flagged if flag])
+
+
+def _some(terms: Sequence[str]) -> str:
+    return ", ".join(terms[:_SHOWN]) + (f" and {len(terms) - _SHOWN} more" if len(terms) > _SHOWN else "")

@@ -1,0 +1,87 @@
+"""Results side by side, given one after another or by name; and notes that name an exact test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adaptinf import designs
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.results.comparison import compare
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.simulation.environments import BernoulliArms
+
+
+@pytest.fixture(scope="module")
+def log() -> AdaptiveLog:
+    return designs.EpsilonGreedy(exploration=0.4).run(BernoulliArms([0.4, 0.6]), 400, rng=1)
+
+
+def test_results_one_after_another_are_named_by_their_methods(log: AdaptiveLog) -> None:
+    means = ArmMeans(log)
+    first, second = means.fit("aipw", weights="sqrt"), means.fit("alee")
+    table = compare(first, second, alpha=0.1)
+    assert list(table.results) == ["aipw (sqrt)", "alee"]
+    assert table.to_frame().equals(compare({"aipw (sqrt)": first, "alee": second}, alpha=0.1).to_frame())
+    contrast = Contrast(log, treatment=1, control=0).fit("alee")
+    assert list(compare(second, contrast).results) == ["ArmMeans alee", "Contrast alee"]
+    assert list(compare(second, second).results) == ["alee #1", "alee #2"]
+    assert list(compare(second).results) == ["alee"]
+
+
+@pytest.mark.parametrize("kind", ["number", "series", "nothing", "list"])
+def test_anything_else_is_one_short_error(log: AdaptiveLog, kind: str) -> None:
+    result = ArmMeans(log).fit("alee")
+    given = {
+        "number": (result, 3),
+        "series": (result, result.params),
+        "nothing": (),
+        "list": ([result, result],),
+    }[kind]
+    with pytest.raises(ParameterError, match=r"give results, as in compare\(first, second\)") as caught:
+        compare(*given)
+    assert len(str(caught.value)) < 250
+
+
+def test_what_is_no_result_is_named(log: AdaptiveLog) -> None:
+    result = ArmMeans(log).fit("alee")
+    with pytest.raises(ParameterError, match="'b' is no result of a fit, but a Series"):
+        compare({"a": result, "b": result.params})
+    with pytest.raises(ParameterError, match="names must be strings, got 1"):
+        compare({1: result})
+
+
+def ecmo(**more: object) -> AdaptiveLog:
+    """Twelve infants: the first on ECMO survives, the second dies on control, ten more survive on ECMO."""
+    arrays = LogArrays(action=np.array([0, 1, *[0] * 10]), reward=np.array([1.0, 0.0, *[1.0] * 10]))
+    return AdaptiveLog.from_arrays(arrays, arms=("ECMO", "control"), reward_range=(0, 1), **more)
+
+
+def test_a_short_trial_of_two_arms_names_its_exact_test(log: AdaptiveLog) -> None:
+    notes = " ".join(ArmMeans(ecmo()).fit().notes)
+    assert "audit.exact_test(log, design), with the design that gathered the log, tests exactly" in notes
+    named = ecmo(design=designs.PlayTheWinner().record())
+    for result in (ArmMeans(named).fit(), Contrast(named, treatment="ECMO", control="control").fit()):
+        assert "audit.exact_test(log) tests exactly whether the arms are equal" in " ".join(result.notes)
+    assert "exact_test" not in " ".join(ArmMeans(log).fit().notes)
+    assert "exact_test" not in " ".join(ArmMeans(ecmo(adaptive_rounds=0)).fit().notes)
+
+
+def test_w_decorrelation_names_what_is_in_its_way() -> None:
+    rng = np.random.default_rng(2)
+    action = (rng.random(400) < 0.01).astype(np.int64)
+    action[:2] = (0, 1)
+    x = rng.normal(size=400)
+    arrays = LogArrays(action=action, reward=x + rng.normal(size=400), context={"x": x})
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), context_free=True)
+    with pytest.raises(
+        InvalidForLog, match=r"rarely comes does that, here .*b.*, in \d+ of 400"
+    ) as caught:
+        AdaptiveOLS.from_formula("reward ~ action + x", log).fit(adjustment="w-decorrelation", ridge=10.0)
+    assert "scale" not in str(caught.value)
+    wide = LogArrays(action=action, reward=arrays.reward, context={"x": 1e4 * x})
+    log = AdaptiveLog.from_arrays(wide, arms=("a", "b"), context_free=True)
+    with pytest.raises(InvalidForLog, match="columns of very different size do that"):
+        AdaptiveOLS.from_formula("reward ~ action + x", log).fit(adjustment="w-decorrelation", ridge=1e3)
