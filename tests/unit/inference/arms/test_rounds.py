@@ -150,7 +150,7 @@ class TestMarked:
         frame = pd.DataFrame({"arm": np.array(ARMS)[log.arrays.action], "y": log.arrays.reward})
         for code, arm in enumerate(ARMS):
             frame[f"propensity_{arm}"] = log.arrays.propensities[:, code]
-        return frame.assign(week=np.arange(ROUNDS) // 40, who=np.arange(ROUNDS) // 2, early=self.keep)
+        return frame.assign(week=np.arange(ROUNDS) // 40, who=np.arange(ROUNDS), early=self.keep)
 
     def logs(self) -> tuple[AdaptiveLog, AdaptiveLog]:
         names = {"action": "arm", "reward": "y", "batch": "week", "unit": "who", "context": "early"}
