@@ -123,6 +123,7 @@ def fit(
     by: Sequence[str] | None = None,
     estimator: str | None = None,
     weights: str | None = None,
+    received: bool = False,
 ) -> Results:
     """Results of the model that the arguments ask for."""
     known = {str(arm): arm for arm in log.arms}
@@ -131,6 +132,8 @@ def fit(
     chosen: dict[str, Any] = {"weights": weights}
     if estimator is not None:
         chosen["estimator"] = estimator
+    if received and (by or first is None or second is None):
+        raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
     if by:
         from adaptinf.inference.effects.models import CATE
 
@@ -143,7 +146,8 @@ def fit(
     if first is None or second is None:
         arms = ", ".join(map(repr, log.arms))
         raise ParameterError("a difference of arms", [f"give --treatment and --control; the log has {arms}"])
-    return Contrast(log, treatment=first, control=second).fit(**chosen)
+    estimand = "received" if received else "assigned"
+    return Contrast(log, treatment=first, control=second).fit(**chosen, estimand=estimand)
 
 
 def render(results: Results, alpha: float, form: str) -> str:

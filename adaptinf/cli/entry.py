@@ -100,6 +100,11 @@ def _add_analyze(commands: Any) -> None:
         "difference-in-means, aipw or released. By default what suits the log",
     )
     what.add_argument("--weights", metavar="NAME", help="uniform, sqrt, two-point or combined: of ipw, aipw")
+    what.add_argument(
+        "--received",
+        action="store_true",
+        help="with --assigned: effect of receiving the treatment, by assignment as the instrument",
+    )
     what.add_argument("--alpha", type=float, default=0.05, help="one minus the confidence level (0.05)")
     output = parser.add_argument_group("output")
     output.add_argument("--format", choices=_FORMATS, default="text", help="text unless said otherwise")
@@ -259,6 +264,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         by=arguments.by,
         estimator=arguments.estimator,
         weights=arguments.weights,
+        received=arguments.received,
     )
     text = render(with_unused(results, unused), arguments.alpha, arguments.format)
     if arguments.output is None:

@@ -26,12 +26,17 @@ CANONICAL = {
 }
 LATER = ("received", "observation", "outcome_round")
 """Roles whose canonical names are free for contexts where the log has no such column."""
+_IN_ORDER = (
+    *("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised"),
+    *("observation", "outcome_round"),
+)
+"""Arguments that name the columns of roles, in the order in which problems are told."""
 _REQUIRED = ("action", "reward")
 
 
 def columns_by_role(given: Mapping[str, object]) -> dict[str, object]:
     """Columns by role from the arguments of a log, whose `action` is received where one is assigned."""
-    columns = {role: given[role] for role in CANONICAL if role in given}
+    columns = {role: given[role] for role in _IN_ORDER}
     if given["assigned"] is None:
         return columns
     return columns | {"action": given["assigned"], "received": given["action"]}
