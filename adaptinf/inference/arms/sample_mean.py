@@ -17,6 +17,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans, sample_means
+from adaptinf.inference.validity.units import NOT_BY_UNIT
 from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -202,6 +203,11 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     return notes
 
 
+def _cautions(question: Question, fit: ArmFit) -> list[str]:
+    """That errors ignore units with several rounds."""
+    return [NOT_BY_UNIT] * question.profile.repeated_units
+
+
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
     """Whether nothing adapted, or counts settle, so that no correction is due."""
     profile = question.profile
@@ -233,6 +239,7 @@ SAMPLE_MEAN = ArmMethod(
     fit=_fit,
     length=sample_length,
     notes=_notes,
+    cautions=_cautions,
     holds=_holds,
     resolve_test=_resolve_test,
     implied_by=("exact",),

@@ -65,6 +65,7 @@ def test_sample_means_are_a_baseline_that_is_not_valid(settled: dict[str, Any]) 
     result = ai.ArmMeans(unit_log(**settled)).fit("sample-mean")
     assert result.validity == "not valid"
     assert any("several rounds" in note for note in result.notes)
+    assert any("take all rounds to be independent" in caution for caution in result.cautions)
 
 
 def test_without_propensities_there_is_no_default() -> None:
