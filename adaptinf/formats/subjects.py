@@ -118,7 +118,8 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
 def _no_number(value: Any) -> bool:
     """Whether a number has no place among floats: truth values, spans of time, what a float rounds."""
     odd = isinstance(value, bool | np.bool_ | np.timedelta64 | complex | np.complexfloating)
-    return odd or abs(value) > 2**53 or float(value) != value
+    size = float(value) if isinstance(value, np.floating) else value  # half floats have no 2**53
+    return odd or abs(size) > 2**53 or float(value) != value
 
 
 def check_subjects(

@@ -60,7 +60,8 @@ class AdaptiveLog(LogColumns, Publishable):
         Column of batches, each one stretch of rows: numbers, dates or times, which must increase, or labels.
         They are numbered from 0 in the log.
     unit : str, optional
-        Column that says who took part.
+        Column that says who took part. Where a unit's arm is drawn once for all of its rounds, the propensity
+        of these rounds is that of the draw, or 1 after the first.
     round : str, optional
         Column of increasing round numbers, times or dates, also as text in one format (times with a zone
         become UTC); by default 1, ..., T.

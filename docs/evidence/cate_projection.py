@@ -7,14 +7,14 @@ import numpy as np
 from scipy import special, stats
 
 from adaptinf.inference.effects.weighted_projection import contrast_weights, weighted_projection
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 
 SEED = 20262
 ROUNDS = 1_000
 SHARES, BASE = np.array([0.5, 0.3, 0.2]), np.array([0.0, 1.0, -1.0])
 EFFECTS = {"none": [0.0, 0.0, 0.0], "linear": [0.0, 0.5, 1.0], "curved": [0.0, -0.5, 1.5]}
 FLOORS = {"0.1": 0.0, "0.5 / sqrt(t)": 0.5}
-WEIGHTS = ("uniform", "sqrt", "two-point")
+WEIGHTS = ("uniform", "combined", "two-point")
 TEXT = """# Bias and coverage of projections of effects
 
 Command: `{command}`. Seed: {seed}. Date: {today}.
@@ -23,11 +23,12 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 about 0, 1 and -1 (control). In each context the treatment is drawn with the probability that it is better
 (normal posterior under a flat prior, variance known), but either arm with at least the floor. The formula is
 `~ x`: right for no effect and for the linear one (0, .5, 1), wrong for the curved one (0, -.5, 1.5). The
-truth is the best line over the contexts. AIPW scores with the arms' running means; two-point weights with the
-floor's own exponent.
+truth is the best line over the contexts. AIPW scores with the arms' running means, t intervals; combined
+weights by the round's own propensities; two-point weights with the floor's own exponent.
 
 The table is of the slope. Bias is in units of the standard deviation of the estimates, with a Monte-Carlo
-error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length is against uniform weights.
+error of {bias_error:.3f}; that of a coverage of .95 is {cover_error:.3f}. Length, of standard
+errors, is against uniform weights.
 
 {table}
 """
@@ -58,18 +59,22 @@ def rows_of(name: str, floor: str, replications: int, cell: int) -> list[str]:
     rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(cell,)))
     effects, line = np.array(EFFECTS[name]), np.column_stack([np.ones(3), np.arange(3.0)])
     truth = np.linalg.solve(line.T @ (SHARES[:, None] * line), line.T @ (SHARES * effects))[1]
-    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in WEIGHTS}
+    found: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in WEIGHTS}
     for x, a, y, share in zip(*runs(effects, FLOORS[floor], replications, rng), strict=True):
         chosen, both = indicators(a, np.array([0, 1])), np.column_stack([1 - share, share])
-        scores = aipw_scores(chosen, y, np.where(a == 1, share, 1 - share), running_means(chosen, y))
+        own = np.where(a == 1, share, 1 - share)
+        scores = aipw_scores(chosen, y, own, predictions(chosen, y))
+        change = scores[:, 1] - scores[:, 0]
         for kind in WEIGHTS:
             weight = contrast_weights(both, kind, FLOORS[floor])
-            fit = weighted_projection(line[x], scores[:, 1] - scores[:, 0], weight, ["one", "x"])
-            found[kind].append((fit.coefficient[1] - truth, float(np.sqrt(fit.covariance[1, 1]))))
+            gain = chosen * (weight / own)[:, None]
+            rest = line[x][1:], change[1:], weight[1:]  # the first round has no weight
+            fit = weighted_projection(*rest, ["one", "x"], gain=gain[1:])
+            found[kind].append((fit.coefficient[1] - truth, float(np.sqrt(fit.covariance[1, 1])), fit.df[1]))
     rows, plain = [], float(np.array(found["uniform"])[:, 1].mean())
     for kind, values in found.items():
-        error, std_error = np.array(values).T
-        cover = np.mean(np.abs(error) < stats.norm.ppf(0.975) * std_error)
+        error, std_error, df = np.array(values).T
+        cover = np.mean(np.abs(error) < stats.t.ppf(0.975, df) * std_error)
         cells = [floor, name, kind, f"{error.mean() / error.std():+.2f}", f"{cover:.3f}"]
         rows.append("| " + " | ".join([*cells, f"{std_error.mean() / plain:.2f}"]) + " |")
     return rows

@@ -145,9 +145,8 @@ def _assess(question: Question) -> list[Verdict]:
             Verdict("alee", "not valid", 20.0, call, refusal),
             Verdict(name, "not valid", 21.0, short, refusal),
         ]
-    assumes = (
-        f"an arm's mean and variance are the same whenever it is chosen{question.profile.mixing_assumption}"
-    )
+    stays = "an arm's mean and variance are the same whenever it is chosen (no drift)"
+    assumes = f"{stays}{question.profile.mixing_assumption}"
     reason = "needs no propensities, and holds however earlier rewards moved the choice of arms"
     kept = f"{reason}; conservative standard errors"
     return [

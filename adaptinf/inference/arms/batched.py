@@ -164,7 +164,10 @@ def _assess(question: Question) -> list[Verdict]:
     except Refused as refused:
         return [Verdict("batched", "not valid", 26.0, call, refused.reason)]
     reason = "within a batch nothing adapts: each has its own t statistic; exact for normal rewards"
-    assumes = "one difference throughout, one variance within a batch"
+    assumes = (
+        "one difference throughout (the arms' means may drift together from batch to batch), one variance "
+        "within a batch"
+    )
     assumes += question.profile.mixing_assumption
     return [Verdict("batched", "asymptotic", 26.0, call, reason, assumes)]
 

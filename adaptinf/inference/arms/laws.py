@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.distributions.base import (
-    BinomialReference,
-    Reference,
-    recoded,
-)
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
@@ -112,6 +109,9 @@ def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
 
 def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     """Skewness of the arms' estimates, by what the rounds contribute to their errors; shape (k,)."""
+    if question.profile.repeated_units:
+        reason = "it takes rounds to be independent, and units have several"
+        raise InvalidForLog("Hall's interval", reason, ["test='t'"])
     if fit.skewness is not None:
         return np.nan_to_num(fit.skewness)
     log, found = question.profile.log, np.zeros(len(question.codes))

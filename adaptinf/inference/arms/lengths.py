@@ -57,18 +57,18 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
         mean, std = 0.0, math.hypot(std, mean)
     if arrays.propensity is None:
         return math.nan
-    if kind == "combined":
-        if arrays.propensities is None:
-            return math.nan
-        error = combined_error(combined_weights(arrays.propensities[:, codes]), std)
-        return float(student_length(np.array(error), _NORMAL))
     place = np.full(profile.log.n_arms, -1)
     place[codes] = np.arange(len(codes))
     position = place[arrays.action]
     rows = np.flatnonzero(position >= 0)
     own = arrays.propensity[rows]
-    weight = np.ones(len(rows))
-    if kind == "sqrt":
+    weight, one = np.ones(len(rows)), None
+    if kind == "combined":
+        if arrays.propensities is None:
+            return math.nan
+        one = combined_weights(arrays.propensities[:, codes])
+        weight = one[rows]
+    elif kind == "sqrt":
         weight = np.sqrt(own)
     elif kind == "two-point":
         decay = verdict.arguments.get("decay", profile.usable_decay)
@@ -78,7 +78,8 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
     error, freedom = weighted_errors(position[rows], own, weight, len(codes), mean, std)
     if not question.contrast:
         return typical(student_length(error, freedom))
-    return float(student_length(np.array(np.hypot(*error)), freedom.min()))
+    both = np.hypot(*error) if one is None else combined_error(one, std)
+    return float(student_length(np.array(both), freedom.min()))
 
 
 def batched_length(question: Question, verdict: Verdict) -> float:

@@ -76,7 +76,8 @@ class ArmMeans:
     ----------
     Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
     experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Neel, Roth (2018),
-    "Mitigating bias in adaptive data gathering via differential privacy".
+    "Mitigating bias in adaptive data gathering via differential privacy". Hall (1992), "On the removal of
+    skewness by transformation".
 
     Examples
     --------
@@ -96,8 +97,8 @@ class ArmMeans:
     ('aipw', 'sqrt')
     >>> result.conf_int().round(2)
         low  high
-    a  0.20  0.32
-    b  0.53  0.66
+    a  0.29  0.43
+    b  0.52  0.66
     """
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
@@ -235,7 +236,8 @@ class Contrast:
     Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
     experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Zhang, Janson, Murphy
     (2020), "Inference for batched bandits". Welch (1947), "The generalization of 'Student's' problem when
-    several different population variances are involved".
+    several different population variances are involved". Hall (1992), "On the removal of skewness by
+    transformation". Zou, Donner (2008), "Construction of confidence limits about effect measures" (MOVER).
 
     Examples
     --------

@@ -128,6 +128,7 @@ class GroupResults(Results):
         estimate = self.estimate[rows] - self.estimate[columns]
         notes = self.notes
         law: Reference
+        covariance: FloatArray | None
         if isinstance(self.reference, ReleasedReference):
             law = ReleasedDifferenceReference(self.reference.effect, rows, columns)
             std_error, covariance = np.hypot(self.std_error[rows], self.std_error[columns]), None
@@ -137,21 +138,7 @@ class GroupResults(Results):
                 "which holds whatever the law of the noise.",
             )
         else:
-            center, variance, df = self._moments()
-            contrast = np.zeros((len(pairs), len(self.terms)))
-            contrast[np.arange(len(pairs)), rows], contrast[np.arange(len(pairs)), columns] = 1.0, -1.0
-            shared = self._shared
-            covariance = _sandwich(contrast, np.diag(variance) if shared is None else shared)
-            if shared is None:
-                std_error, freedom = satterthwaite(variance[pairs], df[pairs])
-                how = "Satterthwaite's degrees of freedom"
-            else:
-                std_error, freedom = np.sqrt(np.maximum(np.diag(covariance), 0.0)), df[pairs].min(axis=1)
-                how = "the smaller degrees of freedom of the two; groups share units, whose errors covary"
-            if isinstance(self.reference, SkewedSumReference):
-                law = self.reference.differences(rows, columns, freedom)
-            else:
-                law = StudentReference(center[rows] - center[columns], std_error, freedom)
+            law, std_error, covariance, how = self._differences(pairs)
             notes = (*notes, f"Differences of effects: Student's t with {how}.")
         missing = [term for term, size in zip(terms, std_error, strict=True) if not size > 0.0]
         if missing:
@@ -267,6 +254,25 @@ class GroupResults(Results):
         if matrix is None or not np.any(np.nan_to_num(matrix - np.diag(np.diag(matrix)))):
             return None
         return matrix
+
+    def _differences(self, pairs: IntArray) -> tuple[Reference, FloatArray, FloatArray, str]:
+        """Law, standard errors, covariance and degrees of freedom in words of differences; pairs (p, 2)."""
+        rows, columns = pairs.T
+        center, variance, df = self._moments()
+        contrast = np.zeros((len(pairs), len(self.terms)))
+        contrast[np.arange(len(pairs)), rows], contrast[np.arange(len(pairs)), columns] = 1.0, -1.0
+        shared = self._shared
+        covariance = _sandwich(contrast, np.diag(variance) if shared is None else shared)
+        if shared is None:
+            std_error, freedom = satterthwaite(variance[pairs], df[pairs])
+            how = "Satterthwaite's degrees of freedom"
+        else:
+            std_error, freedom = np.sqrt(np.maximum(np.diag(covariance), 0.0)), df[pairs].min(axis=1)
+            how = "the smaller degrees of freedom of the two; groups share units, whose errors covary"
+        law: Reference = StudentReference(center[rows] - center[columns], std_error, freedom)
+        if isinstance(self.reference, SkewedSumReference):
+            law = self.reference.differences(rows, columns, freedom)
+        return law, std_error, covariance, how
 
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Centers of the groups' laws, their variances and degrees of freedom."""

@@ -9,7 +9,7 @@ import numpy as np
 from adaptinf.inference.effects.weighted_projection import contrast_weights
 from adaptinf.inference.scores.inverse import combined_weights
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.projected_scores import ProjectionQuestion
@@ -34,29 +34,33 @@ def aipw_length(question: GroupQuestion, verdict: Verdict) -> float:
     log, size = question.profile.log, len(question.labels)
     kind, std = verdict.arguments["weights"], question.profile.pooled_std
     assert log.arrays.propensity is not None
-    if kind == "combined":
-        both = question.propensities
-        assert both is not None
-        keep = question.weightable.keep
-        return combined_length(combined_weights(both[keep]), question.group[keep], size, std)
     role = np.full(log.n_arms, -1)
     role[question.pair] = (0, 1)
     rows = np.flatnonzero(question.weightable.keep & (role[log.arrays.action] >= 0))
     own = log.arrays.propensity[rows]
     weight = np.sqrt(own) if kind == "sqrt" else np.ones(len(rows))
+    keep, one = question.weightable.keep, None
+    if kind == "combined":
+        assert question.propensities is not None
+        one = combined_weights(question.propensities)
+        weight = one[rows]
     position = 2 * question.group[rows] + role[log.arrays.action[rows]]
     error, freedom = weighted_errors(position, own, weight, 2 * size, 0.0, std)
     spread = np.sqrt((error.reshape(size, 2) ** 2).sum(axis=1))
+    if one is not None:
+        spread = _combined_errors(one[keep], question.group[keep], size, std)
     return typical(student_length(spread, freedom.reshape(size, 2).min(axis=1)))
 
 
-def combined_length(weight: FloatArray, group: FloatArray, size: int, std: float) -> float:
-    """Of differences with combined weights, whose terms all have one variance; weight, group (n,)."""
+def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float) -> FloatArray:
+    """Standard errors of differences with combined weights, whose terms all have one variance.
+
+    Shapes: weight, group (n,); returns (size,).
+    """
     total = np.bincount(group, weights=weight, minlength=size)
     count = np.bincount(group, minlength=size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.where(total > 0.0, std * np.sqrt(count) / total, np.inf)
-    return typical(student_length(error, count - 1.0))
+        return np.where(total > 0.0, std * np.sqrt(count) / total, np.inf)
 
 
 def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:

@@ -60,7 +60,6 @@ from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.units import others_means, unit_rows
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.inference.validity.rare import PartsLaw
 from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
@@ -292,11 +291,8 @@ def _fit(
     warn_of_tiny(SUBJECT, tiny)
     notes = _notes(question, kind, said, covariance, float(lowest[0]))
     reward = log.arrays.reward[kept][used]
-    law = (
-        projection_law(fit, std_error, reward, question.profile.squared_skewness, names)
-        if unit is None
-        else PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
-    )
+    skewness = question.profile.squared_skewness if unit is None else None
+    law = projection_law(fit, std_error, reward, skewness, names)
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(

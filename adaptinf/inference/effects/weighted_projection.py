@@ -87,7 +87,11 @@ def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def projection_law(
-    fit: Projection, std_error: FloatArray, reward: FloatArray, skewness: float, names: Sequence[str]
+    fit: Projection,
+    std_error: FloatArray,
+    reward: FloatArray,
+    skewness: float | None,
+    names: Sequence[str],
 ) -> PartsLaw:
     """Student's t, or with skewed rewards MOVER over the parts of each coefficient.
 
@@ -97,8 +101,10 @@ def projection_law(
     those of either arm that lower it, and those of other arms: for an indicator the rounds of its group, by
     arm. Each has a variance and a skewness, by the influences of its rounds, and Hall's interval. A part with
     too few outcomes other than its commonest leaves its coefficient without a standard error. `skewness` is
-    the squared one of all rewards.
+    the squared one of all rewards, None where rounds depend on each other: then it is Student's t.
     """
+    if skewness is None:
+        return PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
     arm = np.where(fit.gain[:, 1] > 0.0, 1, np.where(fit.gain[:, 0] > 0.0, 0, 2))[:, None]
     part = np.where(arm < 2, 2 * arm + (fit.pull > 0.0), _PARTS - 1)
     weight = np.abs(fit.pull) * fit.gain.max(axis=1, keepdims=True)

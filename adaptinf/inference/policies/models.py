@@ -94,7 +94,7 @@ class PolicyValue:
     >>> result = PolicyValue(log, ["b", adapt]).fit(snapshots="context-free")
     >>> result.conf_int().round(2)
             low  high
-    b      0.39  0.52
+    b      0.38  0.52
     adapt  0.94  1.07
     """
 

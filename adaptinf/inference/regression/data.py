@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
     from adaptinf.inference.validity.profile import LogProfile
 
-LINEAR = "one conditional mean throughout, linear in the columns"
+LINEAR = "one conditional mean throughout (no drift), linear in the columns"
 """What adjustments assume of the rewards."""
 _PERFECT = "The rewards do not vary about the fit: there are no tests or intervals."
 

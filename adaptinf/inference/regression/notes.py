@@ -160,7 +160,9 @@ def without_rare(data: RegressionData, fit: CoefficientFit) -> tuple[Coefficient
         used = np.abs(own) > _LIGHT * np.abs(own).max(initial=0.0)
         side, size = (own[used] > 0.0).astype(np.int64), np.abs(own[used])
         uncommon[j] = uncommon_outcomes(side, data.y[used], 2).min()
-        squares, cubes = (np.bincount(side, weights=size**power, minlength=2) for power in (2, 3))
+        squares, cubes = (
+            np.bincount(side, weights=size**power, minlength=2).astype(np.float64) for power in (2, 3)
+        )
         skewness[j] = shape * float(unevenness(squares, cubes).max())
     uncommon = np.where(fit.std_error > 0.0, uncommon, np.inf)
     cautions = rare_cautions(data.names, uncommon, skewness, corrected=False)

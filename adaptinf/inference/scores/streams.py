@@ -27,8 +27,8 @@ _NOTHING, _RUNNING, _GIVEN = range(3)
 _SUMS = 11
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
 _GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS = range(7, _SUMS)
-_STATE = 7
-_PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY = range(_STATE)
+_STATE = 8
+_PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(_STATE)
 
 
 class _Stream(NamedTuple):
@@ -170,6 +170,7 @@ def _prepare(stream: _Stream, state: FloatArray) -> None:
         state[_COUNT, j] = 0.0
         state[_SUM, j] = 0.0
         state[_EVERY, j] = 0.0
+    state[_UNSEEN, 0] = stream.codes.shape[0]
 
 
 @kernel
@@ -188,10 +189,10 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
             state[_PROPENSITY, j] = 0.0 if stream.propensity[t] >= 1.0 and j != chosen else 1.0
     if stream.weights == _SHARED:
         for j in range(size):
-            state[_WEIGHT, j] = stream.shared[t]
+            state[_WEIGHT, j] = stream.shared[t] if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _UNIFORM:
         for j in range(size):
-            state[_WEIGHT, j] = 1.0
+            state[_WEIGHT, j] = 1.0 if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _SQRT:
         for j in range(size):
             state[_WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
@@ -211,14 +212,14 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
 
 @kernel
 def _leave_out(stream: _Stream, t: int, state: FloatArray) -> None:
-    """No weight before the start, and where an arm, or one of them, could not be chosen."""
+    """No weight before the start, nor where arms are asked for jointly and one could not be chosen."""
     size = stream.codes.shape[0]
     possible = t >= stream.start
-    for j in range(size):
-        if stream.jointly and state[_PROPENSITY, j] <= 0.0:
-            possible = False
-    for j in range(size):
-        if not possible or state[_PROPENSITY, j] <= 0.0:
+    if stream.jointly:
+        for j in range(size):
+            possible = possible and state[_PROPENSITY, j] > 0.0
+    if not possible:
+        for j in range(size):
             state[_WEIGHT, j] = 0.0
 
 
@@ -227,14 +228,17 @@ def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
     """Take the round's reward into the running mean of its arm, and of the arms that have none yet."""
     if stream.outcome != _RUNNING:
         return
-    for j in range(stream.codes.shape[0]):
-        state[_EVERY, j] += stream.reward[t]
-        if j == chosen:
-            state[_COUNT, j] += 1.0
-            state[_SUM, j] += stream.reward[t]
-            state[_OUTCOME, j] = state[_SUM, j] / state[_COUNT, j]
-        elif state[_COUNT, j] == 0.0:
-            state[_OUTCOME, j] = state[_EVERY, j] / (t + 1.0)
+    if chosen >= 0:
+        if state[_COUNT, chosen] == 0.0:
+            state[_UNSEEN, 0] -= 1.0
+        state[_COUNT, chosen] += 1.0
+        state[_SUM, chosen] += stream.reward[t]
+        state[_OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
+    if state[_UNSEEN, 0] > 0.0:
+        state[_EVERY, 0] += stream.reward[t]
+        for j in range(stream.codes.shape[0]):
+            if state[_COUNT, j] == 0.0:
+                state[_OUTCOME, j] = state[_EVERY, 0] / (t + 1.0)
 
 
 @compiled

@@ -47,9 +47,9 @@ def _verdict(
         return Verdict(name, "not valid", _FIRST, call, why)
     mixed = means and not profile.context_free
     assumes = (
-        "an arm's expected reward, given the past, is the same at each pull"
+        "an arm's expected reward, given the past, is the same at each pull (no drift)"
         if means
-        else "the logged propensities are the design's own; the same expected value in every round"
+        else "the logged propensities are the design's own; the same expected value in every round (no drift)"
     )
     assumes += "; contexts had no part in the choice" if mixed else ""
     assumes += "; rewards within the stated range" if method.anytime else ""

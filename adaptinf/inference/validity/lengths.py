@@ -62,17 +62,19 @@ def weighted_errors(
 
     The sum over all rounds of any function g(e) is estimated by that of g(e)/e over the rounds that chose the
     arm: no round needs the propensities of arms that were not chosen. `mean` is what the scores leave of the
-    rewards' mean: 0 for augmented ones.
+    rewards' mean: 0 for augmented ones. The degrees of freedom are (sum w)^2 / sum w^2 - 1 over these rounds,
+    with w = weight^2 / propensity^2.
     """
     ratio = weight / propensity
     total = np.bincount(position, weights=ratio, minlength=size)
     squares = np.bincount(position, weights=ratio**2, minlength=size)
     centre = np.bincount(position, weights=weight * ratio, minlength=size)
-    effective = total**2 / np.where(squares > 0.0, squares, np.inf)
+    fourth = np.bincount(position, weights=ratio**4, minlength=size)
+    freedom = squares**2 / np.where(fourth > 0.0, fourth, np.inf) - 1.0
     variance = (std**2 + mean**2) * squares - mean**2 * centre
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(variance, 0.0)) / total
-    return np.where(total > 0.0, error, np.inf), effective - 1.0
+    return np.where(total > 0.0, error, np.inf), freedom
 
 
 def combined_error(weight: FloatArray, std: float) -> float:

@@ -292,7 +292,8 @@ class LogProfile:
 
     def repeats_in(self, keep: BoolArray) -> bool:
         """Whether some unit has several of some rounds; keep (T,)."""
-        return self.units is not None and len(np.unique(self.units[keep])) < np.count_nonzero(keep)
+        units = self.units
+        return units is not None and len(np.unique(units[keep])) < int(np.count_nonzero(keep))
 
     @cached_property
     def unit_refusal(self) -> str:

@@ -91,6 +91,8 @@ def as_written(
         spelt = column.dropna().str.strip().unique().tolist()
         codes = [each for each in spelt if _CODE.fullmatch(each)]
         odd = [each for each in spelt if not _plainly_written(each)]
+        if any(isinstance(_value(each), str) for each in spelt):  # blanks and infinities: nobody's labels
+            odd, codes = [], []
         whole = all(each.isdecimal() for each in spelt)
         chosen = {"label": codes or odd, "context": codes if whole else [], "text": spelt}[typed[name]]
         if chosen:

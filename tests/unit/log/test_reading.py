@@ -201,9 +201,9 @@ class TestOrder:
 
     def test_problems_name_the_rows_of_the_frame(self) -> None:
         frame = frame_of(when=[3, 2, 1, 2])
-        frame["y"] = [0.0, np.nan, 1.0, np.inf]
+        frame["y"] = [np.nan, 0.0, 1.0, np.inf]
         found = problems(frame, round="when", sort=True)
-        assert found == [("missing-reward", (1,)), ("infinite-reward", (3,)), ("duplicated-round", (3,))]
+        assert found == [("missing-reward", (0,)), ("infinite-reward", (3,)), ("duplicated-round", (3,))]
 
     def test_the_round_comes_before_the_batch(self) -> None:
         frame = frame_of(when=[3, 2, 1], day=["x", "y", "y"])
@@ -318,8 +318,10 @@ class TestPatterns:
 class TestReport:
     def make(self, tmp_path: Path) -> AdaptiveLog:
         path = tmp_path / "visits.csv"
-        rows = ["1,6/30/2019,02,Y,01234,x", "2,6/30/2019,01,N,12345,x", "3,6/9/2019,02,N,90210,x"]
-        path.write_text("n,day,version,answer,zip,note\n" + "\n".join(rows * 20) + "\n")
+        rows = ["1,6/30/2019,02,Y,{},x", "2,6/30/2019,01,N,{},x", "3,6/9/2019,02,N,{},x"]
+        zips = ["01234", "12345", "90210", "10001"] * 5
+        lines = [row.format(code) for code in zips for row in rows]
+        path.write_text("n,day,version,answer,zip,note\n" + "\n".join(lines) + "\n")
         options = {"action": "version", "reward": "answer", "success": "Y", "context": "zip"}
         return read_log(path, batch="day", sort=True, **options)
 

@@ -132,7 +132,8 @@ def test_sqrt_and_uniform_errors_are_the_sums_over_all_rounds() -> None:
             error, freedom = weighted_errors(zero, e[rows], weight, 1, mean, 0.4)
             variance = h**2 @ ((0.4**2 + mean**2) / e - mean**2)
             assert error[0] == pytest.approx(math.sqrt(variance) / h.sum(), rel=0.01)
-            assert freedom[0] + 1.0 == pytest.approx(h.sum() ** 2 / (h**2 @ (1.0 / e)), rel=0.02)
+            w = (weight / e[rows]) ** 2
+            assert freedom[0] + 1.0 == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-12)
 
 
 def test_combined_weights_keep_the_variance_even() -> None:
