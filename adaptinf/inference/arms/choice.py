@@ -180,7 +180,8 @@ def _default(question: Question, asked: Asked) -> Choice:
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
         profile = question.profile
-        reason = profile.context_refusal or profile.contradicted_draws or profile.unit_refusal or first.reason
+        units = "" if profile.incomplete else profile.unit_refusal
+        reason = profile.context_refusal or profile.contradicted_draws or units or first.reason
         raise Refused("an estimator of arm means", reason)
     choice = _NAMED[first.arguments["estimator"]].settle(question, replace(asked, **first.arguments))
     reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason

@@ -208,7 +208,8 @@ def _usual(question: Question) -> str:
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
     model, log = RUNNING_MEAN, question.profile.log
-    if log.arrays.observed is not None or log.arrays.known is not None:
+    late = log.arrays.known is not None and not question.profile.repeated_units
+    if log.arrays.observed is not None or late:
         model = past_outcome(question, asked)
     elif asked.outcome is not None or asked.ridge is not None:
         model = outcome_model(asked.subject, log, question.codes, asked.outcome, asked.ridge)

@@ -156,6 +156,20 @@ def test_repeated_units_are_refused() -> None:
         ArmMeans(log_of(frame, unit="person")).fit()
 
 
+def test_late_rewards_of_repeated_units_have_errors_by_unit() -> None:
+    frame = frame_of(8, 100).assign(person=np.arange(100) // 5, known=np.arange(1, 101) + 7)
+    frame["y"] = frame["y"].fillna(5.0)
+    log = log_of(frame, unit="person", missing=None, outcome_round="known")
+    found = ArmMeans(log).fit(estimator="aipw", keep_scores=True)
+    assert any("rewards of other units that were known by then" in note for note in found.notes)
+    assert found.scores is not None
+    own = found.scores["influence"]
+    by_unit = own.reshape(20, 5, 2).sum(axis=1)
+    assert found.std_error == pytest.approx(np.sqrt(20 / 19 * (by_unit**2).sum(axis=0)), rel=1e-6)
+    with pytest.raises(InvalidForLog, match="units have several"):
+        ArmMeans(log_of(frame_of(8, 100).assign(person=np.arange(100) // 5), unit="person")).fit("aipw")
+
+
 def test_recommendation_names_what_serves() -> None:
     table = recommend(log_of(frame_of(9, 100)))
     labels = {method.verdict.name: method.verdict.valid for method in table.methods}
