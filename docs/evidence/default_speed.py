@@ -94,7 +94,7 @@ def measure(what: str, log: AdaptiveLog, aim: str, run: Callable[[AdaptiveLog], 
     before, start = resident("VmRSS"), time.process_time()
     run(log)
     seconds = time.process_time() - start
-    return Measured(what, f"{log.n_rounds:,} × {log.n_arms:,}", aim, seconds, resident("VmHWM") - before)
+    return Measured(what, f"{log.n_rounds:,} x {log.n_arms:,}", aim, seconds, resident("VmHWM") - before)
 
 
 def first_table(rounds: int) -> Measured:
@@ -111,7 +111,7 @@ def first_table(rounds: int) -> Measured:
     now = os.times()
     bare = now.children_user + now.children_system - start.children_user - start.children_system
     what = "first table, after the interpreter's start"
-    return Measured(what, f"{rounds:,} × 2", "1 s", min(seconds[1:]) - bare, float("nan"))
+    return Measured(what, f"{rounds:,} x 2", "1 s", min(seconds[1:]) - bare, float("nan"))
 
 
 def page(rows: list[Measured]) -> str:
@@ -129,7 +129,7 @@ Processor seconds of one process, and megabytes above the log. Command:
 Date: {evidence.stamp()}; seed {SEED}; Python {platform.python_version()}, NumPy {np.__version__}; load of the
 machine when the page was written: {load}.
 
-| what | rounds × arms | aim | seconds | MB |
+| what | rounds x arms | aim | seconds | MB |
 | --- | --- | --- | --- | --- |
 {table}
 

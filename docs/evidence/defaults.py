@@ -260,8 +260,8 @@ def page(cells: Sequence[Cell], found: dict[int, Tallies], command: str) -> str:
 Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
-design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the simulators
-(`default_logs.py`) are plain NumPy. At least {least:,} logs a cell. Of {len(defaults)} defaults {short} are
+design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the
+simulators (`default_logs.py`) are plain NumPy. At least {least:,} logs a cell. Of {len(defaults)} defaults {short} are
 short of their promise, of {len(others)} methods that `recommend` labels valid {beyond}. Of {len(nuisance)}
 defaults in benign cells {bothered} are cautioned in more than {NUISANCE:.0%} of the logs.
 

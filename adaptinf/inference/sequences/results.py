@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.parameters import check_alpha
@@ -131,7 +132,7 @@ class SequenceResults(Results):
 
     def _family(
         self, subject: str, method: str, draws: int, rng: RandomSource | None
-    ) -> tuple[Callable[[float], float], int]:
+    ) -> tuple[Reference, Callable[[float], float], int]:
         if method == "sidak":
             raise InvalidForLog(
                 f"{subject} by sidak",

@@ -114,7 +114,8 @@ class LoggingPolicies:
 
         def evaluate(batch: int, low: int, high: int) -> FloatArray:
             own = rounds[low:high]
-            return self.at(int(batches[batch]), int(own[0]), int(own[-1]) + 1)[own - own[0]]
+            every = self.at(int(batches[batch]), int(own[0]), int(own[-1]) + 1)
+            return np.asarray(every[own - own[0]], dtype=np.float64)
 
         return LoggingPolicies(
             starts.astype(np.int64),

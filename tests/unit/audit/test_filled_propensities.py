@@ -85,14 +85,13 @@ def test_what_cannot_be_filled() -> None:
         with_propensities(log, "shares")
     with pytest.raises(InvalidForLog, match="need batches"):
         with_propensities(log, "batch-shares")
+    chosen_alone = AdaptiveLog(whole.frame, action="action", reward="reward", propensity="propensity")
     with pytest.raises(ParameterError, match="could not have chosen arm"):
         with_propensities(log, designs.UCB())
     with pytest.raises(InvalidForLog, match="no propensities that follow"):
         with_propensities(log, designs.PrivateUCB(epsilon=0.5))
     with pytest.raises(ParameterError, match="logged propensities are not those of EpsilonGreedy"):
-        with_propensities(AdaptiveLog(
-            whole.frame, action="action", reward="reward", propensity="propensity"
-        ), designs.EpsilonGreedy(exploration=0.5))  # fmt: skip
+        with_propensities(chosen_alone, designs.EpsilonGreedy(exploration=0.5))
+    short = stripped(designs.EpsilonGreedy(exploration=0.2, batch_size=5).run(ENV, 50, rng=1))
     with pytest.raises(ParameterError, match=r"batches .* have fewer than 10 rounds"):
-        short = designs.EpsilonGreedy(exploration=0.2, batch_size=5).run(ENV, 50, rng=1)
-        with_propensities(stripped(short), "batch-shares")
+        with_propensities(short, "batch-shares")
