@@ -153,7 +153,7 @@ def _batch_shares(log: AdaptiveLog) -> FloatArray:
             f"batches {shown} (counted from 0) have fewer than {_LEAST} rounds: their shares tell nothing"
         )
         raise ParameterError(_SUBJECT, [problem])
-    return (table / rounds[:, None])[code]
+    return np.asarray((table / rounds[:, None])[code], dtype=np.float64)
 
 
 def _filled(log: AdaptiveLog, every: FloatArray, status: str) -> AdaptiveLog:

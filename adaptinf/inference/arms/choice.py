@@ -50,7 +50,12 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
 
 def arm_verdicts(question: Question) -> list[Verdict]:
     """What every method is worth for arm means, or for a contrast, the valid ones first."""
-    return verdicts([one for one in METHODS if question.contrast or not one.contrast_only], question)
+    return verdicts(arm_methods(question), question)
+
+
+def arm_methods(question: Question) -> list[ArmMethod]:
+    """The methods for arm means, or for a contrast."""
+    return [one for one in METHODS if question.contrast or not one.contrast_only]
 
 
 def valid_alternatives(log: AdaptiveLog, codes: IntArray | None = None, most: int = 3) -> list[str]:

@@ -267,7 +267,7 @@ def exact_test_note(question: Question) -> list[str]:
     short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context
     if not (short and profile.binary and profile.adaptive):
         return []
-    known = log.design is not None and log.design.parameters is not None and log.design.traits is not None
+    known = log.design is not None and log.design.traits is not None
     call = "exact_test(log)" if known else "exact_test(log, design), with the design that gathered the log,"
     return [f"Two arms, rewards 0 and 1: audit.{call} tests exactly whether the arms are equal."]
 

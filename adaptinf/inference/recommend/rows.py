@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.inference.arms.methods import METHODS as ARM_METHODS
+from adaptinf.inference.arms.choice import arm_methods
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
@@ -65,8 +65,8 @@ def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
 
     model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
-    methods = [one for one in ARM_METHODS if question.contrast or not one.contrast_only]
-    return [_opened(model.method(verdict)) for verdict in _with_lengths(methods, question)]
+    found = _with_lengths(arm_methods(question), question)
+    return [_opened(model.method(verdict)) for verdict in found]
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:

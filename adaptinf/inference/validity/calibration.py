@@ -86,7 +86,7 @@ def _smallest_pvalue(action: IntArray, every: FloatArray, group: IntArray, group
     squares = np.where(usable, (observed - expected) ** 2 / np.where(usable, variance, 1.0), 0.0)
     df = usable.sum(axis=0)
     found = np.where(df > 0, special.chdtrc(np.maximum(df, 1), squares.sum(axis=0)), 1.0)
-    return float(found.min(initial=1.0)) * n_arms
+    return float(found.min(initial=1.0) * n_arms)
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:

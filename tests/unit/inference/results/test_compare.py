@@ -40,7 +40,7 @@ def test_anything_else_is_one_short_error(log: AdaptiveLog, kind: str) -> None:
         "nothing": (),
         "list": ([result, result],),
     }[kind]
-    with pytest.raises(ParameterError, match=r"give results, as in compare\(first, second\)") as caught:
+    with pytest.raises(ParameterError, match=r"one after another, as in compare\(first, second\)") as caught:
         compare(*given)
     assert len(str(caught.value)) < 250
 
@@ -76,9 +76,7 @@ def test_w_decorrelation_names_what_is_in_its_way() -> None:
     x = rng.normal(size=400)
     arrays = LogArrays(action=action, reward=x + rng.normal(size=400), context={"x": x})
     log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), context_free=True)
-    with pytest.raises(
-        InvalidForLog, match=r"rarely comes does that, here .*b.*, in \d+ of 400"
-    ) as caught:
+    with pytest.raises(InvalidForLog, match=r"rarely comes does that, here .*b.*, in \d+ of 400") as caught:
         AdaptiveOLS.from_formula("reward ~ action + x", log).fit(adjustment="w-decorrelation", ridge=10.0)
     assert "scale" not in str(caught.value)
     wide = LogArrays(action=action, reward=arrays.reward, context={"x": 1e4 * x})
