@@ -20,7 +20,6 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.lengths import projection_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
     estimated_propensities,
@@ -40,6 +39,7 @@ from adaptinf.inference.effects.weighted_projection import (
     check_columns,
     combined_weights,
     contrast_weights,
+    projection_length,
     weighted_projection,
 )
 from adaptinf.inference.inputs.arguments import require_log

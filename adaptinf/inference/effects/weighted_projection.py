@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
@@ -22,7 +23,12 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.validity.lengths import student_length
 from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.effects.projected_scores import ProjectionQuestion
+    from adaptinf.inference.validity.verdicts import Verdict
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
@@ -226,3 +232,20 @@ def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
             f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
         )
         raise ParameterError("projection", [f"cannot tell the columns {named} apart from the rest: {reason}"])
+
+
+def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
+    """Of the mean effect over the rounds used, in whose place a projection's terms stand."""
+    log, kept, kind = question.profile.log, question.kept, verdict.arguments["weights"]
+    both, std = question.propensities, question.profile.pooled_std
+    if both is None:
+        assert log.arrays.propensity is not None
+        ratio = question.chosen.sum(axis=1) / log.arrays.propensity[kept]
+        variance = ratio**2  # its mean given the past is 1/e1 + 1/e0
+    else:
+        variance = (1.0 / both[kept]).sum(axis=1)
+    weight = np.ones(len(kept))
+    if both is not None:
+        weight = contrast_weights(both, kind, verdict.arguments.get("decay"))[kept]
+    error = std * np.sqrt(float(weight**2 @ variance)) / float(weight.sum())
+    return float(student_length(np.array(error), np.inf))
