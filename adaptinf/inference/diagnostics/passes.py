@@ -159,7 +159,7 @@ def _weight(rounds: Rounds, t: int, j: int, state: FloatArray) -> float:
 @kernel
 def _score(rounds: Rounds, t: int, j: int, chosen: int, state: FloatArray, before: float) -> float:
     """AIPW score of an arm, about the origin; `before` is the mean of all rewards so far."""
-    count = state[_COUNT, j]
+    count = float(state[_COUNT, j])
     predicted: float = state[_SUM, j] / count if count > 0.0 else before
     if j == chosen:
         predicted += (rounds.reward[t] - rounds.origin - predicted) / rounds.propensity[t]

@@ -118,7 +118,7 @@ def _merged(sums: FloatArray, least: float) -> Bins | None:
     merged = np.minimum(merged, groups - 1)
     bounds = np.array([0.0, *EDGES, 1.0])
     first = np.searchsorted(merged, np.arange(groups))
-    parts = [
+    parts: list[FloatArray] = [
         np.bincount(merged, weights=own, minlength=groups).astype(np.float64)
         for own in (rounds, expected, observed, spread)
     ]

@@ -76,14 +76,14 @@ class _Pair(NamedTuple):
     """Sample means and counts of two arms."""
 
     mean: float
-    pulls: float
+    trials: float
     control_mean: float
-    control_pulls: float
+    control_trials: float
 
     @property
     def known(self) -> bool:
         """Whether both arms have a reward."""
-        return self.pulls >= 1.0 and self.control_pulls >= 1.0
+        return self.trials >= 1.0 and self.control_trials >= 1.0
 
 
 # One pair at a time in plain floats: the steps follow on each other, and arrays of one number are slow.
@@ -132,8 +132,8 @@ def _nuisance(pair: _Pair, log_alpha: float) -> tuple[tuple[float, float], tuple
     """Limits of either arm's true mean, wrong with probability alpha/20 together."""
     log_tail = math.log(0.25 * _NUISANCE_SHARE) + log_alpha
     return (
-        _entropy_limits(pair.mean, pair.pulls, log_tail),
-        _entropy_limits(pair.control_mean, pair.control_pulls, log_tail),
+        _entropy_limits(pair.mean, pair.trials, log_tail),
+        _entropy_limits(pair.control_mean, pair.control_trials, log_tail),
     )
 
 
@@ -142,11 +142,11 @@ def _rejects(
 ) -> bool:
     """Whether a difference is rejected at level exp(log_alpha)."""
     observed = pair.mean - pair.control_mean
-    counts, shift = (pair.pulls, pair.control_pulls), null
+    counts, shift = (pair.trials, pair.control_trials), null
     first, second = nuisance
     if observed < null:
         # A difference below the null is the mirror image of one above it, with the arms exchanged.
-        counts, shift, first, second = (pair.control_pulls, pair.pulls), -null, second, first
+        counts, shift, first, second = (pair.control_trials, pair.trials), -null, second, first
     floor, ceiling = max(second[0], first[0] - shift), min(second[1], first[1] - shift)
     if floor > ceiling:
         return True

@@ -17,7 +17,6 @@ from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
-from adaptinf.inference.effects.lengths import aipw_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
     estimated_propensities,
@@ -29,8 +28,10 @@ from adaptinf.inference.effects.notes import (
     weight_notes,
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
+from adaptinf.inference.scores.inverse import combined_weights
 from adaptinf.inference.scores.units import FEWEST_EVENTS, UnitErrors, unit_group_effects
 from adaptinf.inference.validity import rare
+from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.units import (
     BY_UNIT,
@@ -42,7 +43,7 @@ from adaptinf.inference.validity.units import (
     unit_notes,
 )
 from adaptinf.inference.validity.verdicts import Verdict
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
@@ -244,6 +245,40 @@ def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupE
     unknown = np.full(each.shape, np.nan)
     uneven = 1.0 / np.maximum(each, 1.0)
     return GroupEffects(*parts, found.min_propensity, unknown, unknown, uneven, unknown[:, 0]), errors
+
+
+def aipw_length(question: GroupQuestion, verdict: Verdict) -> float:
+    """Of inverse-propensity scores, by the propensities of the rounds used."""
+    log, size = question.profile.log, len(question.labels)
+    kind, std = verdict.arguments["weights"], question.profile.pooled_std
+    assert log.arrays.propensity is not None
+    role = np.full(log.n_arms, -1)
+    role[question.pair] = (0, 1)
+    rows = np.flatnonzero(question.weightable.keep & (role[log.arrays.action] >= 0))
+    own = log.arrays.propensity[rows]
+    weight = np.sqrt(own) if kind == "sqrt" else np.ones(len(rows))
+    keep, one = question.weightable.keep, None
+    if kind == "combined":
+        assert question.propensities is not None
+        one = combined_weights(question.propensities)
+        weight = one[rows]
+    position = 2 * question.group[rows] + role[log.arrays.action[rows]]
+    error, freedom = weighted_errors(position, own, weight, 2 * size, 0.0, std)
+    spread = np.sqrt((error.reshape(size, 2) ** 2).sum(axis=1))
+    if one is not None:
+        spread = _combined_errors(one[keep], question.group[keep], size, std)
+    return typical(student_length(spread, freedom.reshape(size, 2).min(axis=1)))
+
+
+def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float) -> FloatArray:
+    """Standard errors of differences with combined weights, whose terms all have one variance.
+
+    Shapes: weight, group (n,); returns (size,).
+    """
+    total = np.bincount(group, weights=weight, minlength=size)
+    count = np.bincount(group, minlength=size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0.0, std * np.sqrt(count) / total, np.inf)
 
 
 AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit, length=aipw_length)

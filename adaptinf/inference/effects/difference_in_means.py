@@ -27,10 +27,10 @@ from adaptinf.inference.distributions.two_samples import (
     welch,
 )
 from adaptinf.inference.effects.groups import ArmMoments, arm_moments, arm_skewness
-from adaptinf.inference.effects.lengths import difference_length
 from adaptinf.inference.effects.notes import SAME_EFFECT, adjustment_notes, gap_notes
 from adaptinf.inference.effects.question import GroupQuestion, group_results
 from adaptinf.inference.validity import rare
+from adaptinf.inference.validity.lengths import student_length, typical
 from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
@@ -146,6 +146,18 @@ def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, dif
     unrelated = np.zeros(len(terms))
     law = skewed_difference(difference.estimate, parts, shape, difference.df, unrelated)
     return _Law(law, std_error, (rare.CORRECTED, *notes), cautions)
+
+
+def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
+    """Of differences in means, by the counts of the rounds used."""
+    rounds = question.pooled if verdict.arguments.get("pooled") else question.randomised
+    action, size = question.profile.log.arrays.action, len(question.labels)
+    control, treated = (
+        np.bincount(question.group[rounds.keep & (action == code)], minlength=size) for code in question.pair
+    )
+    with np.errstate(divide="ignore"):
+        error = question.profile.pooled_std * np.sqrt(1.0 / control + 1.0 / treated)
+    return typical(student_length(error, np.minimum(control, treated) - 1.0))
 
 
 DIFFERENCE_IN_MEANS: MethodRecord[GroupQuestion] = MethodRecord(

@@ -20,7 +20,6 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.lengths import projection_length
 from adaptinf.inference.effects.notes import (
     BOTH_PROPENSITIES,
     bare_columns,
@@ -45,6 +44,7 @@ from adaptinf.inference.effects.weighted_projection import (
     combined_weights,
     contrast_weights,
     projection_law,
+    projection_length,
     standard_errors,
     weighted_projection,
 )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
@@ -25,8 +26,13 @@ from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.units import effective_units, unit_covariance
+from adaptinf.inference.validity.lengths import student_length
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.effects.projected_scores import ProjectionQuestion
+    from adaptinf.inference.validity.verdicts import Verdict
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _DEPENDENT = 1e-10
@@ -300,3 +306,20 @@ def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[s
     if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
         return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
     return np.where(std_error > 0.0, std_error, np.nan), []
+
+
+def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
+    """Of the mean effect over the rounds used, in whose place a projection's terms stand."""
+    log, kept, kind = question.profile.log, question.kept, verdict.arguments["weights"]
+    both, std = question.propensities, question.profile.pooled_std
+    if both is None:
+        assert log.arrays.propensity is not None
+        ratio = question.chosen.sum(axis=1) / log.arrays.propensity[kept]
+        variance = ratio**2  # its mean given the past is 1/e1 + 1/e0
+    else:
+        variance = (1.0 / both[kept]).sum(axis=1)
+    weight = np.ones(len(kept))
+    if both is not None:
+        weight = contrast_weights(both, kind, verdict.arguments.get("decay"))[kept]
+    error = std * np.sqrt(float(weight**2 @ variance)) / float(weight.sum())
+    return float(student_length(np.array(error), np.inf))

@@ -235,8 +235,8 @@ def compare(*results: Any, alpha: float = 0.05) -> Comparison:
     if not given:
         shown = ", ".join(_kind(one) for one in results[:5]) or "nothing"
         problems.append(
-            "give results, as in compare(first, second), or one mapping of names to them, such as "
-            f"{{'aipw': model.fit('aipw')}}; got {shown}"
+            "give results by name, such as {'aipw': model.fit('aipw')}, or one after another, as in "
+            f"compare(first, second); got {shown}"
         )
     for name, value in given.items():
         if not isinstance(value, Results):

@@ -139,8 +139,8 @@ class LogProfile:
         Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
         """
         log = self.log
-        known = self.traits is not None and self.traits.uses_context == "no"
-        if log.arrays.propensity is not None or log.context_free is not None or known or not log.context:
+        open_question = log.context and log.context_free is None and log.arrays.propensity is None
+        if not open_question or self.context_free or self.decides_by_context:
             return ""
         arrays = log.arrays
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)

@@ -27,6 +27,7 @@ from adaptinf.inference.regression.data import CoefficientFit, FitOptions, Regre
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
 from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.regression.notes import weight_cautions
 from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
 from adaptinf.inference.results.hypotheses import linear_hypothesis
 from adaptinf.inference.validity.profile import profile_of
@@ -391,10 +392,12 @@ def test_a_round_that_alone_decides_a_coefficient_is_named_as_the_reason() -> No
     assert not any("do not vary" in note for note in found.notes)
 
 
-def test_propensities_that_fall_are_noted() -> None:
-    found = fit("weighted", *made(smallest=0.01))
-    assert any("Propensities down to 0.01: not normal in general" in note for note in found.notes)
-    assert not any("not normal" in note for note in fit("weighted", *made(smallest=0.2)).notes)
+def test_propensities_that_fall_are_cautioned() -> None:
+    for smallest, cautioned in ((0.01, True), (0.2, False)):
+        data, log = made(smallest=smallest)
+        found = weight_cautions(data, profile_of(log), fit("weighted", data, log).details)
+        assert any("wants a floor of 0.05" in one for one in found) == cautioned
+    assert weight_cautions(data, profile_of(log), {}) == ()
 
 
 def test_an_arm_that_could_not_be_chosen_is_refused() -> None:

@@ -40,7 +40,7 @@ def test_anything_else_is_one_short_error(log: AdaptiveLog, kind: str) -> None:
         "nothing": (),
         "list": ([result, result],),
     }[kind]
-    with pytest.raises(ParameterError, match=r"give results, as in compare\(first, second\)") as caught:
+    with pytest.raises(ParameterError, match=r"one after another, as in compare\(first, second\)") as caught:
         compare(*given)
     assert len(str(caught.value)) < 250
 
