@@ -114,9 +114,9 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
         raise InvalidForLog("Hall's interval", reason, ["test='t'"])
     if fit.skewness is not None:
         return np.nan_to_num(fit.skewness)
-    log, found = question.profile.log, np.zeros(len(question.codes))
+    profile, found = question.profile, np.zeros(len(question.codes))
     for place, code in enumerate(question.codes):
-        own = log.arrays.reward[log.arrays.action == code]
+        own = profile.rewards[profile.rewarded_actions == code]
         residual = own - own.mean() if own.size else own
         root = float(np.sqrt(residual @ residual))
         if root > 0.0:
