@@ -162,7 +162,8 @@ def _score(rounds: Rounds, t: int, j: int, chosen: int, state: FloatArray, befor
     count = float(state[_COUNT, j])
     predicted: float = state[_SUM, j] / count if count > 0.0 else before
     if j == chosen:
-        return predicted + (rounds.reward[t] - rounds.origin - predicted) / rounds.propensity[t]
+        score: float = predicted + (rounds.reward[t] - rounds.origin - predicted) / rounds.propensity[t]
+        return score
     return predicted
 
 
