@@ -347,7 +347,9 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
     arrays = log.arrays
     bare = log_of(arrays.action, arrays.reward, context=dict(arrays.context))
     zero = log_of(arrays.action, arrays.reward, np.eye(2)[arrays.action], context=dict(arrays.context))
-    for other in (bare, zero, by_context(propensity_status="estimated")):
+    with pytest.raises(InvalidForLog, match="arms follow the context x"):
+        ConfidenceSequence(bare).fit()
+    for other in (zero, by_context(propensity_status="estimated")):
         result = ConfidenceSequence(other).fit()
         assert result.estimator == "sample-mean"
         assert "The log has contexts: right only if they had no part in the choice." in result.notes
