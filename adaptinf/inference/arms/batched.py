@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.fit import Difference, arm_labels, independent_rounds
+from adaptinf.inference.arms.differences import Difference
+from adaptinf.inference.arms.fit import arm_labels, independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod

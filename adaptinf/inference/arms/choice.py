@@ -150,7 +150,7 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
     received = arguments.get("estimand", "assigned") != "assigned"
     if not bounds and not received:
         return None
-    from adaptinf.inference.arms.deviations import at_both_ends, received_effect
+    from adaptinf.inference.arms.circumstances.deviations import at_both_ends, received_effect
 
     given = {name: value for name, value in arguments.items() if name != "self"}
     return received_effect(model, given) if received else at_both_ends(model, given)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms import laws
+from adaptinf.inference.arms.circumstances import laws
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
@@ -120,25 +120,6 @@ class Shown:
     correction: Correction | None
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Difference:
-    """Difference of two arms, and what its table shows."""
-
-    choice: Choice
-    estimate: float
-    std_error: float
-    reference: Reference
-    details: Mapping[str, FloatArray]
-    notes: tuple[str, ...]
-    cautions: tuple[str, ...] = ()
-    validity: Validity = "asymptotic"
-    correction: Correction | None = None
-    efficiency_note: str = ""
-    scores: Mapping[str, FloatArray] | None = None
-    private: bool = False
-    by_unit: bool = False
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
@@ -258,13 +239,6 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
         found = (fit.estimate, fit.std_error)
         return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)
     return laws.mean_reference(question, fit, kind)
-
-
-def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
-    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
-    if kind in ("t", "normal"):
-        return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
-    return laws.difference_reference(question, fit, kind, found[0], found[2])
 
 
 def gaps(fit: ArmFit, test: str) -> list[str]:
@@ -389,39 +363,3 @@ def validity(
     if not method.holds(question, kind, correction):
         return "not valid"
     return "exact" if reference.exact else "asymptotic"
-
-
-def difference(
-    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
-) -> Difference:
-    """The first arm's mean minus the second's."""
-    fit, shown = tested(question, method, fit, asked)
-    kind, correction = shown.kind, shown.correction
-    difference, std_error, df = fit.difference(0, 1)
-    rows = method.rows(question, fit) if keep_scores else None
-    if rows is not None:
-        own = {name: part for name, part in rows.items() if name.startswith("influence")}
-        rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
-    reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
-    efficiency, lost = fit_efficiency(question, fit.bound(method), np.array([std_error]))
-    details = {
-        "pulls_treatment": fit.pulls[:1],
-        "pulls_control": fit.pulls[1:],
-        "ess": fit.ess.min(keepdims=True),
-        "min_propensity": fit.min_propensity.min(keepdims=True),
-        **efficiency,
-    }
-    return Difference(
-        choice=fit.choice,
-        estimate=difference,
-        std_error=std_error,
-        reference=reference,
-        details=details,
-        notes=shown.notes,
-        cautions=shown.cautions,
-        validity=validity(question, method, kind, correction, reference),
-        correction=correction,
-        efficiency_note=lost,
-        scores=rows,
-        by_unit=fit.by_unit is not None,
-    )

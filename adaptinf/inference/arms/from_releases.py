@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.fit import Difference
+from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error

@@ -17,10 +17,10 @@ import numpy as np
 
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
 from adaptinf.inference.arms.choice import arm_codes, by_deviation, fit_method, refusal
+from adaptinf.inference.arms.differences import difference
 from adaptinf.inference.arms.fit import (
     check_null,
     check_options,
-    difference,
     fit_efficiency,
     mean_reference,
     tested,
@@ -103,7 +103,9 @@ class ArmMeans:
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
         require_log("ArmMeans", log, incomplete=True)
-        self.log, _, self._told = marked_log("ArmMeans", log, rounds)
+        self.log, self._told = log, ()
+        if rounds is not None:
+            self.log, _, self._told = marked_log("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 

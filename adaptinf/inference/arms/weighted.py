@@ -15,13 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms import by_unit
-from adaptinf.inference.arms.deviations import past_outcome, seen_means, seen_rounds
+from adaptinf.inference.arms.circumstances import by_unit
+from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means, seen_rounds
+from adaptinf.inference.arms.circumstances.rounds import (
+    combined_refusal,
+    gaps_notes,
+    gaps_refusal,
+    pair_note,
+    pair_weights,
+)
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.rounds import combined_refusal, gaps_notes, gaps_refusal, pair_note, pair_weights
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
