@@ -103,7 +103,8 @@ class ArmMeans:
 
     def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
         require_log("ArmMeans", log, incomplete=True)
-        self.log, self._told = log, ()
+        self.log = log
+        self._told: tuple[str, ...] = ()
         if rounds is not None:
             self.log, _, self._told = marked_log("ArmMeans", log, rounds)
         self._codes = arm_codes("ArmMeans", log, arms)

@@ -43,6 +43,7 @@ from adaptinf.inference.effects.weighted_projection import (
     check_columns,
     combined_weights,
     contrast_weights,
+    influence_rows,
     projection_law,
     projection_length,
     standard_errors,
@@ -57,7 +58,7 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
-from adaptinf.inference.scores.units import others_means, unit_rows
+from adaptinf.inference.scores.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED
@@ -317,7 +318,7 @@ def _fit(
             *law.cautions,
             *tiny,
         ),
-        scores=_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
+        scores=influence_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
     )
@@ -352,13 +353,6 @@ def _support(
     rounds = question.chosen, profile.log.arrays.reward[question.kept], unit
     notes, cautions, known = unit_support(profile, arms, *rounds, uniform=kind == "uniform")
     return [model.note if isinstance(model.values, np.ndarray) else OTHERS_MEAN, *notes], cautions, known
-
-
-def _rows(fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None) -> dict[str, FloatArray]:
-    """Influence of every round, 0 where left out, shape (T, p), and of units; kept, unit (n,)."""
-    rows = np.zeros((n_rounds, fit.influence.shape[1]))
-    rows[kept] = fit.influence
-    return {"influence": rows} if unit is None else {"influence": rows, **unit_rows(fit.influence, unit)}
 
 
 def _notes(

@@ -25,7 +25,7 @@ from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.scores.units import effective_units, unit_covariance
+from adaptinf.inference.scores.units import effective_units, unit_covariance, unit_rows
 from adaptinf.inference.validity.lengths import student_length
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -323,3 +323,12 @@ def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
         weight = contrast_weights(both, kind, verdict.arguments.get("decay"))[kept]
     error = std * np.sqrt(float(weight**2 @ variance)) / float(weight.sum())
     return float(student_length(np.array(error), np.inf))
+
+
+def influence_rows(
+    fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None
+) -> dict[str, FloatArray]:
+    """Influence of every round, 0 where left out, shape (T, p), and of units; kept, unit (n,)."""
+    rows = np.zeros((n_rounds, fit.influence.shape[1]))
+    rows[kept] = fit.influence
+    return {"influence": rows} if unit is None else {"influence": rows, **unit_rows(fit.influence, unit)}

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
-from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
 from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
+from adaptinf.inference.validity.reward_facts import RewardFacts
+from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import FloatArray, IntArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -22,13 +21,8 @@ TINY_PROPENSITY = 1e-4
 """Below it, one reward weighs as much as thousands: a warning gives the effective sample size."""
 FEW_EFFECTIVE = 20.0
 """Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubted."""
-_HEAVY = 20.0
-"""Kurtosis of pooled rewards above which tails count as heavy."""
-_TWO_SIDED = 4.0
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
-_IMPOSSIBLE = -12.0 * float(np.log(10.0))
-"""Log probability of what draws with the logged propensities cannot have done."""
 _NO_CONTEXTS = "contexts that the log does not have"
 
 _IN_PLACE_OF_MEANS = {
@@ -39,7 +33,7 @@ _IN_PLACE_OF_MEANS = {
 }
 
 
-class LogProfile:
+class LogProfile(UnitFacts, RewardFacts):
     """The facts of one log; each is computed when it is first asked for."""
 
     def __init__(self, log: AdaptiveLog) -> None:
@@ -271,168 +265,7 @@ class LogProfile:
         least = 1.0 if self.propensity is None else float(self.propensity.min(initial=1.0))
         return np.full(n_arms, least)
 
-    # Units
-
-    @cached_property
-    def units(self) -> IntArray | None:
-        """Code of the unit of each round, by first appearance; None where the log names none; shape (T,)."""
-        if self.log.units is None:
-            return None
-        return np.asarray(pd.factorize(self.log.units)[0], dtype=np.int64)
-
-    @cached_property
-    def n_units(self) -> int:
-        """Number of units; rounds where the log names none."""
-        return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
-
-    @cached_property
-    def repeated_units(self) -> bool:
-        """Whether some unit has several rounds, as far as the log tells."""
-        return self.n_units < self.log.n_rounds
-
-    def repeats_in(self, keep: BoolArray) -> bool:
-        """Whether some unit has several of some rounds; keep (T,)."""
-        units = self.units
-        return units is not None and len(np.unique(units[keep])) < int(np.count_nonzero(keep))
-
-    @cached_property
-    def unit_refusal(self) -> str:
-        """Why a method that takes rounds to be independent does not serve; empty where no unit came back."""
-        if not self.repeated_units:
-            return ""
-        return (
-            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, "
-            "and it takes all rounds to be independent"
-        )
-
-    @cached_property
-    def one_arm_a_unit(self) -> bool:
-        """Whether units come back, and each keeps its first arm."""
-        action = self.log.arrays.action
-        return self.repeated_units and bool(np.all(action == action[self._first_rounds]))
-
-    @cached_property
-    def drawn_once(self) -> bool:
-        """Whether the log says that the arm is drawn once a unit.
-
-        Each unit keeps its arm, with propensity 1 in every round after its first: e is that of the draw.
-        """
-        known = self.log.arrays.propensity
-        if known is None or not self.one_arm_a_unit:
-            return False
-        first = self._first_rounds
-        later = first != np.arange(self.log.n_rounds)
-        return bool(np.all(known[later] >= 1.0 - _SAME) and np.any(known[first[later]] < 1.0 - _SAME))
-
-    @cached_property
-    def one_draw_a_unit(self) -> bool:
-        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed it."""
-        return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
-
-    @cached_property
-    def contradicted_draws(self) -> str:
-        """Why logged propensities are not those of the draws, where units keep arms that would change."""
-        known = self.log.arrays.propensity
-        if known is None or self.drawn_once or not self.one_draw_a_unit:
-            return ""
-        if not np.any(np.abs(known - known[self._first_rounds]) > _SAME):
-            return ""
-        return (
-            "every unit keeps one arm, which draws with the logged propensities would do with probability "
-            f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
-            "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
-        )
-
-    @cached_property
-    def _chance_of_keeping(self) -> float:
-        """Log probability that draws by round give every unit its first arm again; 0 where some changed."""
-        known = self.log.arrays.propensity
-        if known is None or not self.one_arm_a_unit:
-            return 0.0
-        later = self._first_rounds != np.arange(self.log.n_rounds)
-        return float(np.log(known[later]).sum())
-
-    @cached_property
-    def _first_rounds(self) -> IntArray:
-        """Number of the first round of the unit of each round; shape (T,)."""
-        if self.units is None:
-            return np.arange(self.log.n_rounds)
-        return np.asarray(np.unique(self.units, return_index=True)[1][self.units], dtype=np.int64)
-
-    # Rewards and guarantee
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether some rewards are missing."""
-        return self.log.arrays.observed is not None
-
-    @cached_property
-    def rewards(self) -> FloatArray:
-        """The rewards that are observed; for facts of all arms together."""
-        observed = self.log.arrays.observed
-        return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
-
-    @cached_property
-    def rewarded_actions(self) -> IntArray:
-        """The arm of each reward in `rewards`."""
-        observed = self.log.arrays.observed
-        return self.log.arrays.action if observed is None else self.log.arrays.action[observed]
-
-    @cached_property
-    def two_values(self) -> tuple[float, float] | None:
-        """The two values that rewards take, the smaller one first; None where they take others."""
-        return two_values(self.rewards)
-
-    @property
-    def binary(self) -> bool:
-        """Whether rewards take two values, 0 and 1 or others."""
-        return self.two_values is not None
-
-    @cached_property
-    def successes(self) -> FloatArray:
-        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
-        if self.two_values is None:
-            return np.zeros(self.log.n_arms)
-        larger = self.rewarded_actions[self.rewards == self.two_values[1]]
-        return np.bincount(larger, minlength=self.log.n_arms).astype(np.float64)
-
-    @cached_property
-    def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
-        return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
-
-    @cached_property
-    def squared_skewness(self) -> float:
-        """Squared skewness of all rewards together."""
-        return squared_skewness(self.rewards)
-
-    @cached_property
-    def heavy_tailed(self) -> bool:
-        """Whether the rewards of all arms together have heavy tails on both sides; never of two values.
-
-        Sample kurtosis above 20 (the normal law has 3, the exponential one 9), and above 4 times the squared
-        skewness, which is at most the kurtosis less 1: where skewness makes the kurtosis, an interval that
-        allows for it serves better than other weights. Pooled: the choice of a method looks at no arm.
-        """
-        reward = self.rewards
-        low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
-        if np.all((reward == low) | (reward == high)):
-            return False
-        part = (reward - low) / (high - low)
-        error = part - part.mean()
-        variance = float(np.mean(error**2))
-        kurtosis, skewness = np.mean(error**4) / variance**2, np.mean(error**3) / variance**1.5
-        return bool(kurtosis > max(_HEAVY, _TWO_SIDED * skewness**2))
-
-    @cached_property
-    def pooled_mean(self) -> float:
-        """Mean of all rewards, whatever their arm."""
-        return float(self.rewards.mean()) if len(self.rewards) else math.nan
-
-    @cached_property
-    def pooled_std(self) -> float:
-        """Standard deviation of all rewards, whatever their arm."""
-        return float(self.rewards.std()) if len(self.rewards) else math.nan
+    # Guarantee
 
     @cached_property
     def correction(self) -> Correction | None:

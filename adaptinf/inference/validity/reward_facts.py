@@ -1,0 +1,95 @@
+"""The rewards of all arms together: their shape, and how many are rare or missing."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.log import AdaptiveLog
+from adaptinf.typing import FloatArray, IntArray
+
+_HEAVY = 20.0
+"""Kurtosis of pooled rewards above which tails count as heavy."""
+_TWO_SIDED = 4.0
+
+
+class RewardFacts:
+    """The facts of a log's rewards; each is computed when it is first asked for."""
+
+    log: AdaptiveLog
+
+    @cached_property
+    def incomplete(self) -> bool:
+        """Whether some rewards are missing."""
+        return self.log.arrays.observed is not None
+
+    @cached_property
+    def rewards(self) -> FloatArray:
+        """The rewards that are observed; for facts of all arms together."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
+
+    @cached_property
+    def rewarded_actions(self) -> IntArray:
+        """The arm of each reward in `rewards`."""
+        observed = self.log.arrays.observed
+        return self.log.arrays.action if observed is None else self.log.arrays.action[observed]
+
+    @cached_property
+    def two_values(self) -> tuple[float, float] | None:
+        """The two values that rewards take, the smaller one first; None where they take others."""
+        return two_values(self.rewards)
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether rewards take two values, 0 and 1 or others."""
+        return self.two_values is not None
+
+    @cached_property
+    def successes(self) -> FloatArray:
+        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        if self.two_values is None:
+            return np.zeros(self.log.n_arms)
+        larger = self.rewarded_actions[self.rewards == self.two_values[1]]
+        return np.bincount(larger, minlength=self.log.n_arms).astype(np.float64)
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's rewards other than its commonest, infinite where none is common; (K,)."""
+        return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
+
+    @cached_property
+    def squared_skewness(self) -> float:
+        """Squared skewness of all rewards together."""
+        return squared_skewness(self.rewards)
+
+    @cached_property
+    def heavy_tailed(self) -> bool:
+        """Whether the rewards of all arms together have heavy tails on both sides; never of two values.
+
+        Sample kurtosis above 20 (the normal law has 3, the exponential one 9), and above 4 times the squared
+        skewness, which is at most the kurtosis less 1: where skewness makes the kurtosis, an interval that
+        allows for it serves better than other weights. Pooled: the choice of a method looks at no arm.
+        """
+        reward = self.rewards
+        low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
+        if np.all((reward == low) | (reward == high)):
+            return False
+        part = (reward - low) / (high - low)
+        error = part - part.mean()
+        variance = float(np.mean(error**2))
+        kurtosis, skewness = np.mean(error**4) / variance**2, np.mean(error**3) / variance**1.5
+        return bool(kurtosis > max(_HEAVY, _TWO_SIDED * skewness**2))
+
+    @cached_property
+    def pooled_mean(self) -> float:
+        """Mean of all rewards, whatever their arm."""
+        return float(self.rewards.mean()) if len(self.rewards) else math.nan
+
+    @cached_property
+    def pooled_std(self) -> float:
+        """Standard deviation of all rewards, whatever their arm."""
+        return float(self.rewards.std()) if len(self.rewards) else math.nan

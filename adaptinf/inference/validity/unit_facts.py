@@ -1,0 +1,108 @@
+"""Units with several rounds: what a log's units say of how its rounds depend on each other."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.log import AdaptiveLog
+from adaptinf.typing import BoolArray, IntArray
+
+_SAME = 1e-9
+"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+_IMPOSSIBLE = -12.0 * float(np.log(10.0))
+"""Log probability of what draws with the logged propensities cannot have done."""
+
+
+class UnitFacts:
+    """The facts of a log's units; each is computed when it is first asked for."""
+
+    log: AdaptiveLog
+
+    @cached_property
+    def units(self) -> IntArray | None:
+        """Code of the unit of each round, by first appearance; None where the log names none; shape (T,)."""
+        if self.log.units is None:
+            return None
+        return np.asarray(pd.factorize(self.log.units)[0], dtype=np.int64)
+
+    @cached_property
+    def n_units(self) -> int:
+        """Number of units; rounds where the log names none."""
+        return self.log.n_rounds if self.units is None else int(self.units.max(initial=-1)) + 1
+
+    @cached_property
+    def repeated_units(self) -> bool:
+        """Whether some unit has several rounds, as far as the log tells."""
+        return self.n_units < self.log.n_rounds
+
+    def repeats_in(self, keep: BoolArray) -> bool:
+        """Whether some unit has several of some rounds; keep (T,)."""
+        units = self.units
+        return units is not None and len(np.unique(units[keep])) < int(np.count_nonzero(keep))
+
+    @cached_property
+    def unit_refusal(self) -> str:
+        """Why a method that takes rounds to be independent does not serve; empty where no unit came back."""
+        if not self.repeated_units:
+            return ""
+        return (
+            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, "
+            "and it takes all rounds to be independent"
+        )
+
+    @cached_property
+    def one_arm_a_unit(self) -> bool:
+        """Whether units come back, and each keeps its first arm."""
+        action = self.log.arrays.action
+        return self.repeated_units and bool(np.all(action == action[self._first_rounds]))
+
+    @cached_property
+    def drawn_once(self) -> bool:
+        """Whether the log says that the arm is drawn once a unit.
+
+        Each unit keeps its arm, with propensity 1 in every round after its first: e is that of the draw.
+        """
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return False
+        first = self._first_rounds
+        later = first != np.arange(self.log.n_rounds)
+        return bool(np.all(known[later] >= 1.0 - _SAME) and np.any(known[first[later]] < 1.0 - _SAME))
+
+    @cached_property
+    def one_draw_a_unit(self) -> bool:
+        """Whether one draw gave a unit its arm: the log says so, or draws by round would have changed it."""
+        return self.drawn_once or self._chance_of_keeping < _IMPOSSIBLE
+
+    @cached_property
+    def contradicted_draws(self) -> str:
+        """Why logged propensities are not those of the draws, where units keep arms that would change."""
+        known = self.log.arrays.propensity
+        if known is None or self.drawn_once or not self.one_draw_a_unit:
+            return ""
+        if not np.any(np.abs(known - known[self._first_rounds]) > _SAME):
+            return ""
+        return (
+            "every unit keeps one arm, which draws with the logged propensities would do with probability "
+            f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
+            "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
+        )
+
+    @cached_property
+    def _chance_of_keeping(self) -> float:
+        """Log probability that draws by round give every unit its first arm again; 0 where some changed."""
+        known = self.log.arrays.propensity
+        if known is None or not self.one_arm_a_unit:
+            return 0.0
+        later = self._first_rounds != np.arange(self.log.n_rounds)
+        return float(np.log(known[later]).sum())
+
+    @cached_property
+    def _first_rounds(self) -> IntArray:
+        """Number of the first round of the unit of each round; shape (T,)."""
+        if self.units is None:
+            return np.arange(self.log.n_rounds)
+        return np.asarray(np.unique(self.units, return_index=True)[1][self.units], dtype=np.int64)
