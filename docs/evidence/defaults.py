@@ -262,8 +262,8 @@ Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}.
 {len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
 design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the
 simulators (`default_logs.py`) are plain NumPy. At least {least:,} logs a cell. Of {len(defaults)} defaults
-{short} are short of their promise, of {len(others)} methods that `recommend` labels valid {beyond}. Of {len(nuisance)}
-defaults in benign cells {bothered} are cautioned in more than {NUISANCE:.0%} of the logs.
+{short} are short of their promise, of {len(others)} methods that `recommend` labels valid {beyond}. Of
+{len(nuisance)} defaults in benign cells {bothered} are cautioned in more than {NUISANCE:.0%} of the logs.
 
 *Coverage*: share of nominal 95% intervals that hold the truth; *no caution*: of those whose table carries
 none. *Promise*: at least {LEAST:g}, {NOMINAL:g} for methods labelled {" or ".join(STRICT)}, less

@@ -15,15 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.circumstances import by_unit
+from adaptinf.inference.arms.circumstances import by_unit, rounds
 from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means, seen_rounds
-from adaptinf.inference.arms.circumstances.rounds import (
-    combined_refusal,
-    gaps_notes,
-    gaps_refusal,
-    pair_note,
-    pair_weights,
-)
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -73,7 +66,7 @@ def _refusal(question: Question) -> str:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
     if profile.contradicted_draws or not np.any(profile.impossible[question.codes]):
         return profile.contradicted_draws
-    return gaps_refusal(question)
+    return rounds.gaps_refusal(question)
 
 
 def _weights_refusal(profile: LogProfile, weights: str) -> str:
@@ -83,7 +76,7 @@ def _weights_refusal(profile: LogProfile, weights: str) -> str:
     if not profile.knows_every_propensity:
         return _EVERY
     if weights == COMMON:
-        return combined_refusal(profile)
+        return rounds.combined_refusal(profile)
     return _MIXED if profile.decides_by_context else ""
 
 
@@ -278,7 +271,7 @@ def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, Flo
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
     weights: str | FloatArray = choice.weights or "uniform"
     if weights == COMMON:
-        weights = pair_weights(question)
+        weights = rounds.pair_weights(question)
     return {
         "weights": weights,
         "decay": choice.decay,
@@ -304,7 +297,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
         rests += "; that the choice of arms used no contexts, as the log has none"
     notes = [f"Assumes that {rests}."]
     if np.any(profile.impossible[question.codes]):
-        notes += gaps_notes(question)[0]
+        notes += rounds.gaps_notes(question)[0]
     if fit.by_unit is not None:
         notes += by_unit.fit_notes(question, fit)
     elif fit.outcome is not None:
@@ -330,7 +323,7 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
         )
     found += question.profile.propensity_cautions
     if np.any(question.profile.impossible[question.codes]):
-        found += gaps_notes(question)[1]
+        found += rounds.gaps_notes(question)[1]
     found += () if fit.outcome is None else fit.outcome.cautions
     if fit.by_unit is not None:
         found += by_unit.fit_cautions(question, fit)
@@ -353,7 +346,7 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
     """What the weights rest on."""
     profile = question.profile
     if choice.weights == COMMON:
-        return [pair_note(question)]
+        return [rounds.pair_note(question)]
     if choice.weights == "uniform" and profile.context_may_move:
         return [
             f"Uniform weights, because {profile.context_names} may move the propensities: weights made from "

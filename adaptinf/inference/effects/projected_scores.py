@@ -183,8 +183,8 @@ class ProjectionQuestion:
         cell = np.zeros(len(kept), dtype=np.int64)
         if self.saturated:
             cell = group_codes([values[kept] for values in log.arrays.context.values()])[0]
-        batch = None if log.arrays.batch is None else log.arrays.batch[kept]
-        moved = not (free or self.saturated)
+        batch, moved = log.arrays.batch, not (free or self.saturated)
+        batch = None if batch is None else batch[kept]
         return combined_weights(self.propensities[kept], cell, batch, moved=moved, free=free)
 
     @property
@@ -197,9 +197,8 @@ class ProjectionQuestion:
         both, kept = self.propensities, self.kept
         if both is None:
             if kind != "uniform":
-                raise InvalidForLog(
-                    f"a projection with {kind} weights", BOTH_PROPENSITIES, ["uniform weights"]
-                )
+                method = f"a projection with {kind} weights"
+                raise InvalidForLog(method, BOTH_PROPENSITIES, ["uniform weights"])
             return np.ones(len(kept))
         if kind == "combined" and self.combined is not None:
             return self.combined[0]
@@ -396,7 +395,5 @@ def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
     ]
 
 
-PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
-    "projection", _assess, _fit, length=projection_length
-)
+PROJECTION = MethodRecord[ProjectionQuestion]("projection", _assess, _fit, length=projection_length)
 """By uniform, combined or two-point weights."""
