@@ -395,5 +395,6 @@ def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
     ]
 
 
-PROJECTION = MethodRecord[ProjectionQuestion]("projection", _assess, _fit, length=projection_length)
-"""By uniform, combined or two-point weights."""
+PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
+    "projection", _assess, _fit, length=projection_length
+)
