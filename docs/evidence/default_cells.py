@@ -1,10 +1,8 @@
 """The cells of the evidence on defaults: a list that covers all pairs of levels, fixed before the first run.
 
-    python docs/evidence/default_cells.py      # writes default_cells.csv
-
 Greedy: each new cell is the one, of many drawn at random, that covers most pairs of levels that no cell
 before it has; when all pairs are covered, the next round of covering begins, until there are 200 cells. Then
-come the benign ones: a common design that logs every propensity, much data, and nothing odd.
+come the benign ones: a common design that logs every propensity, much data, and nothing odd. `write` made the list.
 """
 
 from __future__ import annotations
@@ -82,11 +80,10 @@ def read() -> list[Cell]:
         return [Cell(int(row.pop("number")), **row) for row in csv.DictReader(file)]
 
 
-if __name__ == "__main__":
-    cells = covering() + benign()
+def write() -> None:
+    """Make the list anew, as it was before the first run."""
     with LIST.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["number", *FACTORS], lineterminator="\n")
         writer.writeheader()
+        cells = covering() + benign()
         writer.writerows({"number": number, **levels} for number, levels in enumerate(cells))
-    kind = sum(cell.benign for cell in read())
-    print(f"{len(cells)} cells cover all {len(every_pair())} pairs; {kind} are benign")

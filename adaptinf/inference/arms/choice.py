@@ -56,6 +56,11 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
     return np.array([log.arms.index(arm) for arm in named], dtype=np.int64)
 
 
+def arm_method(name: str) -> ArmMethod:
+    """The method of a name."""
+    return _NAMED[name]
+
+
 def arm_verdicts(question: Question) -> list[Verdict]:
     """What every method is worth for arm means, or for a contrast, the valid ones first."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]

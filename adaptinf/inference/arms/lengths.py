@@ -40,7 +40,7 @@ def sample_length(question: Question, verdict: Verdict) -> float:
     if profile.binary and (verdict.label == "exact" or correction is not None):
         lengths = binomial_length(count, profile.pooled_mean, level)
     else:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             lengths = student_length(profile.pooled_std / np.sqrt(count), count - 1.0)
         wider = float(normal_quantile(level - math.log(2.0)) / normal_quantile(LOG_ALPHA - math.log(2.0)))
         lengths = lengths * wider

@@ -84,6 +84,7 @@ class PartShapes:
     uncommon: FloatArray
 
 
+@np.errstate(under="ignore")
 def part_shapes(
     part: IntArray, influence: FloatArray, pull: FloatArray, reward: FloatArray, size: int, skewness: float
 ) -> PartShapes:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.inference.arms.choice import arm_verdicts
-from adaptinf.inference.arms.methods import METHODS as ARM_METHODS
+from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
@@ -66,9 +65,8 @@ def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     from adaptinf.inference.arms.models import ArmMeans, Contrast
 
     model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
-    methods = {one.name: one for one in ARM_METHODS}
     found = [
-        _with_length(methods[verdict.arguments["estimator"]], question, verdict)
+        _with_length(arm_method(verdict.arguments["estimator"]), question, verdict)
         for verdict in arm_verdicts(question)
     ]
     return [_opened(model.method(verdict)) for verdict in found]

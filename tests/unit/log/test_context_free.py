@@ -46,10 +46,13 @@ def effect(log: AdaptiveLog, treatment: Any = "drug", control: Any = "placebo") 
 
 class TestStatement:
     def test_without_it_a_log_without_contexts_is_taken_to_be_free(self) -> None:
-        result = effect(frame_log())
-        assert result.weights == "sqrt"
-        assert result.estimate[0] > 0.3  # what the note warns of
-        assert any("used no contexts, as the log has none" in note for note in result.notes)
+        log = frame_log()
+        result = effect(log)
+        assert result.weights == "combined"
+        assert abs(result.estimate[0]) < 3.0 * result.std_error[0]  # one weight for both arms does no harm
+        own = Contrast(log, treatment="drug", control="placebo").fit(weights="sqrt")
+        assert own.estimate[0] > 0.3  # what the note warns of
+        assert any("used no contexts, as the log has none" in note for note in own.notes)
 
     def test_contexts_that_the_log_does_not_have(self) -> None:
         log = frame_log(context_free=False)
@@ -72,7 +75,7 @@ class TestStatement:
         assert not any("as the log has none" in note for note in effect(frame_log(context_free=True)).notes)
         said = frame_log(context=["s"], context_free=True)
         assert profile_of(said).context_free
-        assert effect(said).weights == "sqrt"
+        assert effect(said).weights == "combined"
 
     def test_it_survives_files(self, tmp_path: Path) -> None:
         for value in (None, True, False):

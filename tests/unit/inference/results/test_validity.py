@@ -267,7 +267,8 @@ def test_the_note_on_efficiency_comes_from_the_fit() -> None:
         assert where in result.efficiency_note
         renamed = dataclasses.replace(result, estimator="other", notes=("Last of the notes.",))
         text = " ".join(renamed.summary().as_text().split())
-        assert f"Last of the notes. [3] {result.efficiency_note}" in text
+        last = 3 + len(result.cautions)
+        assert f"Last of the notes. [{last}] {result.efficiency_note}" in text
     assert means("sample-mean")(log("thompson")).efficiency_note == ""
 
 
