@@ -2,7 +2,8 @@
 
 Greedy: each new cell is the one, of many drawn at random, that covers most pairs of levels that no cell
 before it has; when all pairs are covered, the next round of covering begins, until there are 200 cells. Then
-come the benign ones: a common design that logs every propensity, much data, and nothing odd. `write` made the list.
+come the benign ones: a common design that logs every propensity, much data, and nothing odd. `write` made
+the list.
 """
 
 from __future__ import annotations

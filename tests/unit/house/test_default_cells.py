@@ -59,5 +59,5 @@ def test_the_simulators_draw_arms_with_the_propensities_that_they_log(cells: Mod
     off = (chosen - found.propensity).sum(axis=1)  # sums of martingale differences, by run and arm
     if cell.one_arm_each:  # later rounds of a unit repeat its draw
         off = off / np.sqrt(200 / cell.n_units)
-    z = off.sum(axis=0) / np.sqrt((off**2).sum(axis=0))
+    z = off.sum(axis=0) / np.sqrt(np.maximum((off**2).sum(axis=0), 1e-9))
     assert np.all(np.abs(z) < 4.5)
