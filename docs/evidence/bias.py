@@ -182,7 +182,7 @@ CHECKS = (
     ("propensity calibration", "all arms"),
     ("sample ratio", "all arms"),
     ("sample ratio, anytime", "all arms"),
-    ("drift, early against late", "1"),
+    ("drift over time", "1"),
     ("drift by batch", "1"),
     ("sample mean against AIPW", "1"),
 )
@@ -276,7 +276,7 @@ SIZE_HEADS = (
     "calibration",
     "sample ratio",
     "sample ratio, anytime",
-    "drift of arm 1, halves",
+    "drift of arm 1, slope",
     "by batch",
     "sample mean against AIPW, arm 1",
     "any, after Holm",

@@ -107,9 +107,10 @@ def duality_table(first: int | None) -> str:
                 reference = maker(rng)
                 correction = Correction(epsilon, n, PrivacyGuarantee(epsilon=epsilon))
                 level = correction.level(math.log(alpha))
-                for null in duality.nulls(rng, reference, level):
+                limits = reference.interval(level)
+                for null in duality.nulls(rng, limits):
                     plain = reference.log_pvalues(null)
-                    against, near = duality.disagreements(reference, null, level, plain)
+                    against, near = duality.disagreements(limits, null, level, plain)
                     corrected = correction.apply(plain) <= math.log(alpha)
                     apart = np.abs(plain - level) > duality.MARGIN * max(1.0, abs(level))
                     wrong += against + int(np.sum((corrected != (plain <= level)) & apart))
