@@ -22,7 +22,7 @@ from adaptinf.inference.distributions.tails import (
     binomial_limits,
     log_binomial_tails,
     log_normal_tail,
-    log_student_tail,
+    log_student_pvalue,
     normal_quantile,
     student_quantile,
 )
@@ -123,7 +123,7 @@ class StudentReference:
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         t = (self.estimate - null) / self.std_error
-        return np.asarray(np.minimum(0.0, _LOG_2 + log_student_tail(t, self.df)), dtype=float)
+        return log_student_pvalue(t, self.df)
 
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:

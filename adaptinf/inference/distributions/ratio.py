@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
+from adaptinf.inference.distributions.tails import log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray
 
 _LOG_2 = math.log(2.0)
@@ -74,7 +74,7 @@ class AndersonRubinReference:
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (1,)."""
-        return np.minimum(0.0, _LOG_2 + log_student_tail(self.statistics(null), np.array([self.df])))
+        return log_student_pvalue(self.statistics(null), np.array([self.df]))
 
     def confidence_set(self, log_alpha: float) -> tuple[tuple[float, float], ...]:
         """The ratios that are not rejected at level exp(log_alpha), as intervals in order."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
+from adaptinf.inference.distributions.tails import log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray, IntArray
 
 _LOG_2 = float(np.log(2.0))
@@ -88,8 +88,7 @@ class SkewedReference:
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
-        tail = log_student_tail(self.statistics(null), self.df)
-        return np.asarray(np.minimum(0.0, _LOG_2 + tail), dtype=float)
+        return log_student_pvalue(self.statistics(null), self.df)
 
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
@@ -155,8 +154,7 @@ class SkewedSumReference:
     @np.errstate(under="ignore")
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
-        tail = log_student_tail(self.statistics(null), self.df)
-        return np.asarray(np.minimum(0.0, _LOG_2 + tail), dtype=float)
+        return log_student_pvalue(self.statistics(null), self.df)
 
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:

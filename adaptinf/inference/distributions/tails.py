@@ -25,6 +25,7 @@ _TINY = 1e-300
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
 _NEAR, _FAR = math.log(0.3), -230.0
+_LOG_2 = math.log(2.0)
 _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -52,6 +53,11 @@ def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
     student = (freedom > 0) & ~normal & ~np.isnan(size)
     result[student] = _log_student_tail(size[student], freedom[student])
     return result
+
+
+def log_student_pvalue(t: ArrayLike, df: ArrayLike) -> FloatArray:
+    """Log of the two-sided p-value of Student's t."""
+    return np.asarray(np.minimum(0.0, _LOG_2 + log_student_tail(t, df)), dtype=np.float64)
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from adaptinf.inference.distributions.tails import log_student_tail, student_quantile
+from adaptinf.inference.distributions.tails import log_student_pvalue, student_quantile
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -211,8 +211,7 @@ class DifferenceReference:
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         difference = self.difference
-        t = self.statistics(null)
-        values = np.minimum(0.0, np.log(2.0) + log_student_tail(t, difference.df))
+        values = log_student_pvalue(self.statistics(null), difference.df)
         impossible = difference.adjusted & (abs(null) > difference.largest)
         values[np.isnan(difference.std_error)] = np.nan
         return np.where(impossible, -np.inf, values)
