@@ -201,7 +201,21 @@ def _feature_problems(
         if unknown:
             listed = ", ".join(map(str, unknown))
             problems.append(f"no event has the shared feature {listed}; there are: {_listed(found)}")
-    return problems
+    return problems + [_rounded(name) for name in _kept(features, context) if _is_rounded(features, name)]
+
+
+def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
+    """Whether a feature has whole numbers that float64 would round, beside fractions."""
+    values = [found[name] for found in features if name in found]
+    large = any(type(value) is int and abs(value) > 2**53 for value in values)
+    return large and any(type(value) is float for value in values)
+
+
+def _rounded(name: str) -> str:
+    return (
+        f"the shared feature {name} has fractions and whole numbers beyond 2**53, which float64 would round: "
+        "correct them, or leave the feature out of context="
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

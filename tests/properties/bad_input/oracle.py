@@ -193,6 +193,8 @@ def round_values(values: Sequence[Any], date_format: str | None) -> list[Any]:
 
 def round_keys(values: Sequence[Any], date_format: str | None) -> list[Any]:
     """Numbers or times."""
+    if all(isinstance(value, datetime.date) for value in values):
+        return [iso_time(value.isoformat()) for value in values]  # a format is of text
     if all(isinstance(value, str | datetime.date) for value in values):
         texts = [value.isoformat() if isinstance(value, datetime.date) else value for value in values]
         return times_of(texts, date_format)

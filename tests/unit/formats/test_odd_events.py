@@ -36,6 +36,15 @@ def test_only_newlines_end_a_line_and_a_mark_may_stand_in_front(tmp_path: Path) 
     assert log.column("os").tolist() == ["x\u2028\u0085y"] * 2
 
 
+def test_whole_numbers_that_fractions_would_round_are_refused_by_the_features_name(tmp_path: Path) -> None:
+    large = GOOD.replace("30", str(2**53 + 1))
+    path = _write(tmp_path / "log.dsjson", GOOD.replace("30", "30.5"), large)
+    with pytest.raises(ParameterError, match="the shared feature age has fractions and whole numbers beyond"):
+        read_dsjson(path, action_id="id")
+    whole = read_dsjson(_write(tmp_path / "whole.dsjson", GOOD, large), action_id="id")
+    assert whole.column("age").tolist() == [30, 2**53 + 1]
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
