@@ -83,6 +83,7 @@ def read_columns(path: Path) -> pa.Table:
     with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options) as file:
         table = file.read()
     check_size("bytes of text", _text_bytes(table), most)
+    table.validate(full=True)  # texts that are no UTF-8 would stop whoever reads them first
     for position, field in enumerate(schema):
         if table.schema.field(position).type != field.type:
             table = table.set_column(position, field, _decoded(table.column(position), field.type))

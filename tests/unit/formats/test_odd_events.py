@@ -232,6 +232,15 @@ def test_rows_of_a_foreign_csv_that_do_not_fit(tmp_path: Path, text: str, told: 
     assert "data.csv" in str(caught.value)
 
 
+def test_texts_of_parquet_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    frame = {"arm": ["a", "b"], "y": [0.5, 1.0], "town": ["Bern", "Genf"]}
+    pq.write_table(pa.table(frame), path, compression="none")
+    path.write_bytes(path.read_bytes().replace(b"Genf", b"G\xffnf"))
+    with pytest.raises(ParameterError, match="not a readable Parquet file: .*Invalid UTF8"):
+        read_log(path, action="arm", reward="y", context="town")
+
+
 def test_a_chunk_that_ends_pyarrow_is_refused(tmp_path: Path) -> None:
     # Where its schema is damaged, pyarrow ends the process that asks for the description of a chunk.
     path = tmp_path / "x.parquet"
