@@ -65,11 +65,11 @@ def share_of_second(row: Row, t: int, count: Array, total: Array, rng: np.random
         ahead = mean[:, 1] - np.where(np.isinf(mean[:, 0]) & np.isinf(mean[:, 1]), mean[:, 1], mean[:, 0])
         tied = np.isnan(ahead) | (ahead == 0.0)
         best = np.where(tied, rng.random(len(count)) < 0.5, ahead > 0.0)
-        return 0.1 + 0.8 * best
+        return np.asarray(0.1 + 0.8 * best)
     floor = 0.05 if row.design == FLOOR else 0.5 * (t + 1.0) ** -0.7
     center, variance = total / (count + 1.0), 1.0 / (count + 1.0)
     free = ndtr((center[:, 1] - center[:, 0]) / np.sqrt(variance.sum(axis=1)))
-    return floor + (1.0 - 2.0 * floor) * free
+    return np.asarray(floor + (1.0 - 2.0 * floor) * free)
 
 
 def simulate(row: Row, runs: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Array, Array]:
@@ -128,14 +128,14 @@ def page(counted: list[Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Two arms, normal rewards, {runs:,} logs a row, of plain NumPy. Drift is what the level of both arms rises by from start
-to end, in standard deviations; the effect is the same throughout. Shares of nominal 95% intervals that miss it, median
-lengths, and shares of logs whose table carries a caution. The Monte-Carlo error of a share of .06 is
-{math.sqrt(0.06 * 0.94 / runs):.4f}. Under the default at most .06 may miss, .07 where the floor falls, three errors added:
-{kept} of {len(ROWS)} rows keep that.
+Two arms, normal rewards, {runs:,} logs a row, of plain NumPy. Drift is what the level of both arms rises by
+from start to end, in standard deviations; the effect is the same throughout. Shares of nominal 95% intervals
+that miss it, median lengths, and shares of logs whose table carries a caution. The Monte-Carlo error of a
+share of .06 is {math.sqrt(0.06 * 0.94 / runs):.4f}. Under the default at most .06 may miss, .07 where the
+floor falls, three errors added: {kept} of {len(ROWS)} rows keep that.
 
-*Default*: one weight for both arms. *Uniform*: the same for every round. *Stationary*: each arm's own weights, which the
-user of `stationary=True` says is harmless; under drift it is not.
+*Default*: one weight for both arms. *Uniform*: the same for every round. *Stationary*: each arm's own
+weights, which the user of `stationary=True` says is harmless; under drift it is not.
 
 | design | drift | effect | {heads} |
 | --- | ---: | ---: |{" ---: |" * 3 * len(FITS)}
