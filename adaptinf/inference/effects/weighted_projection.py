@@ -22,7 +22,7 @@ from scipy import linalg
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.shape import part_shapes
-from adaptinf.inference.scores.inverse import two_point_weights
+from adaptinf.inference.scores.inverse import known_in_time, two_point_weights
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.units import effective_units, unit_covariance, unit_rows
@@ -39,7 +39,6 @@ _DEPENDENT = 1e-10
 _CONSTANT = 1e-12
 _CELLS = 4_000_000
 _PARTS = 5
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,20 +154,15 @@ def combined_weights(
     first batch of a cell has weight 1. Without batches there are none where contexts may move propensities
     within a cell (`moved`).
     """
-    own = contrast_weights(propensities, "combined"), False
-    if free or batch is None:
-        return None if moved else own
+    if known_in_time(propensities, cell, batch, moved=moved, free=free):
+        return contrast_weights(propensities, "combined"), False
+    if batch is None:
+        return None
     inverse = (1.0 / propensities).sum(axis=1)
     steps = int(batch.max(initial=0)) + 1
     _, first, place, size = np.unique(
         cell * steps + batch, return_index=True, return_inverse=True, return_counts=True
     )
-    low, high = np.full(len(size), np.inf), np.zeros(len(size))
-    np.minimum.at(low, place, inverse)
-    np.maximum.at(high, place, inverse)
-    # Batches of single rounds cannot show that contexts moved nothing.
-    if np.all(high - low <= _SAME * high) and (not moved or len(cell) >= 2 * len(size)):
-        return own
     mean = np.bincount(place, weights=inverse) / size
     earliest = np.append(True, np.diff(cell[first]) != 0)
     known = np.where(earliest, 1.0, np.append(1.0, mean[:-1]))

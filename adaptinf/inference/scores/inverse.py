@@ -18,6 +18,8 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+_SAME = 1e-9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmScores:
@@ -168,6 +170,27 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
     it is the same for both arms, what moves both rewards in a round cancels in the weighted difference.
     """
     return np.asarray(1.0 / np.sqrt(_inverse_sums(propensities)), dtype=np.float64)
+
+
+def known_in_time(
+    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool, free: bool
+) -> bool:
+    """Whether a round's own combined weight is fixed before its context is seen.
+
+    Shapes: propensities (T, k), cell, batch (T,).
+
+    It is where contexts are known to have had no part (`free`), or where the weight stays within the batches
+    of a cell. Where contexts may move it (`moved`), batches of single rounds cannot show that.
+    """
+    if free or batch is None:
+        return free or not moved
+    weight = 1.0 / _inverse_sums(propensities)
+    steps = int(batch.max(initial=0)) + 1
+    place, size = np.unique(cell * steps + batch, return_inverse=True, return_counts=True)[1:]
+    low, high = np.full(len(size), np.inf), np.zeros(len(size))
+    np.minimum.at(low, place, weight)
+    np.maximum.at(high, place, weight)
+    return bool(np.all(high - low <= _SAME * high)) and (not moved or len(cell) >= 2 * len(size))
 
 
 def lagged_combined_weights(propensities: FloatArray, batch: IntArray) -> FloatArray:

@@ -83,9 +83,10 @@ def test_a_contrast_by_its_rounds_propensities(batches: int) -> None:
     check(log, h, weights="combined")
 
 
-def test_a_contrast_by_the_batch_before() -> None:
-    """Where contexts move propensities within a batch."""
-    arrays = rows(2, batches=6, contexts=True)
+@pytest.mark.parametrize("batches", [6, T])
+def test_a_contrast_by_the_batch_before(batches: int) -> None:
+    """Where contexts move propensities within a batch, or may move them and batches are single rounds."""
+    arrays = rows(2, batches=batches, contexts=True)
     assert arrays.propensities is not None
     assert arrays.batch is not None
     sums = [1 / p[2] + 1 / p[0] for p in arrays.propensities.tolist()]

@@ -9,6 +9,7 @@ import numpy as np
 from adaptinf.inference.scores.inverse import (
     combined_weights,
     indicators,
+    known_in_time,
     lagged_combined_weights,
     possible_rounds,
 )
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
     from adaptinf.inference.validity.profile import LogProfile
 
-_SAME = 1e-9
 _NO_BATCHES = (
     "propensities may depend on contexts, and the log has no batches: no weight is fixed before a context is "
     "seen"
@@ -140,12 +140,11 @@ def pair_note(question: Question) -> str:
 def fixed_by(question: Question) -> Literal["round", "batch"]:
     """Whether a round's propensities are fixed before its context is seen, or those of earlier batches."""
     profile, arrays = question.profile, question.profile.log.arrays
-    if arrays.batch is None or profile.propensities is None or _free_of_contexts(profile):
+    if arrays.batch is None or profile.propensities is None:
         return "round"
-    pair = profile.propensities[:, question.codes]
-    within = np.diff(arrays.batch) == 0
-    moves = np.any(np.abs(np.diff(pair, axis=0)) > _SAME, axis=1)
-    return "batch" if bool(np.any(within & moves)) else "round"
+    pair, cell = profile.propensities[:, question.codes], np.zeros(len(arrays.batch), dtype=np.int64)
+    moved, free = _may_follow_contexts(profile), _free_of_contexts(profile)
+    return "round" if known_in_time(pair, cell, arrays.batch, moved=moved, free=free) else "batch"
 
 
 def _free_of_contexts(profile: LogProfile) -> bool:
