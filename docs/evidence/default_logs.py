@@ -1,8 +1,7 @@
 """Logs as people bring them, from simulators that are plain NumPy and know nothing of the library.
 
-A cell is one level of every factor. All runs of a block go through the rounds together: arrays of shape
-(runs,) or (runs, arms). Rewards have standard deviation `SPREAD` times the scale of their kind, arms differ
-by a constant `gap`, and drift is common to the arms, so that the effect is the same in every round.
+All runs of a block go through the rounds together: arrays of shape (runs,) or (runs, arms). Arms differ by a
+constant gap, and drift is common to the arms, so that the effect is the same in every round.
 """
 
 from __future__ import annotations
@@ -13,46 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from default_cells import Cell
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 
-FACTORS: dict[str, tuple[str, ...]] = {
-    "design": (
-        "epsilon-greedy",
-        "decaying epsilon-greedy",
-        "Thompson, floor .01",
-        "Thompson, floor .05",
-        "Thompson, floor t^-.7",
-        "batched Thompson, 6 arms",
-        "UCB",
-        "contextual epsilon-greedy",
-        "contextual epsilon-greedy, contexts not in the file",
-        "contextual Thompson",
-        "contextual Thompson, contexts not in the file",
-        "urn",
-        "sqrt allocation",
-    ),
-    "outcome": ("normal", "t3", "0/1 at 50%", "0/1 at 10%", "0/1 at 1%", "5% buyers, lognormal value"),
-    "drift": ("none", "linear", "weekend"),
-    "units": (
-        "independent",
-        "20, coin a round",
-        "40, coin a round",
-        "200, coin a round",
-        "20, one arm each",
-        "40, one arm each",
-        "200, one arm each",
-    ),
-    "arms": ("all the time", "one joins", "one leaves"),
-    "rounds": ("200", "1000", "4000", "10000"),
-    "told": ("every propensity", "the chosen arm's", "none"),
-    "gap": ("0", ".3 sd"),
-}
-SETTLED = ("epsilon-greedy", "Thompson, floor .05", "batched Thompson, 6 arms", "sqrt allocation")
-PLAIN = ("normal", "0/1 at 50%")
-"""Designs and outcomes of benign cells."""
 BATCHES, GROUPS, DAYS = 10, 2, 28
 DRIFT = 0.5
 """Common drift in standard deviations: from start to end, or of a weekend."""
@@ -60,71 +25,6 @@ UNIT_SPREAD = 0.5
 """Standard deviation of the units' own means, in those of a reward."""
 DRAWS = 64
 """Posterior draws whose frequencies are the propensities of Thompson sampling."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One level of each factor."""
-
-    number: int
-    design: str
-    outcome: str
-    drift: str
-    units: str
-    arms: str
-    rounds: str
-    told: str
-    gap: str
-
-    @property
-    def n_rounds(self) -> int:
-        return int(self.rounds)
-
-    @property
-    def by_context(self) -> bool:
-        return self.design.startswith("contextual")
-
-    @property
-    def contexts_told(self) -> bool:
-        return self.by_context and "not in the file" not in self.design
-
-    @property
-    def n_arms(self) -> int:
-        return (6 if "6 arms" in self.design else 2) + (self.arms != "all the time")
-
-    @property
-    def n_units(self) -> int:
-        """Units; 0 where every round is another one."""
-        return 0 if self.units == "independent" else int(self.units.split(",")[0])
-
-    @property
-    def one_arm_each(self) -> bool:
-        return self.units.endswith("one arm each")
-
-    @property
-    def binary(self) -> bool:
-        return self.outcome.startswith("0/1")
-
-    @property
-    def benign(self) -> bool:
-        """Cells in which a caution would be a nuisance: everything known, common, and enough of it."""
-        return (
-            self.design in SETTLED
-            and self.outcome in PLAIN
-            and self.drift == "none"
-            and self.units == "independent"
-            and self.arms == "all the time"
-            and self.n_rounds >= 1000
-            and self.told == "every propensity"
-        )
-
-
-def possible(levels: dict[str, str]) -> bool:
-    """Whether levels go together: no method can see contexts that are told neither way."""
-    hidden = levels.get("design", "").endswith("not in the file")
-    if hidden and levels.get("told") == "none":
-        return False
-    return not (levels.get("design") == "UCB" and levels.get("told", "none") != "none")
 
 
 # Outcomes

@@ -1,63 +1,41 @@
 """Coverage of every default, and of every method that `recommend` labels valid, on logs of plain simulators.
 
-    python docs/evidence/defaults.py                     # all cells, 2,000 runs each: many hours, goes on
+    python docs/evidence/defaults.py                     # all cells, 2,000 runs each: six hours of processor
     python docs/evidence/defaults.py --minutes 60        # stops after an hour, and writes what there is
     python docs/evidence/defaults.py --quick             # some cells, few runs, printed
 
 Cells and their list: `default_cells.csv`, fixed before the first run. A run simulates a file, reads it as a
 user would, asks `recommend` for arm means, the contrast of B and A and, where the file has groups, for the
-effects by group, and fits every method that is labelled valid. Blocks of runs are kept in a folder; the same
-numbers whatever the number of workers.
+effects by group, and fits every method that is labelled valid. Counts are kept in `default_counts.csv`, and a
+run goes on from what is there; the same numbers whatever the number of workers.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import math
 import time
 import warnings
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import evidence
 import numpy as np
 import pandas as pd
-from default_cells import read
-from default_logs import Cell, Runs, arm_name, simulate
+from default_cells import Cell, read
+from default_counts import BLOCK, Counts, Key, Measured, Tallies, Tally, blocks_of, gather
+from default_counts import read as kept
+from default_counts import write as keep
+from default_logs import Runs, arm_name, simulate
+from default_page import DEFAULT, methods_page, page
 
-SEED, RUNS, BLOCK = 20261124, 2_000, 100
+SEED, RUNS = 20261124, 2_000
 QUICK_CELLS, QUICK_RUNS = 24, 10
-ALPHA, LEAST, NOMINAL, NUISANCE = 0.05, 0.93, 0.95, 0.05
-STRICT = ("exact", "anytime")
-DEFAULT = "default"
-
-
-@dataclass
-class Tally:
-    """Intervals of one method for one target in one cell."""
-
-    label: str
-    logs: int = 0
-    cautioned: int = 0
-    refused: int = 0
-    intervals: int = 0
-    covered: int = 0
-    clean: int = 0
-    clean_covered: int = 0
-    methods: dict[str, int] = field(default_factory=dict)
-
-    def add(self, other: Tally) -> None:
-        for name in ("logs", "cautioned", "refused", "intervals", "covered", "clean", "clean_covered"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name, count in other.methods.items():
-            self.methods[name] = self.methods.get(name, 0) + count
-
-
-Tallies = dict[str, Tally]  # by "target | method"
+ALPHA = 0.05
+EVERY_SECONDS = 60.0
+"""Counts are written this often."""
 
 
 def log_of(cell: Cell, frame: pd.DataFrame) -> Any:
@@ -67,10 +45,10 @@ def log_of(cell: Cell, frame: pd.DataFrame) -> Any:
     given: dict[str, Any] = {"action": "arm", "reward": "reward"}
     if cell.told == "every propensity":
         given["propensities"] = {arm_name(k): f"p_{arm_name(k)}" for k in range(cell.n_arms)}
-    elif cell.told != "none":
-        given["propensity"] = "p"
-    if cell.told == "none":
+    else:
         given["arms"] = [arm_name(k) for k in range(cell.n_arms)]
+    if cell.told == "the chosen arm's":
+        given["propensity"] = "p"
     if cell.n_units:
         given["unit"] = "person"
     if cell.contexts_told:
@@ -125,20 +103,20 @@ def measure(cell: Cell, log: Any, runs: Runs, run: int) -> Tallies:
         rows = [row for row in ai.recommend(log, target, **asked).methods if row.verdict.valid]
         for place, row in enumerate(rows):
             name, label = row.verdict.name, row.verdict.label
-            own = Tally(label)
+            own = Tally()
             sequence = row.call.startswith("ConfidenceSequence") and target == "arm-means"
             logged = {arm_name(k): float(runs.logged_truth[run, k]) for k in range(2)}
             try:
                 score(row.run(), logged if sequence else truth, own)
             except ai.errors.InvalidForLog:
                 own.logs = own.refused = 1
-            found[f"{target} | {name}"] = own
+            found[Key(target, name, label)] = own
             if place == 0:
-                first = Tally(label, methods={name: 1})
+                first = Tally(methods={name: 1})
                 first.add(own)
-                found[f"{target} | {DEFAULT}"] = first
+                found[Key(target, DEFAULT, label)] = first
         if not rows:
-            found[f"{target} | {DEFAULT}"] = Tally("none valid", logs=1, refused=1, methods={"none": 1})
+            found[Key(target, DEFAULT, "none valid")] = Tally(logs=1, refused=1, methods={"none": 1})
     return found
 
 
@@ -153,161 +131,80 @@ def block(cell: Cell, number: int, runs: int) -> Tallies:
     return total
 
 
-def gather(total: Tallies, found: Tallies) -> None:
-    for key, tally in found.items():
-        total.setdefault(key, Tally(tally.label)).add(tally)
-
-
-def kept(path: Path, cell: Cell, number: int, runs: int) -> str:
-    """Run a block unless its file is there; returns its path."""
-    if not path.exists():
-        found = {key: vars(tally) for key, tally in block(cell, number, runs).items()}
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(found), encoding="utf-8")
-        part.rename(path)
-    return str(path)
-
-
-def work(cells: Sequence[Cell], runs: int, folder: Path, minutes: float, workers: int) -> None:
-    """All blocks, the first of every cell before the second of any, until the time is over."""
-    folder.mkdir(parents=True, exist_ok=True)
-    size = min(runs, BLOCK)
-    jobs = [
-        (folder / f"{cell.number:03d}-{number:03d}-{size}.json", cell, number, size)
-        for number in range(runs // size)
+def work(
+    cells: Sequence[Cell], counts: Counts, options: argparse.Namespace, commit: str, size: int = BLOCK
+) -> list[str]:
+    """Add the blocks that are missing, the first of every cell before the second of any; what went wrong."""
+    missing = [
+        (cell, number)
+        for number in range(options.runs // size)
         for cell in cells
+        if number not in blocks_of(counts, cell.number)
     ]
-    began = time.monotonic()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(kept, *job) for job in jobs}
-        for done in as_completed(waiting):
-            done.result()
-            if time.monotonic() - began > 60.0 * minutes:
-                pool.shutdown(wait=True, cancel_futures=True)
+    began = written = time.monotonic()
+    failed, taken = list[str](), set[Future[Tallies]]()
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(block, cell, number, size): (cell, number) for cell, number in missing}
+
+        def take(done: Future[Tallies]) -> None:
+            cell, number = waiting[done]
+            taken.add(done)
+            error = done.exception()
+            if error is not None:
+                failed.append(f"block {number} of cell {cell.number}: {type(error).__name__}: {error}")
                 return
+            measured = counts.setdefault((cell.number, commit), Measured())
+            measured.blocks.add(number)
+            gather(measured.tallies, done.result())
+
+        for done in as_completed(waiting):
+            take(done)
+            now = time.monotonic()
+            if not options.quick and now - written > EVERY_SECONDS:
+                keep(counts)
+                written = now
+            if now - began > 60.0 * options.minutes:
+                pool.shutdown(wait=True, cancel_futures=True)
+                break
+        for done in waiting:
+            if done not in taken and done.done() and not done.cancelled():
+                take(done)
+    return failed
 
 
-def collected(cells: Sequence[Cell], folder: Path) -> dict[int, Tallies]:
-    """What the folder holds, by cell."""
-    found: dict[int, Tallies] = {}
-    for cell in cells:
-        total = found.setdefault(cell.number, {})
-        for path in sorted(folder.glob(f"{cell.number:03d}-*.json")):
-            gather(total, {key: Tally(**part) for key, part in json.loads(path.read_text("utf-8")).items()})
-    return found
-
-
-# The page
-
-
-def verdict(tally: Tally) -> str:
-    """Whether the method keeps its promise: where it is not cautioned, or with everything counted."""
-    least = NOMINAL if tally.label in STRICT else LEAST
-    best = max(
-        (good / of + 3.0 * math.sqrt(least * (1.0 - least) / of) - least if of else math.inf)
-        for good, of in ((tally.clean_covered, tally.clean), (tally.covered, tally.intervals))
-    )
-    return "held" if best >= 0.0 else "**short**"
-
-
-def share(part: int, whole: int) -> str:
-    return f"{part / whole:.3f}" if whole else "-"
-
-
-def rows(cell: Cell, tallies: Tallies, *, default: bool) -> Iterable[str]:
-    for key, tally in sorted(tallies.items()):
-        target, name = key.split(" | ")
-        if (name == DEFAULT) is not default:
-            continue
-        taken = ", ".join(sorted(tally.methods, key=lambda one: -tally.methods[one])) if default else name
-        cells = [
-            str(cell.number),
-            target,
-            taken,
-            tally.label,
-            f"{tally.logs:,}",
-            share(tally.covered, tally.intervals),
-            share(tally.clean_covered, tally.clean),
-            share(tally.cautioned, tally.logs),
-            share(tally.refused, tally.logs),
-            verdict(tally),
-        ]
-        yield f"| {' | '.join(cells)} |"
-
-
-HEAD = """| cell | target | method | label | logs | coverage | no caution | cautioned | refused | promise |
-| ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"""
-
-
-def page(cells: Sequence[Cell], found: dict[int, Tallies], command: str) -> str:
-    every = [(cell, key, tally) for cell in cells for key, tally in found[cell.number].items()]
-    defaults = [(cell, tally) for cell, key, tally in every if key.endswith(DEFAULT)]
-    short = sum(verdict(tally) != "held" for _, tally in defaults)
-    others = [tally for _, key, tally in every if not key.endswith(DEFAULT)]
-    beyond = sum(verdict(tally) != "held" for tally in others)
-    least = min((tally.logs for _, tally in defaults), default=0)
-    nuisance = [tally for cell, tally in defaults if cell.benign]
-    bothered = sum(tally.cautioned > NUISANCE * tally.logs for tally in nuisance)
-    factors = "\n".join(
-        f"| {cell.number} | {cell.design} | {cell.outcome} | {cell.drift} | {cell.units} | {cell.arms} | "
-        f"{cell.rounds} | {cell.told} | {cell.gap} |{' benign' if cell.benign else ''}"
-        for cell in cells
-    )
-    body = "\n".join(line for cell in cells for line in rows(cell, found[cell.number], default=True))
-    rest = "\n".join(line for cell in cells for line in rows(cell, found[cell.number], default=False))
-    return f"""# Defaults on logs as people bring them
-
-Command: `{command}`. Seed: {SEED}. Date: {evidence.stamp()}.
-
-{len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
-design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the
-simulators (`default_logs.py`) are plain NumPy. At least {least:,} logs a cell. Of {len(defaults)} defaults
-{short} are short of their promise, of {len(others)} methods that `recommend` labels valid {beyond}. Of
-{len(nuisance)} defaults in benign cells {bothered} are cautioned in more than {NUISANCE:.0%} of the logs.
-
-*Coverage*: share of nominal 95% intervals that hold the truth; *no caution*: of those whose table carries
-none. *Promise*: at least {LEAST:g}, {NOMINAL:g} for methods labelled {" or ".join(STRICT)}, less
-three standard errors, over all intervals or over those without a caution. *Refused*: methods that refuse at
-the fit, or logs for which none is valid. A mean is that of the rounds in which its arm could be chosen, of
-sequences that of the units in the log.
-
-## Defaults
-
-{HEAD}
-{body}
-
-## All methods that are labelled valid
-
-{HEAD}
-{rest}
-
-## Cells
-
-| cell | design | outcome | drift | units | arms | rounds | told | gap |
-| ---: | --- | --- | --- | --- | --- | ---: | --- | --- |
-{factors}
-"""
-
-
-def main() -> None:
+def command_line() -> argparse.Namespace:
     parser = evidence.parser(__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, help="runs a cell, in blocks of 100")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"runs a cell, a multiple of {BLOCK}")
     parser.add_argument("--minutes", type=float, default=math.inf, help="when to stop and to write")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cells", type=int, nargs="+", help="numbers of cells; by default all")
-    parser.add_argument("--folder", type=Path, help="where blocks are kept; build/defaults by default")
     options = parser.parse_args()
-    cells = read()
-    if options.cells:
-        cells = [cell for cell in cells if cell.number in options.cells]
-    elif options.quick:
+    if options.runs < BLOCK or options.runs % BLOCK:
+        parser.error(f"--runs must be a multiple of {BLOCK}, got {options.runs}")
+    return options
+
+
+def main() -> None:
+    options = command_line()
+    stamp = evidence.stamp()
+    cells = [cell for cell in read() if not options.cells or cell.number in options.cells]
+    if options.quick:
         short = [cell for cell in cells if cell.n_rounds <= 1000]
-        cells = short[:: max(len(short) // QUICK_CELLS, 1)]
-    runs = QUICK_RUNS if options.quick else options.runs
-    with evidence.folder(options.folder, __file__, options.quick) as folder:
-        work(cells, runs, folder, options.minutes, options.workers)
-        found = collected(cells, folder)
-    evidence.publish(page(cells, found, "python docs/evidence/defaults.py"), __file__, options)
+        cells, options.runs = short[:: max(len(short) // QUICK_CELLS, 1)], QUICK_RUNS
+        counts: Counts = {}
+        failed = work(cells, counts, options, "", QUICK_RUNS)
+    else:
+        if stamp.endswith("changes"):
+            raise SystemExit("counts are kept by commit: commit what changed first")
+        counts = kept()
+        failed = work(cells, counts, options, stamp.rpartition(" ")[2])
+        keep(counts)
+        cells = read()
+    command = f"Command: `python docs/evidence/defaults.py`. Seed: {SEED}. Date: {stamp}."
+    for make, part in ((page, ""), (methods_page, "methods")):
+        evidence.publish(make(cells, counts, command), __file__, options, part)
+    if failed:
+        raise SystemExit("\n".join([f"{len(failed)} blocks failed:", *failed]))
 
 
 if __name__ == "__main__":

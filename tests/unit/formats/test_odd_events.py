@@ -237,7 +237,7 @@ def test_texts_of_parquet_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
     frame = {"arm": ["a", "b"], "y": [0.5, 1.0], "town": ["Bern", "Genf"]}
     pq.write_table(pa.table(frame), path, compression="none")
     path.write_bytes(path.read_bytes().replace(b"Genf", b"G\xffnf"))
-    with pytest.raises(ParameterError, match="not a readable Parquet file: .*Invalid UTF8"):
+    with pytest.raises(ParameterError, match=r"not a readable Parquet file: .*Invalid UTF8"):
         read_log(path, action="arm", reward="y", context="town")
 
 

@@ -1,0 +1,164 @@
+"""The pages of the evidence on defaults, from their counts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from default_cells import Cell
+from default_counts import Counts, Key, Tallies, Tally, of_cell
+
+DEFAULT = "default"
+"""Stands in the place of a method's name where the first row is counted, whatever it was."""
+LEAST, NOMINAL, NUISANCE = 0.93, 0.95, 0.05
+STRICT = ("exact", "anytime")
+HELD, CLEAN, WARNED, REFUSED, SHORT = "held", "held if not cautioned", "all cautioned", "refused", "**short**"
+
+HEAD = """| cell | target | method | label | logs | coverage | no caution | cautioned | refused | promise |
+| ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"""
+
+
+def verdict(label: str, tally: Tally) -> str:
+    """Whether a method keeps its promise, and how."""
+    if not tally.intervals:
+        return REFUSED
+    least = NOMINAL if label in STRICT else LEAST
+    if _reaches(tally.covered, tally.intervals, least):
+        return HELD
+    if label in STRICT:
+        return SHORT
+    if not tally.clean:
+        return WARNED
+    return CLEAN if _reaches(tally.clean_covered, tally.clean, least) else SHORT
+
+
+def _reaches(good: int, of: int, least: float) -> bool:
+    return good / of >= least - 3.0 * math.sqrt(least * (1.0 - least) / of)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "-"
+
+
+def _rows(cell: Cell, tallies: Tallies, *, default: bool) -> Iterable[str]:
+    for key, tally in sorted(tallies.items()):
+        if (key.method == DEFAULT) is not default:
+            continue
+        taken = ", ".join(sorted(tally.methods, key=lambda one: -tally.methods[one])) or key.method
+        cells = [
+            str(cell.number),
+            key.target,
+            taken,
+            key.label,
+            f"{tally.logs:,}",
+            _share(tally.covered, tally.intervals),
+            _share(tally.clean_covered, tally.clean),
+            _share(tally.cautioned, tally.logs),
+            _share(tally.refused, tally.logs),
+            verdict(key.label, tally),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _promises(entries: Iterable[tuple[Key, Tally]]) -> str:
+    """How many keep their promise, in words."""
+    seen = Counter(verdict(key.label, tally) for key, tally in entries)
+    kinds = [f"{seen[kind]:,} {kind.strip('*')}" for kind in (HELD, CLEAN, WARNED, REFUSED)]
+    return f"{', '.join(kinds)}, **{seen[SHORT]:,} short**"
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    body = "\n".join(lines) if lines else "| none | | | | | | | | | |"
+    return f"## {title}\n\n{HEAD}\n{body}\n"
+
+
+EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that hold the truth; *no caution*: of those whose
+table carries none. *Promise*: coverage of at least {LEAST:g}, {NOMINAL:g} for methods labelled
+{" or ".join(STRICT)}, less three standard errors, over all intervals (*held*) or over those without a
+caution (*{CLEAN}*; not for {" and ".join(STRICT)}). *Refused*: methods that refuse at
+the fit, or logs for which none is valid. A mean is that of the rounds in which its arm could be chosen, of
+sequences that of the units in the log."""
+
+
+def _measured(cells: Sequence[Cell], found: dict[int, Tallies], counts: Counts) -> str:
+    """How much there is, by commit."""
+    logs = {
+        cell.number: sum(
+            tally.logs
+            for key, tally in found[cell.number].items()
+            if key.method == DEFAULT and key.target == "contrast"
+        )
+        for cell in cells
+    }
+    commits = Counter[str]()
+    for (_, commit), measured in counts.items():
+        commits[commit] += sum(
+            tally.logs
+            for key, tally in measured.tallies.items()
+            if key.method == DEFAULT and key.target == "contrast"
+        )
+    told = ", ".join(f"{number:,} at {commit}" for commit, number in commits.items() if commit)
+    return (
+        f"{sum(logs.values()):,} logs, {min(logs.values()):,} to {max(logs.values()):,} a cell"
+        f"{f' ({told})' if told else ''}"
+    )
+
+
+def page(cells: Sequence[Cell], counts: Counts, command: str) -> str:
+    """The page of the defaults, and of what is short."""
+    found = {cell.number: of_cell(counts, cell.number) for cell in cells}
+    every = [(cell, key, tally) for cell in cells for key, tally in found[cell.number].items()]
+    defaults = [(key, tally) for _, key, tally in every if key.method == DEFAULT]
+    others = [(key, tally) for _, key, tally in every if key.method != DEFAULT]
+    calm = [tally for cell, key, tally in every if cell.benign and key.method == DEFAULT]
+    bothered = sum(tally.cautioned > NUISANCE * tally.logs for tally in calm)
+    short = [
+        line
+        for cell in cells
+        for default in (True, False)
+        for line in _rows(cell, found[cell.number], default=default)
+        if SHORT in line
+    ]
+    listed = [line for cell in cells for line in _rows(cell, found[cell.number], default=True)]
+    factors = "\n".join(
+        f"| {cell.number} | {cell.design} | {cell.outcome} | {cell.drift} | {cell.units} | {cell.arms} | "
+        f"{cell.rounds} | {cell.told} | {cell.gap} |{' benign' if cell.benign else ''} |"
+        for cell in cells
+    )
+    return f"""# Defaults on logs as people bring them
+
+{command}
+
+{len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
+design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the
+simulators (`default_logs.py`) are plain NumPy. {_measured(cells, found, counts)}.
+
+- Defaults, by cell and target: {_promises(defaults)}.
+- [All methods](defaults_methods.md) that `recommend` labels valid, by cell and target: {_promises(others)}.
+- Defaults in benign cells: {bothered} of {len(calm)} are cautioned in more than {NUISANCE:.0%} of the logs.
+
+{EXPLAINED}
+
+{_listed("What is short", short)}
+{_listed("Defaults", listed)}
+## Cells
+
+| cell | design | outcome | drift | units | arms | rounds | told | gap | |
+| ---: | --- | --- | --- | --- | --- | ---: | --- | --- | --- |
+{factors}
+"""
+
+
+def methods_page(cells: Sequence[Cell], counts: Counts, command: str) -> str:
+    """The page of all methods."""
+    listed = [line for cell in cells for line in _rows(cell, of_cell(counts, cell.number), default=False)]
+    return f"""# All valid methods on logs as people bring them
+
+{command}
+
+[Cells and what their columns mean](defaults.md).
+
+{EXPLAINED}
+
+{_listed("Methods", listed)}"""
