@@ -42,15 +42,17 @@ CASES: list[tuple[designs.Design, Any, int, str]] = [
     (PlayTheWinner(), TWO, 100, "assignment"),
     (designs.ConSE(), CONTEXTS, 400, "assignment"),
     (designs.DPConSE(epsilon=1.0), CONTEXTS, 400, "assignment"),
+    (designs.Mixture(designs.UCB(), 0.3), TWO, 100, "assignment"),
+    (designs.Mixture(designs.ConSE(), 0.3), CONTEXTS, 400, "assignment"),
+    (designs.UCB(), TWO, 100, "order"),
+    (designs.PrivateUCB(epsilon=1.0), TWO, 100, "order"),
+]
+COMPILED_LONG: list[tuple[designs.Design, Any, int, str]] = [
     (designs.DPConSE(epsilon=1.0, calibration="published"), CONTEXTS, 400, "assignment"),
     (designs.LDPBandit(epsilon=1.0), CUBE, 400, "assignment"),
     (designs.ABSE(), CUBE, 400, "assignment"),
     (designs.LDPLinear(epsilon=1.0), SHARED, 200, "assignment"),
-    (designs.Mixture(designs.UCB(), 0.3), TWO, 100, "assignment"),
     (designs.Mixture(designs.LinPriv(epsilon=1.0), 0.3), VECTORS, 100, "assignment"),
-    (designs.Mixture(designs.ConSE(), 0.3), CONTEXTS, 400, "assignment"),
-    (designs.UCB(), TWO, 100, "order"),
-    (designs.PrivateUCB(epsilon=1.0), TWO, 100, "order"),
     (designs.LinUCB(), VECTORS, 100, "order"),
     (designs.LinPriv(epsilon=1.0), VECTORS, 100, "order"),
     (designs.SuccessiveElimination(), TWO, 400, "order"),
@@ -58,6 +60,7 @@ CASES: list[tuple[designs.Design, Any, int, str]] = [
     (designs.SequentialHalving(), TWO, 100, "order"),
     (designs.DPBAI(epsilon=1.0, features=FEATURES), TWO, 2_000, "order"),
 ]
+"""Their kernels take most of the time that it takes to compile all."""
 
 
 def remade(design: designs.Design) -> designs.Design | None:
@@ -66,7 +69,11 @@ def remade(design: designs.Design) -> designs.Design | None:
     return design if local else None
 
 
-@pytest.mark.parametrize(("design", "env", "horizon", "form"), CASES, ids=lambda part: f"{part!r:.30}")
+@pytest.mark.parametrize(
+    ("design", "env", "horizon", "form"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in COMPILED_LONG)],
+    ids=lambda part: f"{part!r:.30}",
+)
 def test_every_design_can_be_re_run(design: designs.Design, env: Any, horizon: int, form: str) -> None:
     log = design.run(env, horizon, rng=3)
     test = randomization_test(log, remade(design), replications=19)
@@ -83,10 +90,10 @@ def test_every_design_can_be_re_run(design: designs.Design, env: Any, horizon: i
     ("design", "env"),
     [
         (designs.UCB(), TWO),
-        (designs.LinUCB(), VECTORS),
-        (designs.SuccessiveElimination(), TWO),
+        pytest.param(designs.LinUCB(), VECTORS, marks=pytest.mark.slow),
+        pytest.param(designs.SuccessiveElimination(), TWO, marks=pytest.mark.slow),
         (designs.EpsilonGreedy(exploration=0.0), TWO),
-        (designs.SequentialHalving(), TWO),
+        pytest.param(designs.SequentialHalving(), TWO, marks=pytest.mark.slow),
     ],
 )
 def test_a_design_without_coins_is_not_re_run_by_assignment(design: Any, env: Any) -> None:
