@@ -36,6 +36,8 @@ class Tally:
     clean: int = 0
     """Intervals without a caution in their table."""
     clean_covered: int = 0
+    belied: int = 0
+    """Logs of a cell in which what the call states is not so."""
     methods: dict[str, int] = field(default_factory=dict)
     """What the default was, and how often."""
 

@@ -14,6 +14,7 @@ DEFAULT = "default"
 LEAST, NOMINAL, NUISANCE = 0.93, 0.95, 0.05
 STRICT = ("exact", "anytime")
 HELD, CLEAN, WARNED, REFUSED, SHORT = "held", "held if not cautioned", "all cautioned", "refused", "**short**"
+BELIED = "states what is not so"
 
 HEAD = """| cell | target | method | label | logs | coverage | no caution | cautioned | refused | promise |
 | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"""
@@ -23,6 +24,8 @@ def verdict(label: str, tally: Tally) -> str:
     """Whether a method keeps its promise, and how."""
     if not tally.intervals:
         return REFUSED
+    if tally.belied:
+        return BELIED
     least = NOMINAL if label in STRICT else LEAST
     if _reaches(tally.covered, tally.intervals, least):
         return HELD
@@ -61,10 +64,10 @@ def _rows(cell: Cell, tallies: Tallies, *, default: bool) -> Iterable[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _promises(entries: Iterable[tuple[Key, Tally]]) -> str:
+def _promises(entries: Iterable[tuple[Cell, Key, Tally]]) -> str:
     """How many keep their promise, in words."""
-    seen = Counter(verdict(key.label, tally) for key, tally in entries)
-    kinds = [f"{seen[kind]:,} {kind.strip('*')}" for kind in (HELD, CLEAN, WARNED, REFUSED)]
+    seen = Counter(verdict(key.label, tally) for _, key, tally in entries)
+    kinds = [f"{seen[kind]:,} {kind}" for kind in (HELD, CLEAN, WARNED, REFUSED, BELIED)]
     return f"{', '.join(kinds)}, **{seen[SHORT]:,} short**"
 
 
@@ -77,8 +80,10 @@ EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that hold the truth; 
 table carries none. *Promise*: coverage of at least {LEAST:g}, {NOMINAL:g} for methods labelled
 {" or ".join(STRICT)}, less three standard errors, over all intervals (*held*) or over those without a
 caution (*{CLEAN}*; not for {" and ".join(STRICT)}). *Refused*: methods that refuse at
-the fit, or logs for which none is valid. A mean is that of the rounds in which its arm could be chosen, of
-sequences that of the units in the log."""
+the fit, or logs for which none is valid. *{BELIED.capitalize()}*: the recommended call says `stationary=True`
+of a cell whose means move, by a drift, or for methods on an arm's own pulls by contexts; without these words
+the table carries a caution, as it does for defaults. A mean is that of the rounds in which its arm could be
+chosen, of sequences that of the units in the log."""
 
 
 def _measured(cells: Sequence[Cell], found: dict[int, Tallies], counts: Counts) -> str:
@@ -109,8 +114,8 @@ def page(cells: Sequence[Cell], counts: Counts, command: str) -> str:
     """The page of the defaults, and of what is short."""
     found = {cell.number: of_cell(counts, cell.number) for cell in cells}
     every = [(cell, key, tally) for cell in cells for key, tally in found[cell.number].items()]
-    defaults = [(key, tally) for _, key, tally in every if key.method == DEFAULT]
-    others = [(key, tally) for _, key, tally in every if key.method != DEFAULT]
+    defaults = [one for one in every if one[1].method == DEFAULT]
+    others = [one for one in every if one[1].method != DEFAULT]
     calm = [tally for cell, key, tally in every if cell.benign and key.method == DEFAULT]
     bothered = sum(tally.cautioned > NUISANCE * tally.logs for tally in calm)
     short = [

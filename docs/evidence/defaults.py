@@ -16,7 +16,7 @@ import argparse
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import Any
@@ -95,29 +95,40 @@ def score(result: Any, truth: dict[str, float], tally: Tally) -> None:
 
 
 def measure(cell: Cell, log: Any, runs: Runs, run: int) -> Tallies:
-    """Every method that is labelled valid for one log."""
+    """What is fitted where nothing is asked for, and every method that is labelled valid, for one log."""
     import adaptinf as ai
 
     found: Tallies = {}
     for target, (asked, truth) in questions(cell, runs).items():
         rows = [row for row in ai.recommend(log, target, **asked).methods if row.verdict.valid]
-        for place, row in enumerate(rows):
-            name, label = row.verdict.name, row.verdict.label
+        for row in rows:
             own = Tally()
             sequence = row.call.startswith("ConfidenceSequence") and target == "arm-means"
             logged = {arm_name(k): float(runs.logged_truth[run, k]) for k in range(2)}
-            try:
-                score(row.run(), logged if sequence else truth, own)
-            except ai.errors.InvalidForLog:
-                own.logs = own.refused = 1
-            found[Key(target, name, label)] = own
-            if place == 0:
-                first = Tally(methods={name: 1})
-                first.add(own)
-                found[Key(target, DEFAULT, label)] = first
-        if not rows:
-            found[Key(target, DEFAULT, "none valid")] = Tally(logs=1, refused=1, methods={"none": 1})
+            fitted(row.run, logged if sequence else truth, own)
+            own.belied = own.logs * belied(cell, row)
+            found[Key(target, row.verdict.name, row.verdict.label)] = own
+        model = {"arm-means": ai.ArmMeans, "contrast": ai.Contrast, "cate": ai.CATE}[target]
+        first = Tally(methods={rows[0].verdict.name if rows else "none": 1})
+        fitted(lambda model=model, asked=asked: model(log, **asked).fit(), truth, first)
+        found[Key(target, DEFAULT, rows[0].verdict.label if rows else "none valid")] = first
     return found
+
+
+def belied(cell: Cell, row: Any) -> bool:
+    """Whether the call states that means stay, and in the cell they do not, at an arm's pulls or at all."""
+    by_pull = row.verdict.name.startswith("alee") or row.verdict.name.endswith("on sample means")
+    return "stationary=True" in row.call and (cell.drift != "none" or (by_pull and cell.by_context))
+
+
+def fitted(fit: Callable[[], Any], truth: dict[str, float], tally: Tally) -> None:
+    """Score what a fit gives; a refusal counts as one."""
+    import adaptinf as ai
+
+    try:
+        score(fit(), truth, tally)
+    except ai.errors.InvalidForLog:
+        tally.logs = tally.refused = 1
 
 
 def block(cell: Cell, number: int, runs: int) -> Tallies:

@@ -24,6 +24,7 @@ from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical
+from adaptinf.inference.validity.stationarity import STATED, moving_mean_cautions
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
@@ -136,7 +137,7 @@ def alee_means(
 
 def _assess(question: Question) -> list[Verdict]:
     """With conservative errors, and with self-normalised ones."""
-    call: dict[str, Any] = {"estimator": "alee"}
+    call: dict[str, Any] = {"estimator": "alee", **STATED}
     short = {**call, "arm_error": "self-normalised"}
     name = "alee with self-normalised errors"
     refusal = question.profile.context_refusal or question.profile.unit_refusal
@@ -177,6 +178,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,
+        stationary=asked.stationary,
     )
 
 
@@ -203,6 +205,14 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     return notes
 
 
+def _cautions(question: Question, fit: ArmFit) -> list[str]:
+    short = fit.arm_error == "self-normalised"
+    return [
+        *moving_mean_cautions(stationary=fit.stationary, by_pull=True),
+        *([f"self-normalised errors: {_UNDERCOVERS}"] * short),
+    ]
+
+
 def _length(question: Question, verdict: Verdict) -> float:
     """By pull counts alone."""
     _, count = typical_arms(question)
@@ -224,6 +234,7 @@ ALEE = ArmMethod(
     fit=_fit,
     length=_length,
     notes=_notes,
+    cautions=_cautions,
     options=("arm_error",),
     no_weights="ALEE takes",
     bound="shares",

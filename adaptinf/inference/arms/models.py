@@ -123,6 +123,7 @@ class ArmMeans:
         ridge: float | None = None,
         arm_error: str = "conservative",
         chosen_from: ChosenFrom = "actions",
+        stationary: bool = False,
     ) -> Results:
         """Estimate the means.
 
@@ -155,6 +156,9 @@ class ArmMeans:
         chosen_from : {"actions", "releases"}
             What the arms, the null and the test were chosen from, beside contexts: the corrected columns
             cover a choice by the actions, and one by the releases too where that is said.
+        stationary : bool
+            That an arm's mean is the same whenever it is chosen: no drift, and no contexts that had a part in
+            the choice. ALEE assumes it, with a caution unless it is stated.
 
         Returns
         -------
@@ -171,9 +175,9 @@ class ArmMeans:
         if (result := by_deviation(self, dict(locals()))) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
-        asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from)
+        asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)
         check_options(asked, null, keep_scores)
-        question = Question(profile_of(self.log), self._codes)
+        question = Question(profile_of(self.log), self._codes, stationary=stationary)
         method, fit = fit_method(question, asked)
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)

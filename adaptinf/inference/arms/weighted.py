@@ -21,10 +21,11 @@ from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.scores.inverse import ArmScores, arm_scores
+from adaptinf.inference.scores.inverse import LAGGED, ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, weighted_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.stationarity import STATED, own_weights_cautions
 from adaptinf.inference.validity.units import FEW_UNITS
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
@@ -84,8 +85,7 @@ def _kinds(question: Question) -> tuple[str, ...]:
     """Kinds of weights in order: for a pair first those that survive a drift of both arms."""
     if not question.contrast:
         return (*_OWN, "uniform")
-    shared = (COMMON, "uniform")
-    return (*_OWN, *shared) if question.stationary else (*shared, *_OWN)
+    return (*_OWN, COMMON, "uniform") if question.stationary else (COMMON, "uniform", *_OWN)
 
 
 def _assess(estimator: str, first: float, caveat: str, question: Question) -> list[Verdict]:
@@ -99,7 +99,7 @@ def _assess(estimator: str, first: float, caveat: str, question: Question) -> li
         if weights == "two-point" and stated is not None and profile.usable_decay != stated:
             call["decay"] = stated
         if question.contrast and weights in _OWN:
-            call["stationary"] = True
+            call |= STATED
         reason = refusal
         if not reason and weights != "uniform":
             undecided = profile.knows_every_propensity and weights == "two-point" and stated is None
@@ -124,8 +124,7 @@ def _reason(question: Question, weights: str) -> tuple[str, str]:
     if weights == "two-point":
         return f"{_KNOWN} and their floor's decay is fixed: variances are kept even", warning
     if weights == "sqrt":
-        reason = "every arm's propensity is known: the weights keep the variance even while they move"
-        return reason, warning
+        return "every arm's propensity is known: the weights keep the variance even while they move", warning
     if not profile.moves:
         return f"{_KNOWN} and do not move with the data", ""
     unsettled = "not normal in general when propensities move with the data; right where they settle"
@@ -138,7 +137,7 @@ def _assumes(question: Question, weights: str) -> str:
     profile = question.profile
     assumes = "the logged propensities are the design's own, and " + _stays(question, weights)
     assumes += " (they are estimates, whose error is ignored)" * profile.estimated
-    if profile.context_free or weights in ("uniform", COMMON):
+    if profile.context_free or weights != "two-point":
         return assumes
     return f"{assumes}; propensities do not depend on contexts"
 
@@ -182,8 +181,7 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
         return Choice(estimator, weights, decay if weights == "two-point" else None)
     refusal = _weights_refusal(profile, weights)
     if refusal:
-        first = (f"{estimator} with uniform weights",)
-        raise Refused(f"{estimator} with {weights} weights", refusal, first=first)
+        raise Refused(f"{estimator} with {weights} weights", refusal, (f"{estimator} with uniform weights",))
     if weights != "two-point":
         return Choice(estimator, weights)
     stated = profile.floor_decay if asked.decay is None else asked.decay
@@ -272,6 +270,8 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
     weights: str | FloatArray = choice.weights or "uniform"
     if weights == COMMON:
         weights = rounds.pair_weights(question)
+    elif weights == "sqrt" and _lags(question):
+        weights = LAGGED
     return {
         "weights": weights,
         "decay": choice.decay,
@@ -281,11 +281,16 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
     }
 
 
+def _lags(question: Question) -> bool:
+    """Whether each arm's own weight is made of the propensities of the round before."""
+    return not question.profile.fixed_in_time and rounds.fixed_by(question, each=True) != "round"
+
+
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
-    found = scored_rounds(question, fit.choice, fit.outcome)
-    influence = weighted_means(found.scores, found.weights).influence
-    rows = {"scores": found.scores + found.origin, "weights": found.weights, "influence": influence}
+    own = scored_rounds(question, fit.choice, fit.outcome)
+    influence = weighted_means(own.scores, own.weights).influence
+    rows = {"scores": own.scores + own.origin, "weights": own.weights, "influence": influence}
     return rows if fit.by_unit is None else {**rows, **by_unit.contributions(question, influence)}
 
 
@@ -293,7 +298,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
     profile, choice = question.profile, fit.choice
     log = profile.log
     rests = f"propensities given the past are right, and that {_stays(question, choice.weights or 'uniform')}"
-    if choice.weights != "uniform" and not log.context and log.context_free is None:
+    if choice.weights == "two-point" and not log.context and log.context_free is None:
         rests += "; that the choice of arms used no contexts, as the log has none"
     notes = [f"Assumes that {rests}."]
     if np.any(profile.impossible[question.codes]):
@@ -315,12 +320,8 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
     """Why the numbers may be worth less than their label says."""
-    found = []
-    if question.contrast and fit.choice.weights in _OWN and not fit.stationary:
-        found.append(
-            f"each arm has {fit.choice.weights} weights of its own, which assume that means stay: a drift "
-            "that both arms share biases the difference (stationary=True says that there is none)"
-        )
+    own = question.contrast and fit.choice.weights in _OWN and not fit.stationary
+    found = list(own_weights_cautions(f"{fit.choice.weights}", stationary=False)) if own else []
     found += question.profile.propensity_cautions
     if np.any(question.profile.impossible[question.codes]):
         found += rounds.gaps_notes(question)[1]
@@ -358,15 +359,15 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
             "Uniform weights: not normal in general when propensities move with the data; others guard "
             "against that and need every arm's propensity."
         ]
+    if choice.weights == "sqrt":
+        return [rounds.LAGGED_NOTE] * _lags(question)
     notes = []
     if profile.log.context and not profile.context_free:
         notes.append(
             f"Valid only if the propensities do not depend on {profile.context_names}: weights made from "
             "propensities that do would count contexts unequally, which biases the means."
         )
-    if choice.weights == "two-point":
-        notes.append(f"Two-point weights: propensity floor of decay {choice.decay:g}.")
-    return notes
+    return [*notes, f"Two-point weights: propensity floor of decay {choice.decay:g}."]
 
 
 IPW = ArmMethod(

@@ -8,7 +8,7 @@ experiments".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from adaptinf.inference.effects.notes import (
     estimated_propensities,
     few_effective,
     gap_notes,
-    own_weights_caution,
     tiny_cautions,
     warn_of_tiny,
     weight_notes,
@@ -33,6 +32,7 @@ from adaptinf.inference.scores.units import FEWEST_EVENTS, UnitErrors, unit_grou
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
+from adaptinf.inference.validity.stationarity import STATED, own_weights_cautions
 from adaptinf.inference.validity.units import (
     BY_UNIT,
     FEW_UNITS,
@@ -90,7 +90,9 @@ def _assess_by_unit(combined: str, sqrt: str, every: str, caution: str) -> list[
 
 
 def _verdict(weights: str, rank: float, why: str, reason: str, assumes: str, warning: str) -> Verdict:
-    name, call = f"{_NAME} with {weights} weights", {"estimator": _NAME, "weights": weights}
+    name = f"{_NAME} with {weights} weights"
+    call: dict[str, Any] = {"estimator": _NAME, "weights": weights}
+    call |= STATED if weights == "sqrt" else {}
     if why:
         return Verdict(name, "not valid", rank, call, why)
     return Verdict(name, "asymptotic", rank, call, reason, assumes, warning)
@@ -137,7 +139,7 @@ def _fit(
         ),
         cautions=(
             *question.profile.propensity_cautions,
-            *own_weights_caution(kind, stationary=stationary),
+            *own_weights_cautions(kind, stationary=stationary or kind != "sqrt"),
             *_unit_cautions(question, errors, kind),
             *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
             *rare.rare_cautions(question.terms, uncommon, skewness),

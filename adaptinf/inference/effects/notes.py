@@ -120,16 +120,6 @@ def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -
     )
 
 
-def own_weights_caution(kind: str, *, stationary: bool) -> tuple[str, ...]:
-    """That weights of each arm's own need means that stay, where nobody said that they do."""
-    if kind != "sqrt" or stationary:
-        return ()
-    return (
-        "each arm has sqrt weights of its own, which assume that means stay: a drift that both arms share "
-        "biases the difference (stationary=True says that there is none)",
-    )
-
-
 def tiny_cautions(terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> tuple[str, ...]:
     """Where an estimate divides by a tiny propensity; lowest, ess (k,)."""
     found = [

@@ -12,7 +12,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.log.validation import arrays_of
 from adaptinf.parameters import refuse
-from adaptinf.typing import BoolArray
+from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -84,3 +84,11 @@ def _rows(column: Any, keep: BoolArray) -> Any:
     if isinstance(column, dict):
         return {name: _rows(value, keep) for name, value in column.items()}
     return column[keep] if isinstance(column, np.ndarray) and column.shape[:1] == keep.shape else column
+
+
+def propensities_before(propensities: FloatArray, n_arms: int) -> FloatArray:
+    """Propensities of the round before, in the first one of a fair draw of n arms; (T, k), returns (T, k)."""
+    found = np.empty_like(propensities)
+    found[:1] = 1.0 / n_arms
+    found[1:] = propensities[:-1]
+    return found

@@ -105,7 +105,12 @@ def _weight_notes(profile: LogProfile, fit: PolicyFit, options: PolicyOptions) -
             f"{'Contextual' if options.contextual else 'Min-variance'} weights: normal if the design's "
             "propensities settle; non-contextual stable-variance weights do not need that."
         )
-    if options.logging is not None and options.logging.rows is not None:
+    if options.logging is not None and options.logging.lagged:
+        notes.append(
+            "Weights by the propensities of the round before, as contexts that the log lacks may have moved "
+            "its own (snapshots='context-free' says that there were none)."
+        )
+    elif options.logging is not None and options.logging.rows is not None:
         reason = "" if profile.log.context else " (the log has no contexts)"
         notes.append(f"Propensities are taken not to depend on contexts{reason}.")
     elif options.logging is not None:

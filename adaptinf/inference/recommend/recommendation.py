@@ -258,7 +258,7 @@ def recommend(
     ... )
     >>> table = recommend(log)
     >>> table.best
-    ArmMeans(log).fit(estimator='alee')  # asymptotic
+    ArmMeans(log).fit(estimator='alee', stationary=True)  # asymptotic
     >>> table.frame.groupby("label").size().to_dict()
     {'anytime': 3, 'asymptotic': 3, 'not valid': 17}
     >>> table.fit().estimator

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.inputs.rounds import propensities_before
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SAME = 1e-9
+LAGGED = "lagged"
+"""Square roots of the propensities of the round before: no context of the round has moved them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,8 +145,10 @@ def arm_scores(
     every = None if propensities is None else propensities[:, codes]
     if isinstance(weights, np.ndarray):
         h = np.repeat(weights[:, None], len(codes), axis=1)
-    elif every is None or weights == "uniform":
+    elif every is None or propensities is None or weights == "uniform":
         h = uniform_weights(*chosen.shape)
+    elif weights == LAGGED:
+        h = sqrt_weights(propensities_before(every, propensities.shape[1]))
     else:
         h = sqrt_weights(every) if decay is None else two_point_weights(every, decay)
     h *= possible_rounds(chosen, propensity, every, jointly=jointly)

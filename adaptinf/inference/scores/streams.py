@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.inference.scores.inverse import first_weighted, origin_of, two_point_shares
+from adaptinf.inference.scores.inverse import LAGGED, first_weighted, origin_of, two_point_shares
 from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
-_UNIFORM, _SQRT, _TWO_POINT, _SHARED = range(4)
-_WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT}
+_UNIFORM, _SQRT, _TWO_POINT, _SHARED, _LAGGED = range(5)
+_WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT, LAGGED: _LAGGED}
 _NOTHING, _RUNNING, _GIVEN = range(3)
 _SUMS = 11
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
@@ -128,7 +128,7 @@ def _stream(
         problems.append(f"weights must have shape {(rounds,)}, got {shared.shape}")
     if weights != "shared" and weights not in _WEIGHTS:
         problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
-    if weights in ("sqrt", "two-point") and propensities is None:
+    if weights in ("sqrt", LAGGED, "two-point") and propensities is None:
         problems.append(f"{weights} weights need the propensities of all arms")
     if weights == "two-point" and decay is None:
         problems.append("two-point weights need decay=")
@@ -196,6 +196,12 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
     elif stream.weights == _SQRT:
         for j in range(size):
             state[_WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
+    elif stream.weights == _LAGGED:
+        for j in range(size):
+            e = 1.0 / stream.propensities.shape[1]
+            if t > 0:
+                e = stream.propensities[t - 1, stream.codes[j]]
+            state[_WEIGHT, j] = math.sqrt(e) if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _TWO_POINT:
         floored, always = stream.floored[t], stream.always[t]
         for j in range(size):

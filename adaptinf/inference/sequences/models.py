@@ -28,10 +28,12 @@ from adaptinf.inference.sequences.build import build_track
 from adaptinf.inference.sequences.choice import Quantity, Request, Settings, settle
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
+from adaptinf.inference.sequences.shape import shape_cautions
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.stationarity import moving_mean_cautions
 from adaptinf.inference.validity.units import OF_LOGGED_ROUNDS
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import FINITE, OneOf, check, number_array, refuse
+from adaptinf.parameters import FINITE, FLAG, OneOf, check, number_array, refuse
 
 _TARGETS = ("arm-means", "contrast", "policy-value")
 
@@ -147,6 +149,7 @@ class ConfidenceSequence:
         t_opt: int | None = None,
         start: int | None = None,
         null: float = 0.0,
+        stationary: bool = False,
     ) -> SequenceResults:
         """Run the sequence over the log.
 
@@ -179,6 +182,10 @@ class ConfidenceSequence:
             Those of the arm count, of a contrast's rarer arm, or of the arms that a policy takes.
         null : float
             Value that the quantities are tested against.
+        stationary : bool
+            That the expected reward is the same whenever an arm is chosen (no drift, and no contexts that had
+            a part in the choice), or, of scores, in every round. Sequences assume it, with a caution unless
+            it is stated.
 
         Returns
         -------
@@ -199,7 +206,7 @@ class ConfidenceSequence:
 
         The contrast of sample means divides alpha between its arms. That of scores is one sequence.
         """
-        check("ConfidenceSequence.fit", null=(null, FINITE))
+        check("ConfidenceSequence.fit", null=(null, FINITE), stationary=(stationary, FLAG))
         profile = profile_of(self.log)
         asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
         settings = settle(profile, self.quantities, asked)
@@ -225,7 +232,7 @@ class ConfidenceSequence:
             null=float(null),
             details=details,
             notes=(*self._notes, *_notes(profile, self.target, settings)),
-            cautions=_cautions(profile, settings),
+            cautions=_cautions(profile, self.quantities, self._terms, settings, stationary=stationary),
         )
 
 
@@ -271,9 +278,21 @@ def _check_target(target: Any, **given: Any) -> None:
     refuse("ConfidenceSequence", problems)
 
 
-def _cautions(profile: LogProfile, settings: Settings) -> tuple[str, ...]:
-    """What speaks against dividing by the propensities, and for whom the limits hold."""
-    found = () if settings.estimator == "sample-mean" else profile.propensity_cautions
+def _cautions(
+    profile: LogProfile,
+    quantities: Sequence[Quantity],
+    terms: Sequence[str],
+    settings: Settings,
+    *,
+    stationary: bool,
+) -> tuple[str, ...]:
+    """That means are to stay, what speaks against the propensities or the limit, and for whom limits hold."""
+    by_pull = settings.estimator == "sample-mean"
+    found = moving_mean_cautions(stationary=stationary, by_pull=by_pull)
+    if not by_pull:
+        found += profile.propensity_cautions
+    if not settings.method.anytime:
+        found += shape_cautions(profile, quantities, terms, settings.estimator)
     return (*found, OF_LOGGED_ROUNDS) if profile.repeated_units else found
 
 

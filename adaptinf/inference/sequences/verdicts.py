@@ -12,6 +12,7 @@ from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.sequences.widths import expected_width
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.units import LOGGED_ROUNDS, OF_LOGGED_ROUNDS
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -41,7 +42,7 @@ def _verdict(
 ) -> Verdict:
     means = estimator == "sample-mean"
     name = f"{method.name} sequence on {'sample means' if means else f'{estimator} scores'}"
-    call = {"method": method.name, "estimator": estimator}
+    call = {"method": method.name, "estimator": estimator, **STATED}
     why = refusal(settled, profile, quantities, Request(method.name, _USUAL_ALPHA, estimator))
     if why:
         return Verdict(name, "not valid", _FIRST, call, why)

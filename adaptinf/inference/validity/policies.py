@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.inputs.rounds import propensities_before
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array, refuse
@@ -89,13 +90,17 @@ class PolicySnapshots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoggingPolicies:
-    """Propensities of every batch's design at every round's context; starts (B,), rows (B, K), first (K,)."""
+    """Propensities of every batch's design at every round's context; starts (B,), rows (B, K), first (K,).
+
+    Those of each round before are `lagged`: no context of the round itself has moved them.
+    """
 
     starts: IntArray
     n_rounds: int
     rows: FloatArray | None = None
     first: FloatArray | None = None
     evaluate: Callable[[int, int, int], FloatArray] | None = None
+    lagged: bool = False
 
     @property
     def sizes(self) -> IntArray:
@@ -166,9 +171,13 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
             ],
         )
     propensities = log.arrays.propensities
+    lagged = snapshots is None and not profile_of(log).fixed_in_time
+    if lagged:
+        propensities = propensities_before(propensities, log.n_arms)
     new = np.any(propensities[1:] != propensities[:-1], axis=1)
     starts = np.append(0, np.flatnonzero(new) + 1).astype(np.int64)
-    return LoggingPolicies(starts, log.n_rounds, rows=propensities[starts], first=propensities[0])
+    rows = propensities[starts]
+    return LoggingPolicies(starts, log.n_rounds, rows=rows, first=propensities[0], lagged=lagged)
 
 
 def snapshots_problems(snapshots: Any) -> list[str]:

@@ -115,6 +115,16 @@ class LogProfile(UnitFacts, RewardFacts):
         return self.traits is not None and self.traits.uses_context == "no"
 
     @cached_property
+    def fixed_in_time(self) -> bool:
+        """Whether a round's propensities are known not to follow its context, nor one that the log lacks.
+
+        They do not where they never change, and where the log or its design says that contexts had no part.
+        """
+        if self.constant_propensities or self.log.context_free is not None:
+            return self.constant_propensities or bool(self.log.context_free)
+        return self.traits is not None and self.traits.uses_context == "no"
+
+    @cached_property
     def undeclared_context(self) -> bool:
         """Whether contexts may have assigned the arms of a design that does not say so.
 

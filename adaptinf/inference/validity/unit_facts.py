@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from adaptinf.inference.distributions.shape import squared_skewness
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, IntArray
 
@@ -37,6 +38,14 @@ class UnitFacts:
     def repeated_units(self) -> bool:
         """Whether some unit has several rounds, as far as the log tells."""
         return self.n_units < self.log.n_rounds
+
+    @cached_property
+    def unit_skewness(self) -> float:
+        """Squared skewness of the units' mean rewards, whatever their arms; 0 where no unit came back."""
+        if self.units is None or not self.repeated_units:
+            return 0.0
+        totals = np.bincount(self.units, self.log.arrays.reward, self.n_units)
+        return squared_skewness(totals / np.bincount(self.units, minlength=self.n_units))
 
     def repeats_in(self, keep: BoolArray) -> bool:
         """Whether some unit has several of some rounds; keep (T,)."""

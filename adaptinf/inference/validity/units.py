@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.rare import TOO_SKEWED
 
 FEW_UNITS = 30
 """Units below which a table says that they are few."""
@@ -99,6 +100,16 @@ def unit_cautions(
         found.append(
             f"fewer than {FEW_WITH_EVENTS} units have an event for {', '.join(rare)}: estimate and standard "
             "error are too small together"
+        )
+    skewed = [
+        label
+        for label, count in zip(labels, had, strict=True)
+        if count > 0 and profile.unit_skewness > TOO_SKEWED * count
+    ]
+    if skewed:
+        found.append(
+            f"{', '.join(skewed)}: the units' mean rewards are skewed, and few units count: intervals by "
+            "unit may be too short"
         )
     if not uniform and profile.moves:
         found.append(TIED)

@@ -124,6 +124,25 @@ def test_arm_means(estimator: str, kind: str, n_arms: int, seed: int) -> None:
             assert covariance[arm, other] == pytest.approx(joint, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("estimator", ["ipw", "aipw"])
+def test_sqrt_weights_of_the_round_before(estimator: str) -> None:
+    """Where nobody says that contexts had no part, one that the log lacks may move a round's own."""
+    arrays = adaptive_log(3, seed=6).arrays
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
+    assert arrays.propensities is not None
+    result = ArmMeans(log).fit(estimator, "sqrt")
+    for arm in range(3):
+        scores = literal_scores(log, arm, estimator)
+        weights = [math.sqrt(1 / 3)] + [math.sqrt(float(e)) for e in arrays.propensities[:-1, arm]]
+        weights[0] *= estimator == "ipw"
+        total = math.fsum(weights)
+        estimate = math.fsum(h * g for h, g in zip(weights, scores, strict=True)) / total
+        squares = math.fsum((h * (g - estimate)) ** 2 for h, g in zip(weights, scores, strict=True))
+        assert result.estimate[arm] == pytest.approx(estimate, rel=1e-10)
+        assert result.std_error[arm] == pytest.approx(math.sqrt(squares) / total, rel=1e-10)
+    assert any("of the round before" in note for note in result.notes)
+
+
 @pytest.mark.parametrize("n_arms", [2, 3, 5])
 @pytest.mark.parametrize("kind", ["uniform", "sqrt", "two-point"])
 @pytest.mark.parametrize("estimator", ["ipw", "aipw"])

@@ -78,9 +78,22 @@ def test_a_contrast_by_its_rounds_propensities(batches: int) -> None:
     arrays = rows(1, batches=batches)
     assert arrays.propensities is not None
     h = [0.0] + [(1 / p[2] + 1 / p[0]) ** -0.5 for p in arrays.propensities[1:].tolist()]
-    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), context_free=None if batches else True)
     check(log, h)
     check(log, h, weights="combined")
+
+
+@pytest.mark.parametrize("batches", [0, T])
+def test_a_contrast_by_the_propensities_of_the_round_before(batches: int) -> None:
+    """Where nobody says that contexts which the log lacks had no part; single rounds are batches too."""
+    arrays = rows(4, batches=batches)
+    assert arrays.propensities is not None
+    h = [0.0] + [(1 / p[2] + 1 / p[0]) ** -0.5 for p in arrays.propensities[:-1].tolist()]
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
+    check(log, h)
+    assert any(
+        "of the round before" in note for note in Contrast(log, treatment="c", control="a").fit().notes
+    )
 
 
 @pytest.mark.parametrize("batches", [6, T])

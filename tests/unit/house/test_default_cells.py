@@ -60,7 +60,7 @@ def test_the_simulators_draw_arms_with_the_propensities_that_they_log(cells: Mod
 def test_counts_are_read_as_they_were_kept(cells: ModuleType, tmp_path: Path) -> None:
     import default_counts as kept
 
-    default = kept.Tally(200, 7, 1, 398, 380, 384, 366, {"aipw, uniform": 150, "alee": 50})
+    default = kept.Tally(200, 7, 1, 398, 380, 384, 366, 9, {"aipw, uniform": 150, "alee": 50})
     other = kept.Tally(100, 0, 0, 200, 190, 200, 190)
     tallies = {
         kept.Key("contrast", "default", "asymptotic"): default,
@@ -106,3 +106,5 @@ def test_a_promise_is_kept_by_all_intervals_or_by_those_without_a_caution(
         intervals=intervals, covered=covered, clean=clean, clean_covered=clean_covered
     )
     assert default_page.verdict(label, tally) == expected
+    tally.belied = 1
+    assert default_page.verdict(label, tally) == ("states what is not so" if intervals else expected)

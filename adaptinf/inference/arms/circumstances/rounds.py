@@ -24,6 +24,13 @@ _NO_BATCHES = (
     "seen"
 )
 
+_LAST_ROUND = (
+    "the propensities of the round before, as contexts may have moved its own (context_free=True says that "
+    "they had no part)"
+)
+LAGGED_NOTE = f"Sqrt weights, each arm's own, by {_LAST_ROUND}."
+"""What a table says of them."""
+
 # Arms that come and go
 
 
@@ -121,39 +128,46 @@ def pair_weights(question: Question) -> FloatArray:
     """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
-    pair = every[:, question.codes]
-    if fixed_by(question) == "batch" and arrays.batch is not None:
-        return lagged_combined_weights(pair, arrays.batch)
-    return combined_weights(pair)
+    pair, fixed = every[:, question.codes], fixed_by(question)
+    if fixed == "round":
+        return combined_weights(pair)
+    if fixed == "round before" or arrays.batch is None:
+        return lagged_combined_weights(pair, np.arange(len(pair)))
+    return lagged_combined_weights(pair, arrays.batch)
 
 
 def pair_note(question: Question) -> str:
     """What combined weights do, and what they estimate."""
-    by = "its propensities" if fixed_by(question) == "round" else "the propensities of the batch before"
     return (
-        f"Combined weights, one a round for both arms, by {by}: a drift that both arms share does no harm. "
-        "Under an effect that changes the target is its mean over the rounds with these weights; uniform "
-        "weights estimate the mean over the period."
+        f"Combined weights, one a round for both arms, by {_fixed_propensities(question)}: a drift that both "
+        "arms share does no harm. Under an effect that changes the target is its mean over the rounds with "
+        "these weights; uniform weights estimate the mean over the period."
     )
 
 
-def fixed_by(question: Question) -> Literal["round", "batch"]:
-    """Whether a round's propensities are fixed before its context is seen, or those of earlier batches."""
-    profile, arrays = question.profile, question.profile.log.arrays
-    if arrays.batch is None or profile.propensities is None:
+def _fixed_propensities(question: Question) -> str:
+    """Which propensities make the weight of a pair, in words."""
+    fixed = fixed_by(question)
+    if fixed == "round":
+        return "its propensities"
+    return "the propensities of the batch before" if fixed == "batch" else _LAST_ROUND
+
+
+def fixed_by(question: Question, *, each: bool = False) -> Literal["round", "round before", "batch"]:
+    """Whose propensities fix a weight before a round's context is seen, one that the log lacks included.
+
+    The weight is one for all arms, or one for each.
+    """
+    profile, batch = question.profile, question.profile.log.arrays.batch
+    if profile.propensities is None or profile.fixed_in_time:
         return "round"
-    pair, cell = profile.propensities[:, question.codes], np.zeros(len(arrays.batch), dtype=np.int64)
-    moved, free = _may_follow_contexts(profile), _free_of_contexts(profile)
-    return "round" if known_in_time(pair, cell, arrays.batch, moved=moved, free=free) else "batch"
-
-
-def _free_of_contexts(profile: LogProfile) -> bool:
-    """Whether it is said, by the log or the design, that contexts have no part; no contexts say nothing."""
-    if profile.log.context_free is not None:
-        return profile.log.context_free
-    return profile.traits is not None and profile.traits.uses_context == "no"
+    every, cell = profile.propensities[:, question.codes], np.zeros(len(profile.propensities), dtype=np.int64)
+    parts = np.split(every, every.shape[1], axis=1) if each else [every]
+    if batch is not None and all(known_in_time(one, cell, batch, moved=True, free=False) for one in parts):
+        return "round"
+    return "round before" if each or batch is None or not _may_follow_contexts(profile) else "batch"
 
 
 def _may_follow_contexts(profile: LogProfile) -> bool:
-    """Whether propensities may move with contexts from one round to the next."""
+    """Whether propensities may move with the log's contexts from one round to the next."""
     return (profile.decides_by_context or not profile.context_free) and not profile.constant_propensities

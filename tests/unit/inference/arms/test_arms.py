@@ -77,7 +77,7 @@ class TestRareArms:
         codes = np.array(action)
         own = p[np.arange(n), codes]
         arrays = LogArrays(action=codes, reward=np.array(reward), propensity=own, propensities=p)
-        return AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+        return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), context_free=True)
 
     def test_one_reward_has_no_spread(self) -> None:
         rng = np.random.default_rng(5)

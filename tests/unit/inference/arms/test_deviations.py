@@ -95,7 +95,7 @@ def test_contrast_by_the_formula() -> None:
 
 def test_known_probabilities_of_observation_by_the_formula() -> None:
     frame = frame_of(3, 150, by_group=True)
-    found = ArmMeans(log_of(frame, missing=None, observation="share")).fit(weights="sqrt")
+    found = ArmMeans(log_of(frame, missing=None, observation="share", context_free=True)).fit(weights="sqrt")
     wanted = literal(frame, "sqrt", known=True)
     assert found.estimate == pytest.approx(wanted["mean"], abs=1e-10)
     assert found.std_error == pytest.approx(np.sqrt((wanted["influence"] ** 2).sum(axis=0)), abs=1e-10)

@@ -87,8 +87,10 @@ def test_sequences_of_scores_are_for_the_logged_rounds() -> None:
     log = unit_log()
     result = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit()
     assert result.estimator == "ipw"
-    assert len(result.cautions) == 1
-    assert "mean of the logged rounds" in result.cautions[0]
+    assert "assumes that the expected value is the same in every round" in result.cautions[0]
+    assert "mean of the logged rounds" in result.cautions[1]
+    stated = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit(stationary=True)
+    assert stated.cautions == result.cautions[1:]
     with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other"):
         ai.ConfidenceSequence(log).fit(estimator="sample-mean")
 

@@ -346,7 +346,7 @@ class TestNumericalCare:
             propensity=tiny[np.arange(HORIZON), action],
             propensities=tiny,
         )
-        rare = AdaptiveLog.from_arrays(arrays, arms=ARMS)
+        rare = AdaptiveLog.from_arrays(arrays, arms=ARMS, context_free=True)
         with pytest.warns(AdaptinfWarning, match="effective sample size 1.0"):
             uniform = PolicyValue(rare, "a").fit(weights="uniform")
         assert uniform.min_propensity == 1e-6

@@ -89,7 +89,7 @@ class TestStreams:
         )
         np.testing.assert_array_equal(found.min_propensity, arrays.propensities[first:, arms].min(axis=0))
 
-    @pytest.mark.parametrize("weights", ["uniform", "sqrt", "two-point", "shared"])
+    @pytest.mark.parametrize("weights", ["uniform", "sqrt", "lagged", "two-point", "shared"])
     @pytest.mark.parametrize("jointly", [False, True])
     @pytest.mark.parametrize("known", ["all", "chosen"])
     def test_arms_that_come_and_go_as_in_arrays(self, weights: str, jointly: bool, known: str) -> None:
@@ -102,7 +102,7 @@ class TestStreams:
         p /= p.sum(axis=1, keepdims=True)
         action = np.array([rng.choice(3, p=row) for row in p])
         rounds = (action, arrays.reward, p[np.arange(ROUNDS), action], p if known == "all" else None)
-        if known == "chosen" and weights in ("sqrt", "two-point"):
+        if known == "chosen" and weights in ("sqrt", "lagged", "two-point"):
             return
         own = {"two-point": {"decay": 0.6}}.get(weights, {})
         given = rng.uniform(0.5, 1.0, ROUNDS) if weights == "shared" else weights

@@ -149,7 +149,9 @@ def test_averages_in_the_place_of_propensities(greedy: AdaptiveLog) -> None:
             "not chosen as often as the logged propensities say, over time" in one for one in result.cautions
         )
     assert "Caution: arms were not chosen" in str(ArmMeans(log).fit("aipw"))
-    assert ArmMeans(log).fit("alee").cautions == ()
+    assert ArmMeans(log).fit("alee", stationary=True).cautions == ()
+    [caution] = ArmMeans(log).fit("alee").cautions
+    assert caution.startswith("assumes that an arm's expected reward is the same whenever it is chosen")
     estimated = relogged(greedy, np.tile(share, (greedy.n_rounds, 1)), propensity_status="estimated")
     assert profile_of(estimated).propensity_cautions == ()
 

@@ -147,8 +147,10 @@ class TestNames:
         result = ArmMeans(log).fit()
         assert (result.estimator, result.weights) == ("aipw", "uniform")
         np.testing.assert_allclose(result.estimate, 0.5, atol=5 * result.std_error.max())
-        weighted = ArmMeans(log).fit("aipw", "sqrt")
+        weighted = ArmMeans(followed(name, context_free=True)).fit("aipw", "sqrt")
         assert np.all(np.abs(weighted.estimate - 0.5) > 4 * weighted.std_error)
+        lagged = ArmMeans(log).fit("aipw", "sqrt")
+        np.testing.assert_allclose(lagged.estimate, 0.5, atol=4 * lagged.std_error.max())
 
     def test_a_bare_name_decides_nothing(self) -> None:
         for name in ("Thompson", "Uniform", "LinUCB", None):

@@ -1,0 +1,79 @@
+"""Cautions for means that must stay, for limits that rare or skewed rewards put off, and for skewed units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import adaptinf as ai
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.typing import FloatArray
+
+
+def log_of(reward: FloatArray, seed: int = 1) -> AdaptiveLog:
+    """Two arms under a fair coin that the log does not tell of."""
+    action = np.random.default_rng(seed).integers(0, 2, len(reward))
+    return AdaptiveLog.from_arrays(LogArrays(action=action, reward=reward), arms=("a", "b"))
+
+
+def test_alee_and_sequences_say_that_means_must_stay() -> None:
+    log = log_of(np.random.default_rng(2).normal(size=400))
+    assert ai.ArmMeans(log).fit().estimator == "alee"
+    sequence = ai.ConfidenceSequence(log)
+    for result in (
+        ai.ArmMeans(log).fit(),
+        ai.Contrast(log, treatment="b", control="a").fit(),
+        sequence.fit("asymptotic"),
+    ):
+        assert "is the same whenever it is chosen" in result.cautions[0]
+        assert "stationary=True" in result.cautions[0]
+    assert ai.ArmMeans(log).fit(stationary=True).cautions == ()
+    assert ai.Contrast(log, treatment="b", control="a").fit(stationary=True).cautions == ()
+    assert sequence.fit("asymptotic", stationary=True).cautions == ()
+    for row in ai.recommend(log).methods:
+        if row.verdict.valid:
+            assert "stationary=True" in row.call
+            assert not any("is the same whenever" in one for one in row.run().cautions)
+    [caution] = ai.ArmMeans(log).fit(arm_error="self-normalised", stationary=True).cautions
+    assert "87% on UCB with five arms" in caution
+
+
+def test_an_asymptotic_sequence_cautions_of_rare_and_skewed_rewards() -> None:
+    """By the squared skewness of all rewards over an arm's count, from .05 on."""
+    rng = np.random.default_rng(3)
+    rare = log_of((np.arange(2_000) % 100 == 0).astype(float))
+    found = ai.ConfidenceSequence(rare).fit("asymptotic", stationary=True).cautions
+    assert "fewer than 20 outcomes other than the commonest" in found[0]
+    skewed = np.exp(1.5 * rng.normal(size=1_000))
+    log = log_of(skewed)
+    centred = skewed - skewed.mean()
+    squared = np.mean(centred**3) ** 2 / np.mean(centred**2) ** 3
+    counts = np.bincount(log.arrays.action)
+    assert squared / counts.max() > 0.05
+    [caution] = ai.ConfidenceSequence(log).fit("asymptotic", stationary=True).cautions
+    assert caution.startswith("a, b: the rewards are skewed")
+    assert (
+        ai.ConfidenceSequence(log_of(rng.normal(size=1_000))).fit("asymptotic", stationary=True).cautions
+        == ()
+    )
+
+
+@pytest.mark.parametrize(("skewed", "n_units"), [(True, 40), (False, 40), (True, 2_000)])
+def test_few_units_with_skewed_means_are_cautioned(skewed: bool, n_units: int) -> None:
+    """By the squared skewness of the units' means over the number of units that had the arm, from .05 on."""
+    rng = np.random.default_rng(4)
+    level = rng.exponential(size=n_units) ** 2 if skewed else rng.normal(size=n_units)
+    unit = np.repeat(np.arange(n_units), 5)
+    action = rng.integers(0, 2, n_units)[unit]
+    frame = pd.DataFrame(
+        {
+            "arm": np.array(["a", "b"])[action],
+            "reward": level[unit] + 0.1 * rng.normal(size=len(unit)),
+            "p": 0.5,
+            "person": unit,
+        }
+    )
+    log = AdaptiveLog(frame, action="arm", reward="reward", propensity="p", unit="person")
+    told = [one for one in ai.ArmMeans(log).fit("aipw").cautions if "mean rewards are skewed" in one]
+    assert len(told) == (skewed and n_units == 40)
