@@ -52,7 +52,8 @@ def with_propensities(
     AdaptiveLog
         The same log with ``propensity`` and ``propensities``. They are exact where the design's propensities
         follow from the logged actions and rewards. Where they do not (posterior draws), they are means over
-        the walks, and like shares of batches marked as estimated.
+        the walks, and like shares of batches marked as estimated. Of a design that looks at no contexts the
+        log then says so (`context_free`).
 
     Raises
     ------
@@ -88,14 +89,16 @@ def with_propensities(
             problem = f"design must be a design, a log that names one, or {_SHARES!r}, got {design!r:.60}"
             raise ParameterError(_SUBJECT, [problem])
         return _filled(log, _batch_shares(log), "estimated")
-    every, drawn = _on_path(log, design, context, features, int(walks))
-    return _filled(log, every, "estimated" if drawn else "exact")
+    every, drawn, free = _on_path(log, design, context, features, int(walks))
+    filled = _filled(log, every, "estimated" if drawn else "exact")
+    filled.context_free = log.context_free if log.context_free is not None else free
+    return filled
 
 
 def _on_path(
     log: AdaptiveLog, design: Any, context: Any, features: Any, walks: int
-) -> tuple[FloatArray, bool]:
-    """Propensities of every arm on the logged path, shape (T, K), and whether they are themselves drawn."""
+) -> tuple[FloatArray, bool, bool | None]:
+    """Propensities on the logged path, (T, K); whether they are drawn; True for a design without contexts."""
     problems: list[str] = []
     given = design_of(log if design is None else design, problems)
     rows = None
@@ -125,7 +128,7 @@ def _on_path(
         )
         raise ParameterError(_SUBJECT, [f"{problem}; {len(never)} such rows"])
     refuse(_SUBJECT, [] if drawn else contradiction(log, own, f"{given!r:.80}"))
-    return every, drawn
+    return every, drawn, True if given.traits.uses_context == "no" else None
 
 
 def _walked(follower: PathFollower, log: AdaptiveLog, seed: int) -> FloatArray:
