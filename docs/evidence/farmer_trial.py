@@ -3,8 +3,9 @@
     python docs/evidence/farmer_trial.py --data combined_outcomes.csv
     python docs/evidence/farmer_trial.py --quick     # a stand-in with the published counts, printed
 
-The file is `data/combined_outcomes.csv` of the public repository maxkasy/Precision-Agriculture-for-Development
-on GitHub, which states no licence: it is neither shipped nor fetched.
+The file is `data/combined_outcomes.csv` of the public repository
+maxkasy/Precision-Agriculture-for-Development on GitHub, which states no licence: it is neither shipped nor
+fetched.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def page(path: Path, told: str) -> str:
 
 Command: `{COMMAND}`. Seed: none, nothing is drawn. Date: {evidence.stamp()}.
 
-Kasy and Sautmann (2021): 8,400 calls to rice farmers in 14 batches, six ways to call. {told}. The file is stored
-newest first, with dates as month/day/year. As it stands,
+Kasy and Sautmann (2021): 8,400 calls to rice farmers in 14 batches, six ways to call. {told}.
+The file is stored newest first, with dates as month/day/year. As it stands,
 `AdaptiveLog(frame, action="treatment", reward="outcome", batch="date")` is refused:
 
 ```text
