@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from adaptinf.inference.scores.inverse import indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.sequences.bounded_scores import (
     Scores,
@@ -35,11 +36,14 @@ def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tup
             return tracks[0], spread[0], pulls
         return DifferenceTrack(*tracks), math.hypot(*spread), pulls
     weights = quantity.weights
-    own = _propensity_scores(log, reward, weights, settings)
+    # Rewards without bounds are taken above the first one, so that their origin does not matter.
+    start = reward[0] if settings.estimator == "aipw" and not settings.bounded else 0.0
+    own = _propensity_scores(log, reward - start, weights, settings)
     total = weights.positive - weights.negative
     span = (weights.positive + weights.negative) if settings.bounded else 1.0
-    origin = settings.low * total - (settings.width * weights.negative if settings.bounded else 0.0)
-    track = _track(own, _rewards_used(log, quantity), settings, origin, settings.width * span)
+    origin = (settings.low + start) * total - (settings.width * weights.negative if settings.bounded else 0.0)
+    clock = _rewards_used(log, quantity)[-len(own.lower) :]
+    track = _track(own, clock, settings, origin, settings.width * span)
     middle = 0.5 * (own.lower + mirror - own.upper)
     return track, _std_error(middle) * settings.width * span, _effective_size(log, quantity)
 
@@ -49,6 +53,8 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
     assert propensity is not None
     if settings.method.bets and settings.estimator == "ipw":
         return inverse_scores(action, reward, propensity, weights)
+    if settings.estimator == "aipw" and not settings.bounded:
+        return _unbounded_scores(log, reward, weights)
     if settings.estimator == "aipw":
         outcome = running_outcomes(action, reward, log.n_arms)
     else:
@@ -64,6 +70,17 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
     else:
         smallest = np.full((log.n_rounds, log.n_arms), settings.floor)
     return Scores(score, mirror - score, *score_floors(weights, outcome, smallest), counts)
+
+
+def _unbounded_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights) -> Scores:
+    """Augmented scores of all rounds but the first, which nothing predicts; reward (T,), from 0 on."""
+    action, propensity = log.arrays.action, log.arrays.propensity
+    assert propensity is not None
+    every = indicators(action, np.arange(log.n_arms, dtype=np.int64))
+    score = augmented_scores(action, reward, propensity, weights, predictions(every, reward), bounded=False)[
+        1:
+    ]
+    return Scores(score, -score, None, None, np.arange(log.n_rounds))
 
 
 def _track(scores: Scores, clock: IntArray, settings: Settings, origin: float, width: float) -> SingleTrack:

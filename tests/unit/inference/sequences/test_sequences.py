@@ -541,3 +541,33 @@ def test_an_estimate_outside_its_interval_is_said_to_be() -> None:
         "The estimate of x lies outside its interval: limi"
     ]
     assert summary.notes[2].startswith("The estimate of x lies")
+
+
+def test_the_origin_of_unbounded_rewards_changes_nothing_else() -> None:
+    """Augmented scores predict an arm's mean, before its first reward that of all; round one is left out."""
+    rng = np.random.default_rng(8)
+    n = 400
+    action = rng.integers(0, 2, n)
+    reward = np.round(rng.normal(action, 1.0) * 1024.0) / 1024.0
+    both = np.full((n, 2), 0.5)
+    made = [
+        AdaptiveLog.from_arrays(
+            LogArrays(action=action, reward=reward + shift, propensity=both[:, 0], propensities=both),
+            arms=("a", "b"),
+        )
+        for shift in (0.0, 2.0**20)
+    ]
+    for target, moves in (({}, 2.0**20), ({"target": "contrast", "treatment": "b", "control": "a"}, 0.0)):
+        plain, moved = (ConfidenceSequence(log, **target).fit("asymptotic", estimator="aipw") for log in made)
+        np.testing.assert_allclose(moved.conf_int() - moves, plain.conf_int(), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moved.estimate - moves, plain.estimate, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moved.std_error, plain.std_error, rtol=1e-9)
+    sums, count, scores = np.zeros(2), np.zeros(2), []
+    for t in range(n):
+        means = [sums[k] / count[k] if count[k] else sums.sum() / max(t, 1) for k in (0, 1)]
+        k = action[t]
+        scores.append(means[1] + (reward[t] - means[1]) / 0.5 * (k == 1))
+        sums[k], count[k] = sums[k] + reward[t], count[k] + 1
+    expected = np.mean(scores[1:])
+    found = ConfidenceSequence(made[0], arms=["b"]).fit("asymptotic", estimator="aipw").estimate[0]
+    assert found == pytest.approx(expected, rel=1e-12)
