@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
 from adaptinf.typing import FloatArray
@@ -91,7 +91,9 @@ class MeanStudent:
             if high * self._top > _PHASE * _MOST_PANELS:
                 return math.nan
             high *= 2.0
-        return float(optimize.brentq(lambda x: self.tail(x) - probability, 0.0, high, xtol=1e-13))
+        from scipy.optimize import brentq  # loads when needed, as few tables do
+
+        return float(brentq(lambda x: self.tail(x) - probability, 0.0, high, xtol=1e-13))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import special
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
@@ -55,8 +55,10 @@ def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> 
         return independent
     if np.array_equal(correlation, np.eye(size)):
         return independent
+    from scipy.stats import multivariate_normal  # scipy.stats loads when needed: longer than a first table
+
     limit = -float(special.ndtri(0.5 * level))
-    inside = stats.multivariate_normal.cdf(
+    inside = multivariate_normal.cdf(
         np.full(size, limit),
         cov=correlation,
         allow_singular=True,

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg, special
-from scipy.stats import qmc
 
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.typing import FloatArray
@@ -54,6 +53,8 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 
 def _largest_squares(factor: FloatArray) -> FloatArray:
     """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+    from scipy.stats import qmc  # scipy.stats loads when needed: longer than a first table
+
     size, rank = factor.shape
     points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
     largest = np.empty(_DIRECTIONS)

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.question import Asked, Question, Refused
@@ -129,7 +128,9 @@ def missing_cautions(question: Question) -> tuple[str, ...]:
     table = table[:, table.sum(axis=0) > 0.0]
     if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
         return ()
-    found = stats.chi2_contingency(table, correction=False)
+    from scipy.stats import chi2_contingency  # scipy.stats loads when needed: longer than a first table
+
+    found = chi2_contingency(table, correction=False)
     if not found.pvalue < _DIFFERENT:
         return ()
     return (
