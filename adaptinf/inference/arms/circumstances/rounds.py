@@ -60,8 +60,9 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
     if not np.any(profile.impossible[question.codes]):
         return [], []
     possible = _possible(question)
+    size = np.ones(len(possible)) if profile.sums is None else profile.sums.cells.rounds
     arms = [str(log.arms[code]) for code in question.codes]
-    left = len(possible) - possible.sum(axis=0)
+    left = size @ ~possible
     if question.contrast:
         told, same = f"{int(left[0])}", "the difference is"
         where = f"{arms[0]} or {arms[1]}"
@@ -85,8 +86,12 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
 
 
 def _possible(question: Question) -> BoolArray:
-    """Rounds that each arm's estimate uses, shape (T, k)."""
+    """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
     profile = question.profile
+    if profile.sums is not None:
+        possible = profile.sums.cells.possible[:, question.codes]
+        joint = possible.all(axis=1, keepdims=True)
+        return np.broadcast_to(joint, possible.shape) if question.contrast else possible
     chosen = indicators(profile.log.arrays.action, question.codes)
     every = None if profile.propensities is None else profile.propensities[:, question.codes]
     own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
@@ -94,8 +99,11 @@ def _possible(question: Question) -> BoolArray:
 
 
 def _drawn(question: Question) -> BoolArray:
-    """Rounds in which each arm was neither sure nor impossible, as far as is known; shape (T, k)."""
+    """Rounds in which each arm was neither sure nor impossible, as far as is known; (T, k), or (B, k)."""
     profile = question.profile
+    if profile.sums is not None:
+        spread = profile.sums.cells.spread[:, question.codes]
+        return np.asarray(np.isnan(spread) | (spread > 0.0))
     if profile.propensities is not None:
         every = profile.propensities[:, question.codes]
         return np.asarray((every > 0.0) & (every < 1.0))
@@ -114,7 +122,7 @@ def _leaves(possible: BoolArray) -> bool:
 
 def combined_refusal(profile: LogProfile) -> str:
     """Why both arms cannot have one weight that evens out variances; empty where they can."""
-    return "" if profile.log.arrays.batch is not None or not _may_follow_contexts(profile) else _NO_BATCHES
+    return "" if profile.batched or not _may_follow_contexts(profile) else _NO_BATCHES
 
 
 def pair_weights(question: Question) -> FloatArray:
@@ -139,11 +147,16 @@ def pair_note(question: Question) -> str:
 
 def fixed_by(question: Question) -> Literal["round", "batch"]:
     """Whether a round's propensities are fixed before its context is seen, or those of earlier batches."""
-    profile, arrays = question.profile, question.profile.log.arrays
+    profile = question.profile
+    moved, free = _may_follow_contexts(profile), _free_of_contexts(profile)
+    if profile.sums is not None:
+        cells = profile.sums.cells
+        single = moved and profile.log.n_rounds < 2 * len(cells.rounds)
+        return "round" if bool(cells.constant[:, question.codes].all()) and not single else "batch"
+    arrays = profile.log.arrays
     if arrays.batch is None or profile.propensities is None:
         return "round"
     pair, cell = profile.propensities[:, question.codes], np.zeros(len(arrays.batch), dtype=np.int64)
-    moved, free = _may_follow_contexts(profile), _free_of_contexts(profile)
     return "round" if known_in_time(pair, cell, arrays.batch, moved=moved, free=free) else "batch"
 
 
