@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
-    from adaptinf.sums import Sums
+    from adaptinf.sums import Sums, aggregate
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "PrivacyGuarantee",
     "Sums",
     "__version__",
+    "aggregate",
     "audit",
     "bias_bound",
     "compare",
@@ -96,6 +97,7 @@ _HOMES = {
     "PolicyValue": "adaptinf.inference.policies",
     "PrivacyGuarantee": "adaptinf.guarantee",
     "Sums": "adaptinf.sums",
+    "aggregate": "adaptinf.sums",
     "bias_bound": "adaptinf.inference.corrections",
     "compare": "adaptinf.inference.results",
     "diagnose": "adaptinf.inference.diagnostics",

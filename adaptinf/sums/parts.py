@@ -12,6 +12,11 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.sums.cells import Cells, cells_of_shares, joined
 
 
+def sometimes_impossible(cells: Cells) -> bool:
+    """Whether an arm could be chosen in some rounds of a batch alone."""
+    return bool(np.any((cells.smallest == 0.0) & (cells.expected > 0.0)))
+
+
 class Part(Protocol):
     """What is merged; batches (B,)."""
 
@@ -25,7 +30,7 @@ def merged(first: Part, second: Part) -> tuple[NDArray[Any], Cells]:
     batches = np.unique(np.concatenate([first.batches, second.batches]))
     places = (np.searchsorted(batches, first.batches), np.searchsorted(batches, second.batches))
     cells = joined(first.cells, second.cells, places, len(batches))
-    if np.any((cells.smallest == 0.0) & (cells.expected > 0.0)):
+    if sometimes_impossible(cells):
         problem = "an arm has propensity 0 in a batch of one alone: give parts of one batch other names"
         raise ParameterError("Sums", [problem])
     if first.shares:  # of the whole batches, not of their parts

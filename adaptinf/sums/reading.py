@@ -122,8 +122,8 @@ def _read(
         what = told["propensity"]
         found.add_rows("missing-propensity", f"{what} has no value", read["propensity"].missing)
         propensity = check_probabilities(read["propensity"], what, "[0", found)
-    batch = _batches(read["batch"], told["batch"], checked_format, found)
-    arm = _arms(read["arm"], told["arm"], declared, found)
+    batch = read_batches(read["batch"], told["batch"], checked_format, found)
+    arm = read_arms(read["arm"], told["arm"], declared, found)
     if found.problems or batch is None or arm is None:
         return None
     return Table(batch[0], arm[0], batch[1], arm[1], sums, propensity)
@@ -154,7 +154,7 @@ def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) 
     return np.full(len(read["n"].missing), np.nan) if values is None else values
 
 
-def _batches(
+def read_batches(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[IntArray, NDArray[Any]] | None:
     """Positions of the rows' batches in order, and the batches: numbers, or times; (R,), (B,)."""
@@ -186,7 +186,7 @@ def _batches(
     return place.astype(np.int64), batches
 
 
-def _arms(
+def read_arms(
     column: Column, what: str, declared: Sequence[Label] | None, found: Findings
 ) -> tuple[IntArray, tuple[Label, ...]] | None:
     """Positions of the rows' arms, shape (R,), and all arms."""

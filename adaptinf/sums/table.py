@@ -20,7 +20,7 @@ from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
 from adaptinf.sums.cells import Cells, cells_of_rows
-from adaptinf.sums.parts import merged, summable
+from adaptinf.sums.parts import merged, sometimes_impossible, summable
 from adaptinf.sums.reading import read_cells
 from adaptinf.sums.storage import StoredSums, read_stored, write_stored
 from adaptinf.texts import visible_lines
@@ -151,9 +151,6 @@ class Sums(Promises):
         check("Sums", centre=(centre, FINITE))
         found = Findings()
         span = check_reward_range(reward_range, False, found)
-        if propensity is None and propensity_status not in (None, "estimated"):
-            message = "without propensity= the arms' shares stand in for it, which are estimates"
-            found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         estimated = propensity is None or propensity_status == "estimated"
         read = read_cells(
             frame,
@@ -165,10 +162,22 @@ class Sums(Promises):
             estimated=estimated,
             found=found,
         )
-        rounds = 2**53 if read is None else int(read[0].rounds.sum())
+        self._check(read, span, given, found, shares=propensity is None)
+
+    def _check(
+        self,
+        read: tuple[Cells, NDArray[Any], tuple[Label, ...]] | None,
+        reward_range: tuple[float, float] | None,
+        given: Mapping[str, Any],
+        found: Findings,
+        *,
+        shares: bool,
+    ) -> None:
+        """Check what is given beside cells, batches and arms, and take all of it; else one error."""
+        context = given["context"]
         metadata = check_metadata(
             Metadata(**{name: given[name] for name in METADATA if name in given}),
-            n_rounds=rounds,
+            n_rounds=2**53 if read is None else int(read[0].rounds.sum()),
             arms=() if read is None else read[2],
             has_propensity=True,
             units=None,
@@ -176,10 +185,13 @@ class Sums(Promises):
         )
         if isinstance(context, str) or not all(isinstance(name, str) for name in context):
             found.add("bad-context", f"context must be a list of names, got {context!r:.80}")
+        if shares and given["propensity_status"] not in (None, "estimated"):
+            message = "without propensities the arms' shares stand in for them, which are estimates"
+            found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         found.raise_if_any("the table of sums")
         assert read is not None
-        self._fill(*read, span, metadata, tuple(context), shares=propensity is None)
-        if estimated:
+        self._fill(*read, reward_range, metadata, tuple(context), shares=shares)
+        if shares:
             self.propensity_status = "estimated"
 
     def _fill(
@@ -241,7 +253,7 @@ class Sums(Promises):
         cells = cells_of_rows(
             arrays.action, reward, arrays.propensity, table, batch, log.n_arms, float(centre)
         )
-        if table is not None and np.any((cells.smallest == 0.0) & (cells.expected > 0.0)):
+        if sometimes_impossible(cells):
             raise InvalidForLog(
                 "Sums", "an arm could be chosen in some rounds of a batch alone", ["smaller batches"]
             )
