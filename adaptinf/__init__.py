@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
+    from adaptinf.sums import Sums, aggregate
 
 __version__ = "0.1.0"
 
@@ -47,7 +48,9 @@ __all__ = [
     "PolicySnapshots",
     "PolicyValue",
     "PrivacyGuarantee",
+    "Sums",
     "__version__",
+    "aggregate",
     "audit",
     "bias_bound",
     "compare",
@@ -93,6 +96,8 @@ _HOMES = {
     "PolicySnapshots": "adaptinf.inference.validity",
     "PolicyValue": "adaptinf.inference.policies",
     "PrivacyGuarantee": "adaptinf.guarantee",
+    "Sums": "adaptinf.sums",
+    "aggregate": "adaptinf.sums",
     "bias_bound": "adaptinf.inference.corrections",
     "compare": "adaptinf.inference.results",
     "diagnose": "adaptinf.inference.diagnostics",

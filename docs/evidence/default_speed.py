@@ -124,8 +124,8 @@ def page(rows: list[Measured]) -> str:
     )
     return f"""# Speed of what comes first
 
-Processor seconds of one process, and megabytes above the log. Command:
-`python docs/evidence/default_speed.py` on an idle machine of two cores.
+Processor seconds of one process, and megabytes above the log.
+Command: `python docs/evidence/default_speed.py`, on an idle machine of two cores.
 Date: {evidence.stamp()}; seed {SEED}; Python {platform.python_version()}, NumPy {np.__version__}; load of the
 machine when the page was written: {load}.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.arms.circumstances.from_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.fit import arm_labels, independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
@@ -73,10 +74,15 @@ def batch_contrasts(
         sums = np.bincount(place, weights=value - shift, minlength=size)
         means[row, some] = shift + sums[some] / counts[row, some]
         squares[row] = np.bincount(place, weights=(value - means[row, place]) ** 2, minlength=size)
+    return _contrasts(counts[::-1], means[::-1], squares[::-1])
+
+
+def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> BatchContrasts:
+    """Differences from counts, means and squared residuals, treatment first; shapes (2, B)."""
     freedom = counts.sum(axis=0) - 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(np.where(freedom > 0.0, squares.sum(axis=0) / freedom, np.nan))
-    return BatchContrasts(counts[1], counts[0], means[1] - means[0], scale)
+    return BatchContrasts(counts[0], counts[1], means[0] - means[1], scale)
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
@@ -88,14 +94,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     the first is large can double the error. So an adaptive log with such batches is refused.
     """
     independent_rounds("batched", question)
-    arrays, codes = question.profile.log.arrays, question.codes
-    if arrays.batch is None:
-        raise Refused("batched", "it needs batches, and the log has none (give batch=)")
-    moved = _moving_batches(arrays.batch, arrays.propensities)
-    if len(moved):
-        reason = f"propensities move within {len(moved)} batches ({_shown(moved)}), where nothing may adapt"
-        raise Refused("batched", reason)
-    found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, int(codes[0]), int(codes[1]))
+    found = _contrasts_of(question)
     keep = (found.treated > 0) & (found.control > 0) & (found.df > 0)
     missing = np.flatnonzero(~keep)
     if len(missing) == 0:
@@ -110,6 +109,27 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
         )
         raise Refused("batched", reason)
     return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
+
+
+def _contrasts_of(question: Question) -> BatchContrasts:
+    """Differences in all batches, within which nothing may have moved."""
+    codes, sums = question.codes, question.profile.sums
+    if sums is not None:
+        known = sums.cells.knows_every
+        moved = np.flatnonzero(~sums.cells.constant.all(axis=1)) if known else np.zeros(0, dtype=np.int64)
+        counts, means, squares = (part[:, codes].T for part in cell_means(sums.cells))
+        found = _contrasts(counts, means, squares)
+    else:
+        arrays = question.profile.log.arrays
+        if arrays.batch is None:
+            raise Refused("batched", "it needs batches, and the log has none (give batch=)")
+        moved = _moving_batches(arrays.batch, arrays.propensities)
+        pair = int(codes[0]), int(codes[1])
+        found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, *pair)
+    if len(moved):
+        reason = f"propensities move within {len(moved)} batches ({_shown(moved)}), where nothing may adapt"
+        raise Refused("batched", reason)
+    return found
 
 
 def _shown(batches: IntArray) -> str:
@@ -221,5 +241,11 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
 
 
 BATCHED = ArmMethod(
-    name="batched", assess=_assess, settle=_settle, fit=_fit, length=batched_length, contrast_only=True
+    name="batched",
+    assess=_assess,
+    settle=_settle,
+    fit=_fit,
+    length=batched_length,
+    contrast_only=True,
+    takes_sums=True,
 )

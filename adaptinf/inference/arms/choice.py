@@ -25,6 +25,7 @@ from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
+from adaptinf.sums import NEEDS_ROWS
 from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
@@ -64,14 +65,23 @@ def arm_method(name: str) -> ArmMethod:
 def arm_verdicts(question: Question) -> list[Verdict]:
     """What every method is worth for arm means, or for a contrast, the valid ones first."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
+    if question.profile.sums is not None:
+        return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)
     log = question.profile.log
-    if log.arrays.observed is None:
+    if not question.profile.incomplete:
         return verdicts(methods, question)
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
         return verdicts(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
-    found = verdicts([one for one in methods if one.takes_gaps], question)
-    others = [one.name for one in methods if not one.takes_gaps]
-    return [*found, *(Verdict(name, "not valid", 90.0, {"estimator": name}, _GAPS) for name in others)]
+    return _from_some(methods, [one for one in methods if one.takes_gaps], question, _GAPS)
+
+
+def _from_some(
+    methods: Sequence[ArmMethod], able: Sequence[ArmMethod], question: Question, reason: str
+) -> list[Verdict]:
+    """Verdicts of the methods that can be asked, then of the others, with the reason why not."""
+    others = [one.name for one in methods if one not in able]
+    refused = [Verdict(name, "not valid", 90.0, {"estimator": name}, reason) for name in others]
+    return [*verdicts(able, question), *refused]
 
 
 def valid_alternatives(
@@ -151,8 +161,11 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
 
     The arguments are those of `fit`, the model itself among them.
     """
-    bounds = model.log.arrays.observed is not None and model.log.missing != "drop"
+    profile = profile_of(model.log)
+    bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
+    if received and profile.sums is not None:
+        raise InvalidForLog("estimand='received'", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
     if not bounds and not received:
         return None
     from adaptinf.inference.arms.circumstances.deviations import at_both_ends, received_effect
@@ -173,8 +186,10 @@ def _settled(question: Question, asked: Asked) -> Choice:
     try:
         if estimator is None:
             return _default(question, asked)
-        if question.profile.log.arrays.observed is not None and not _NAMED[estimator].takes_gaps:
+        if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
             raise Refused(estimator, _GAPS)
+        if question.profile.sums is not None and not _NAMED[estimator].takes_sums:
+            raise Refused(estimator, NEEDS_ROWS)
         return _NAMED[estimator].settle(question, asked)
     except Refused as refused:
         raise refusal(question, refused) from None

@@ -19,6 +19,7 @@ import numpy as np
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.circumstances import laws
+from adaptinf.inference.arms.circumstances.from_sums import refuse_rows, sample_means_of
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
@@ -29,6 +30,7 @@ from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
 from adaptinf.inference.validity.profile import TINY_PROPENSITY
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
+from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
@@ -143,6 +145,8 @@ def independent_rounds(estimator: str, question: Question, asked: Asked | None =
 
 def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """What each round contributes to the error of each arm's estimate, shape (T, k)."""
+    if question.profile.sums is not None:
+        refuse_rows()
     arrays = question.profile.log.arrays
     residual = indicators(arrays.action, question.codes) * (arrays.reward[:, None] - fit.estimate)
     # The rows of an arm are scaled to its standard error, whichever of the possible ones it has.
@@ -269,7 +273,7 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
 def exact_test_note(question: Question) -> list[str]:
     """The exact test of a short two-arm trial with rewards 0 and 1, with its call; none for other logs."""
     profile, log = question.profile, question.profile.log
-    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context
+    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
     if not (short and profile.binary and profile.adaptive):
         return []
     known = log.design is not None and log.design.traits is not None
@@ -277,7 +281,14 @@ def exact_test_note(question: Question) -> list[str]:
     return [f"Two arms, rewards 0 and 1: audit.{call} tests exactly whether the arms are equal."]
 
 
-def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> FloatArray:
+def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:
+    """Plain means of all arms."""
+    if isinstance(log, Sums):
+        return sample_means_of(log.cells)
+    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms)
+
+
+def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
     Shapes: codes (k,); returns (k,).
@@ -289,13 +300,14 @@ def arm_bounds(log: AdaptiveLog, codes: IntArray, *, shares: bool = False) -> Fl
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
     the bound without them.
     """
-    arrays = log.arrays
-    found = sample_means(arrays.action, arrays.reward, log.n_arms)
+    found = arm_samples(log)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
     rounds = counts
-    if arrays.propensities is not None and not shares:
-        rounds = np.einsum("tk->k", arrays.propensities)[codes]  # three times as quick as sum(axis=0)
+    if isinstance(log, Sums):
+        rounds = log.cells.expected.sum(axis=0)[codes] if log.cells.knows_every and not shares else counts
+    elif log.arrays.propensities is not None and not shares:
+        rounds = np.einsum("tk->k", log.arrays.propensities)[codes]  # three times as quick as sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
 
@@ -315,9 +327,10 @@ def fit_efficiency(
 
     Shapes: std_error (k,) or (1,).
     """
-    if not bound or question.profile.log.arrays.observed is not None:
+    if not bound or question.profile.incomplete:
         return {}, ""
-    bounds = arm_bounds(question.profile.log, question.codes, shares=bound == "shares")
+    data = question.profile.sums or question.profile.log
+    bounds = arm_bounds(data, question.codes, shares=bound == "shares")
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
     ratios = over_bound(std_error**2, whole)
     return {"efficiency": ratios}, _efficiency_note(ratios, bound)
@@ -347,7 +360,8 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     notes, cautions = method.notes(question, fit, kind, correction), method.cautions(question, fit)
     if fit.choice.reason:
-        notes.append(f"Chosen as the first of recommend(log): {fit.choice.reason}.")
+        first = "the first of recommend(log)" if question.profile.sums is None else "the first that is valid"
+        notes.append(f"Chosen as {first}: {fit.choice.reason}.")
     notes += [*gaps(fit, kind), *exact_test_note(question)]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += laws.shape_notes(question, fit, kind)

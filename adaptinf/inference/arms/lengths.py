@@ -26,8 +26,7 @@ _NORMAL = np.inf
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
     """The arms whose lengths stand for all, and their counts."""
-    log = question.profile.log
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
+    counts = question.profile.pulls
     codes = some_arms(counts, question.codes)
     return codes, counts[codes]
 
@@ -50,6 +49,8 @@ def sample_length(question: Question, verdict: Verdict) -> float:
 def weighted_length(question: Question, verdict: Verdict) -> float:
     """Of inverse-propensity scores, augmented or not."""
     profile, (codes, _) = question.profile, typical_arms(question)
+    if profile.sums is not None:
+        return math.nan
     arrays, kind = profile.log.arrays, verdict.arguments.get("weights")
     mean = 0.0 if verdict.arguments["estimator"] == "aipw" else profile.pooled_mean
     std = profile.pooled_std
@@ -84,6 +85,8 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
 
 def batched_length(question: Question, verdict: Verdict) -> float:
     """Of batched least squares: by the arms' counts in each batch."""
+    if question.profile.sums is not None:
+        return math.nan
     arrays = question.profile.log.arrays
     if arrays.batch is None:
         return math.nan

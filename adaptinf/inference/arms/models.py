@@ -28,7 +28,7 @@ from adaptinf.inference.arms.fit import (
     warn_of_tiny_propensities,
 )
 from adaptinf.inference.arms.question import Asked, Question, Refused
-from adaptinf.inference.inputs.arguments import label_problems, require_log
+from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
 
 
 class ArmMeans:
@@ -47,7 +48,7 @@ class ArmMeans:
 
     Parameters
     ----------
-    log : AdaptiveLog
+    log : AdaptiveLog or Sums
         The data.
     arms : sequence of labels, optional
         The arms of interest, by default all of the log's.
@@ -101,9 +102,10 @@ class ArmMeans:
     b  0.52  0.66
     """
 
-    def __init__(self, log: AdaptiveLog, arms: Sequence[Any] | None = None, *, rounds: Any = None) -> None:
-        require_log("ArmMeans", log, incomplete=True)
-        self.log = log
+    def __init__(
+        self, log: AdaptiveLog | Sums, arms: Sequence[Any] | None = None, *, rounds: Any = None
+    ) -> None:
+        self.log = log = require_data("ArmMeans", log)
         self._told: tuple[str, ...] = ()
         if rounds is not None:
             self.log, _, self._told = marked_log("ArmMeans", log, rounds)
@@ -144,11 +146,12 @@ class ArmMeans:
             Value that the means are tested against.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome : {"running-mean", "running-ridge"}, mapping of arm to str, frame, or array, optional
-            Outcome model of AIPW. The running mean of the arm by default; a ridge regression on the log's
-            contexts, fitted before each round; or predictions of your own, whose row t may depend on rounds
-            before t and this round's context only: columns of the log by arm, a frame with a column an arm,
-            or an array of shape (T, K) with all K arms in the order of ``log.arms``.
+        outcome : {"running-mean", "running-ridge", "batch-mean"}, mapping, frame, or array, optional
+            Outcome model of AIPW. The running mean of the arm by default; its mean over earlier batches, the
+            default of sums (in the first batch the mean of its other rounds); a ridge regression on the log's
+            contexts, fitted before each round; or your own, whose row t may depend on rounds before t and
+            this round's context only: columns by arm, a frame with a column an arm, or an array of shape
+            (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         arm_error : {"conservative", "self-normalised"}
@@ -157,8 +160,7 @@ class ArmMeans:
             What the arms, the null and the test were chosen from, beside contexts: the corrected columns
             cover a choice by the actions, and one by the releases too where that is said.
         stationary : bool
-            That an arm's mean is the same whenever it is chosen: no drift, and no contexts that had a part in
-            the choice. ALEE assumes it, with a caution unless it is stated.
+            That an arm's mean is the same whenever it is chosen (no drift, no contexts with a part in it).
 
         Returns
         -------
@@ -215,7 +217,7 @@ class Contrast:
 
     Parameters
     ----------
-    log : AdaptiveLog
+    log : AdaptiveLog or Sums
         The data.
     treatment, control : label
         The arms; the control's mean is subtracted.
@@ -261,8 +263,8 @@ class Contrast:
     'alee'
     """
 
-    def __init__(self, log: AdaptiveLog, *, treatment: Any, control: Any, rounds: Any = None) -> None:
-        require_log("Contrast", log, incomplete=True)
+    def __init__(self, log: AdaptiveLog | Sums, *, treatment: Any, control: Any, rounds: Any = None) -> None:
+        log = require_data("Contrast", log)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
         self.log, _, self._told = marked_log("Contrast", log, rounds)

@@ -49,5 +49,7 @@ class ArmMethod(MethodRecord[Question]):
     """Whether it also runs where it is not valid, as a naive baseline."""
     takes_gaps: bool = False
     """Whether it knows what to do where rewards are missing at random."""
+    takes_sums: bool = False
+    """Whether sums by batch and arm are enough for it."""
     bound: Literal["", "shares", "propensities"] = ""
     """What the least possible variance rests on; empty where errors ignore adaptivity."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.fit import ArmFit, arm_labels, is_skewed, without_propensities
+from adaptinf.inference.arms.circumstances import from_sums
+from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
-from adaptinf.inference.scores.means import SampleMeans, sample_means
+from adaptinf.inference.scores.means import SampleMeans
 from adaptinf.inference.validity.units import NOT_BY_UNIT
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -135,7 +136,7 @@ def length_ratio(question: Question, correction: Correction) -> float:
     log = question.profile.log
     z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
     usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms)[question.codes]
+    counts = question.profile.pulls[question.codes]
     offset = alee_offset(log.n_rounds)
     totals = [float(alee_weights(int(n), offset).sum()) / math.sqrt(n) for n in counts if n > 0]
     return z / usual * max(totals, default=1.0)
@@ -143,7 +144,7 @@ def length_ratio(question: Question, correction: Correction) -> float:
 
 def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     profile, codes = question.profile, question.codes
-    every = sample_means(profile.log.arrays.action, profile.log.arrays.reward, profile.log.n_arms)
+    every = arm_samples(profile.sums or profile.log)
     sample = SampleMeans(every.count[codes], every.above[codes], every.std_error[codes], every.origin)
     return ArmFit(
         choice=choice,
@@ -204,8 +205,9 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
-    """That errors ignore units with several rounds."""
-    return [NOT_BY_UNIT] * question.profile.repeated_units
+    """That errors ignore units with several rounds, and what sums do not tell."""
+    unseen = [] if question.profile.sums is None else from_sums.cautions(question)
+    return [NOT_BY_UNIT] * question.profile.repeated_units + unseen
 
 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
@@ -245,4 +247,5 @@ SAMPLE_MEAN = ArmMethod(
     implied_by=("exact",),
     no_weights="sample means take",
     baseline=True,
+    takes_sums=True,
 )

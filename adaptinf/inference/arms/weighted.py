@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.circumstances import by_unit, rounds
-from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means, seen_rounds
+from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, scored
+from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.scores.inverse import LAGGED, ArmScores, arm_scores
-from adaptinf.inference.scores.means import ScoreMeans, arm_score_means, weighted_means
+from adaptinf.inference.scores.inverse import LAGGED
+from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.stationarity import STATED, own_weights_cautions
@@ -63,7 +63,7 @@ _HADAD = (
 def _refusal(question: Question) -> str:
     """Why inverse propensities do not serve; empty where they do."""
     profile = question.profile
-    if profile.log.arrays.propensity is None:
+    if not profile.knows_propensities:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
     if profile.contradicted_draws or not np.any(profile.impossible[question.codes]):
         return profile.contradicted_draws
@@ -76,6 +76,8 @@ def _weights_refusal(profile: LogProfile, weights: str) -> str:
         return ""
     if not profile.knows_every_propensity:
         return _EVERY
+    if profile.sums is not None and (refusal := from_sums.weights_refusal(profile, weights)):
+        return refusal
     if weights == COMMON:
         return rounds.combined_refusal(profile)
     return _MIXED if profile.decides_by_context else ""
@@ -170,7 +172,7 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
     """Complete and check weights and decay."""
     profile, refusal = question.profile, _refusal(question)
     if refusal:
-        known = profile.log.arrays.propensity is not None
+        known = profile.knows_propensities
         raise Refused(
             estimator, refusal, last=("an analysis of the randomised rounds alone",) if known else ()
         )
@@ -197,19 +199,24 @@ def _usual(question: Question) -> str:
         return "uniform"
     if question.contrast and not question.stationary:
         return "uniform" if _weights_refusal(profile, COMMON) else COMMON
-    if not profile.knows_every_propensity or not profile.context_free:
+    if not profile.context_free or _weights_refusal(profile, "sqrt"):
         return "uniform"
     return "sqrt" if profile.usable_decay is None else "two-point"
 
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
+    if question.profile.sums is not None:
+        return _fit(question, choice, asked, from_sums.batch_mean(asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
     if log.arrays.observed is not None or late:
         model = past_outcome(question, asked)
     elif asked.outcome is not None or asked.ridge is not None:
-        model = outcome_model(asked.subject, log, question.codes, asked.outcome, asked.ridge)
+        options = (asked.outcome, asked.ridge)
+        model = outcome_model(asked.subject, log, question.codes, *options, by_batch=True)
+        if question.profile.repeated_units:
+            from_sums.refuse_units(asked)
     return _fit(question, choice, asked, model)
 
 
@@ -237,27 +244,20 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """In NumPy for short logs, compiled and streamed for long ones."""
+    """In NumPy for short logs, compiled and streamed for long ones; from sums where there are no rows."""
+    if question.profile.sums is not None:
+        return from_sums.estimates(question, choice, augmented=model is not None)
+    options = _options(question, choice, model)
     if model is not None and model.seen is not None:
-        return seen_means(question, model, _options(question, choice, model))
-    codes, columns = question.codes, _columns(question.profile)
+        return seen_means(question, model, options)
+    columns = _columns(question.profile)
     if question.profile.repeated_units:
-        return by_unit.unit_means(question, scored_rounds(question, choice, model), columns)
-    if len(columns[0]) * len(codes) <= _SMALL:
-        return arm_score_means(*columns, codes, **_options(question, choice, model))
+        return by_unit.unit_means(question, by_unit.unit_scores(question, columns, options), columns)
+    if len(columns[0]) * len(question.codes) <= _SMALL:
+        return arm_score_means(*columns, question.codes, **options)
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
 
-    return streamed_means(*columns, codes, **_options(question, choice, model))
-
-
-def scored_rounds(question: Question, choice: Choice, model: Outcome | None) -> ArmScores:
-    """Scores and weights of inverse weighting, shape (T, k) each."""
-    if model is not None and model.seen is not None:
-        return seen_rounds(question, model, _options(question, choice, model))
-    columns, options = _columns(question.profile), _options(question, choice, model)
-    if question.profile.repeated_units:
-        return by_unit.unit_scores(question, columns, options)
-    return arm_scores(*columns, question.codes, **options)
+    return streamed_means(*columns, question.codes, **options)
 
 
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
@@ -267,13 +267,10 @@ def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, Flo
 
 
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
-    weights: str | FloatArray = choice.weights or "uniform"
-    if weights == COMMON:
-        weights = rounds.pair_weights(question)
-    elif weights == "sqrt" and _lags(question):
-        weights = LAGGED
+    weights = choice.weights or "uniform"
+    lagged = weights == "sqrt" and _lags(question)
     return {
-        "weights": weights,
+        "weights": rounds.pair_weights(question) if weights == COMMON else LAGGED if lagged else weights,
         "decay": choice.decay,
         "outcome": None if model is None else model.values,
         "start": 0 if model is None else model.start,
@@ -288,10 +285,8 @@ def _lags(question: Question) -> bool:
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
-    own = scored_rounds(question, fit.choice, fit.outcome)
-    influence = weighted_means(own.scores, own.weights).influence
-    rows = {"scores": own.scores + own.origin, "weights": own.weights, "influence": influence}
-    return rows if fit.by_unit is None else {**rows, **by_unit.contributions(question, influence)}
+    options = partial(_options, question, fit.choice, fit.outcome)
+    return scored.rows(question, fit, partial(_columns, question.profile), options)
 
 
 def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
@@ -307,6 +302,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
         notes += by_unit.fit_notes(question, fit)
     elif fit.outcome is not None:
         notes.append(fit.outcome.note)
+    notes += [] if profile.sums is None else from_sums.notes(question)
     if profile.estimated:
         notes.append(
             "Propensities were estimated: that they are right is an assumption, their error is ignored."
@@ -323,6 +319,7 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
     own = question.contrast and fit.choice.weights in _OWN and not fit.stationary
     found = list(own_weights_cautions(f"{fit.choice.weights}", stationary=False)) if own else []
     found += question.profile.propensity_cautions
+    found += [] if question.profile.sums is None else from_sums.cautions(question)
     if np.any(question.profile.impossible[question.codes]):
         found += rounds.gaps_notes(question)[1]
     found += () if fit.outcome is None else fit.outcome.cautions
@@ -382,6 +379,7 @@ IPW = ArmMethod(
     rows=_rows,
     options=("weights", "decay"),
     bound="propensities",
+    takes_sums=True,
 )
 AIPW = ArmMethod(
     name="aipw",
@@ -397,4 +395,5 @@ AIPW = ArmMethod(
     implied_by=("weights", "decay", "outcome", "ridge"),
     bound="propensities",
     takes_gaps=True,
+    takes_sums=True,
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
+from adaptinf.sums import NEEDS_ROWS, Sums
 
 
 def require_log(subject: str, log: object, *, incomplete: bool = False) -> None:
     """Refuse what is not a log, and one with missing rewards where `incomplete` does not say what to do."""
+    if isinstance(log, Sums):
+        raise InvalidForLog(subject, NEEDS_ROWS, ["ArmMeans", "Contrast", "an AdaptiveLog of the rows"])
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     if log.arrays.observed is not None and not incomplete:
@@ -18,6 +21,13 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> None:
             log.arrays.reward  # noqa: B018
         except InvalidForLog as error:
             raise InvalidForLog(subject, error.reason, error.alternatives) from None
+
+
+def require_data(subject: str, data: object) -> AdaptiveLog:
+    """A log, or sums, which say by the same names what models of arms ask of one; else an error."""
+    if not isinstance(data, Sums):
+        require_log(subject, data, incomplete=True)
+    return cast(AdaptiveLog, data)
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:

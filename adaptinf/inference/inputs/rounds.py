@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.log.validation import arrays_of
 from adaptinf.parameters import refuse
+from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     """Rounds that the user marked; rounds (T,); returns (T,), None where none are asked for."""
     if rounds is None:
         return None
+    if isinstance(cast(object, log), Sums):
+        raise InvalidForLog(f"{subject}(rounds=)", NEEDS_ROWS, ["Sums of the batches that are wanted"])
     try:
         given = log.column(rounds) if isinstance(rounds, str) else rounds
     except ParameterError as error:

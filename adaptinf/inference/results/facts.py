@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adaptinf.sums import Sums
+
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.log import AdaptiveLog
@@ -47,10 +49,12 @@ class LogFacts:
     readings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, log: AdaptiveLog, *, by_unit: bool = False) -> LogFacts:
-        """Facts of a log."""
+    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False) -> LogFacts:
+        """Facts of a log, or of sums."""
         units = None if log.units is None else len(set(log.units.tolist()))
-        told = log._readings or log.arrays.received is not None or log.arrays.known is not None
+        told = not isinstance(log, Sums) and (
+            log._readings or log.arrays.received is not None or log.arrays.known is not None
+        )
         traits = None if log.design is None else log.design.traits
         return cls(
             n_rounds=log.n_rounds,
@@ -61,5 +65,5 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
-            readings=log.reading_notes if told else (),
+            readings=log.reading_notes if told and not isinstance(log, Sums) else (),
         )

@@ -20,6 +20,7 @@ import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.scores.batch_sums import batch_means
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array, refuse
@@ -28,6 +29,7 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.scores.missing import SeenRounds
 
+BATCH_MEAN = "batch-mean"
 OUTCOMES = ("running-mean", "running-ridge")
 _MAX_COVARIATES = 200
 _SAME = 1e-9
@@ -65,15 +67,26 @@ RUNNING_MEAN = Outcome(
 )
 
 
-def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object) -> Outcome:
-    """Complete and check what a user asked for; codes (k,), outcome (T, k)."""
+BATCH_NOTE = (
+    "Outcome model: the arm's mean over earlier batches, before its first reward that of all arms; in the "
+    "first batch the mean of its other rounds."
+)
+
+
+def outcome_model(
+    subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
+) -> Outcome:
+    """Complete and check what a user asked for, means over batches as well where asked; outcome (T, k)."""
     if ridge is not None and not (isinstance(outcome, str) and outcome == "running-ridge"):
         raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
     if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
         return RUNNING_MEAN
+    if by_batch and isinstance(outcome, str) and outcome == BATCH_MEAN:
+        return _batch_mean(subject, log, codes)
     if isinstance(outcome, str):
         if outcome != "running-ridge":
-            raise ParameterError(subject, [f"outcome must be {_ALLOWED}, got {outcome!r}"])
+            names = ", ".join(map(repr, (*OUTCOMES, *[BATCH_MEAN] * by_batch)))
+            raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
         penalty = 1.0 if ridge is None else ridge
         if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
             raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
@@ -106,10 +119,21 @@ def outcome_model(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any,
 
 
 _ALLOWED = (
-    f"{' or '.join(map(repr, OUTCOMES))}, a mapping of every arm to a column of the log, or an array of "
+    "a mapping of every arm to a column of the log, or an array of "
     "predictions, shape (rounds, arms), its columns in the order of log.arms, or a frame of them with a "
     "column an arm"
 )
+
+
+def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
+    """Means over earlier batches; codes (k,)."""
+    arrays = log.arrays
+    if arrays.batch is None:
+        raise ParameterError(
+            subject, [f"outcome={BATCH_MEAN!r} needs batches: the log has none (give batch=)"]
+        )
+    values, start = batch_means(arrays.action, arrays.reward, arrays.batch, codes, log.n_arms)
+    return Outcome(values, BATCH_NOTE, start)
 
 
 def context_matrix(subject: str, log: AdaptiveLog) -> FloatArray:
@@ -203,7 +227,7 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
     arms = labels if subset else log.arms
     values, problems = by_arm("outcome", outcome, arms, rows)
     if values is None and not problems:
-        problems.append(f"outcome must be {_ALLOWED}")
+        problems.append(f"outcome must be {' or '.join(map(repr, OUTCOMES))}, {_ALLOWED}")
     if values is None or problems:
         raise ParameterError(subject, problems)
     shape = (log.n_rounds, len(arms))

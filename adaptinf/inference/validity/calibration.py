@@ -21,6 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
+    from adaptinf.sums.cells import Cells
 
 ALARM = 1e-4
 """P-value, times the number of arms and of ways to pick rounds, below which propensities are doubted."""
@@ -72,6 +73,29 @@ def _rows(rounds: int, n_arms: int) -> slice | IntArray:
     return np.unique(starts[:, None] + np.arange(_BLOCK)[None, :])
 
 
+def miscalibrated_sums(cells: Cells) -> str:
+    """The same of sums by batch and arm, whose batches are picked by their mean propensities and by time."""
+    rounds, ways = cells.rounds[:, None], 2
+    pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
+    if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
+        return "at some levels of them"
+    time = (np.cumsum(rounds) - cells.rounds) * _STRETCHES // cells.rounds.sum()
+    stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
+    return "over time" if _pvalue_of_groups(cells, stretches, _STRETCHES) * ways < ALARM else ""
+
+
+def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
+    """Smallest p-value of the arms, times their number, by groups of batches; group (B, K)."""
+    n_arms = group.shape[1]
+    place = (group * n_arms + np.arange(n_arms)).ravel()
+    observed, expected, variance = (
+        np.bincount(place, weights=part.ravel(), minlength=groups * n_arms).astype(np.float64)
+        for part in (cells.pulls, cells.expected, cells.spread)
+    )
+    shape = groups, n_arms
+    return excess_pvalue(observed.reshape(shape), expected.reshape(shape), variance.reshape(shape))
+
+
 def _smallest_pvalue(action: IntArray, every: FloatArray, group: IntArray, groups: int) -> float:
     """Smallest p-value of the arms, times their number, of choices against propensities by groups of rounds.
 
@@ -85,11 +109,17 @@ def _smallest_pvalue(action: IntArray, every: FloatArray, group: IntArray, group
     variance = np.bincount(cell, weights=(every * (1.0 - every)).ravel(), minlength=size).reshape(shape)
     own = np.broadcast_to(group, every.shape)[np.arange(len(action)), action]
     observed = np.bincount(own * n_arms + action, minlength=size).reshape(shape)
+    found = (np.asarray(part, dtype=np.float64) for part in (observed, expected, variance))
+    return excess_pvalue(*found)
+
+
+def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
+    """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K)."""
     usable = variance >= _LEAST_VARIANCE
     squares = np.where(usable, (observed - expected) ** 2 / np.where(usable, variance, 1.0), 0.0)
     df = usable.sum(axis=0)
     found = np.where(df > 0, special.chdtrc(np.maximum(df, 1), squares.sum(axis=0)), 1.0)
-    return float(found.min(initial=1.0) * n_arms)
+    return float(found.min(initial=1.0) * observed.shape[1])
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:

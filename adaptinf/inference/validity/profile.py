@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from adaptinf.inference.validity.calibration import calibration_caution, miscali
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
+from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray
 
 SMALL = 0.05
@@ -35,6 +38,9 @@ _IN_PLACE_OF_MEANS = {
 
 class LogProfile(UnitFacts, RewardFacts):
     """The facts of one log; each is computed when it is first asked for."""
+
+    sums: Sums | None = None
+    """Sums by batch and arm, where they stand in the place of a log's rows."""
 
     def __init__(self, log: AdaptiveLog) -> None:
         self.log = log
@@ -133,7 +139,7 @@ class LogProfile(UnitFacts, RewardFacts):
         design = self.log.design
         named = design is not None and (design.traits is None or design.traits.uses_context == "unknown")
         open_question = bool(self.log.context) and self.log.context_free is None
-        weighable = self.log.arrays.propensity is not None and not self.impossible.any()
+        weighable = self.knows_propensities and not self.impossible.any()
         return named and open_question and not weighable
 
     @cached_property
@@ -205,6 +211,21 @@ class LogProfile(UnitFacts, RewardFacts):
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
+    @property
+    def knows_propensities(self) -> bool:
+        """Whether the propensities of the chosen arms are known."""
+        return self.log.arrays.propensity is not None
+
+    @property
+    def batched(self) -> bool:
+        """Whether rounds fall into batches."""
+        return self.log.arrays.batch is not None
+
+    @cached_property
+    def pulls(self) -> FloatArray:
+        """Number of rounds that chose each arm, shape (K,)."""
+        return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
+
     @cached_property
     def knows_every_propensity(self) -> bool:
         """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
@@ -251,7 +272,7 @@ class LogProfile(UnitFacts, RewardFacts):
     @cached_property
     def context_may_move(self) -> bool:
         """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
-        return self.log.arrays.propensities is not None and self.moves and not self.context_free
+        return self.knows_every_propensity and self.moves and not self.context_free
 
     @cached_property
     def impossible(self) -> IntArray:
@@ -294,11 +315,15 @@ class LogProfile(UnitFacts, RewardFacts):
         return why_not(self.log)
 
 
-def profile_of(log: AdaptiveLog) -> LogProfile:
-    """The profile of a log, made at the first call and kept with it."""
+PROFILES: dict[type, Callable[[Any], LogProfile]] = {}
+"""What makes the profile of data that are no log; that of sums is added where it is defined."""
+
+
+def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
+    """The profile of a log, or of sums, made at the first call and kept with it."""
     kept = log.kept
     if "profile" not in kept:
-        kept["profile"] = LogProfile(log)
+        kept["profile"] = PROFILES.get(type(log), LogProfile)(log)
     profile: LogProfile = kept["profile"]
     return profile
 

@@ -69,7 +69,7 @@ def check_rewards(
     found: Findings,
 ) -> FloatArray | None:
     """Rewards as float64, NaN where there are gaps that may be; booleans are 0 and 1."""
-    values = _read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
+    values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
     if column.values.dtype.kind == "f" and not as_written:
@@ -98,7 +98,7 @@ def check_propensity(column: Column, name: object, found: Findings) -> FloatArra
 
 def check_probabilities(column: Column, what: str, lowest: str, found: Findings) -> FloatArray | None:
     """Probabilities as float64, NaN where missing."""
-    values = _read_numbers(column, what, "propensity", found, booleans=False)
+    values = read_numbers(column, what, "propensity", found, booleans=False)
     if values is None:
         return None
     too_low = values <= 0 if lowest == "(0" else values < 0
@@ -231,7 +231,7 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
     what = f"context column {name!r}"
     kind = column.values.dtype.kind
     if kind == "f":
-        return _read_numbers(column, what, "context", found, booleans=False)
+        return read_numbers(column, what, "context", found, booleans=False)
     found.add_rows("missing-context", f"{what} has no value", column.missing)
     if kind == "b":
         return column.values.copy()
@@ -254,7 +254,7 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
     return _expand(labels)
 
 
-def _read_numbers(
+def read_numbers(
     column: Column, what: str, role: str, found: Findings, *, booleans: bool, gaps: bool = False
 ) -> FloatArray | None:
     """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""

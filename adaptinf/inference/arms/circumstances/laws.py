@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.circumstances.from_sums import own_skewness
 from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
@@ -112,8 +114,13 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     if question.profile.repeated_units:
         reason = "it takes rounds to be independent, and units have several"
         raise InvalidForLog("Hall's interval", reason, ["test='t'"])
+    if math.isnan(question.profile.squared_skewness):
+        reason = "the sums do not tell how skewed rewards are: it needs sum_cubes="
+        raise InvalidForLog("Hall's interval", reason, ["test='t'"])
     if fit.skewness is not None:
         return np.nan_to_num(fit.skewness)
+    if question.profile.sums is not None:
+        return own_skewness(question.profile.sums.cells)[question.codes]
     profile, found = question.profile, np.zeros(len(question.codes))
     for place, code in enumerate(question.codes):
         own = profile.rewards[profile.rewarded_actions == code]

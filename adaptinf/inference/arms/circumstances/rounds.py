@@ -67,8 +67,9 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
     if not np.any(profile.impossible[question.codes]):
         return [], []
     possible = _possible(question)
+    size = np.ones(len(possible)) if profile.sums is None else profile.sums.cells.rounds
     arms = [str(log.arms[code]) for code in question.codes]
-    left = len(possible) - possible.sum(axis=0)
+    left = size @ ~possible
     if question.contrast:
         told, same = f"{int(left[0])}", "the difference is"
         where = f"{arms[0]} or {arms[1]}"
@@ -92,8 +93,12 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
 
 
 def _possible(question: Question) -> BoolArray:
-    """Rounds that each arm's estimate uses, shape (T, k)."""
+    """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
     profile = question.profile
+    if profile.sums is not None:
+        possible = profile.sums.cells.possible[:, question.codes]
+        joint = possible.all(axis=1, keepdims=True)
+        return np.broadcast_to(joint, possible.shape) if question.contrast else possible
     chosen = indicators(profile.log.arrays.action, question.codes)
     every = None if profile.propensities is None else profile.propensities[:, question.codes]
     own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
@@ -101,8 +106,11 @@ def _possible(question: Question) -> BoolArray:
 
 
 def _drawn(question: Question) -> BoolArray:
-    """Rounds in which each arm was neither sure nor impossible, as far as is known; shape (T, k)."""
+    """Rounds in which each arm was neither sure nor impossible, as far as is known; (T, k), or (B, k)."""
     profile = question.profile
+    if profile.sums is not None:
+        spread = profile.sums.cells.spread[:, question.codes]
+        return np.asarray(np.isnan(spread) | (spread > 0.0))
     if profile.propensities is not None:
         every = profile.propensities[:, question.codes]
         return np.asarray((every > 0.0) & (every < 1.0))
@@ -121,7 +129,7 @@ def _leaves(possible: BoolArray) -> bool:
 
 def combined_refusal(profile: LogProfile) -> str:
     """Why both arms cannot have one weight that evens out variances; empty where they can."""
-    return "" if profile.log.arrays.batch is not None or not _may_follow_contexts(profile) else _NO_BATCHES
+    return "" if profile.batched or not _may_follow_contexts(profile) else _NO_BATCHES
 
 
 def pair_weights(question: Question) -> FloatArray:
@@ -158,14 +166,22 @@ def fixed_by(question: Question, *, each: bool = False) -> Literal["round", "rou
 
     The weight is one for all arms, or one for each.
     """
-    profile, batch = question.profile, question.profile.log.arrays.batch
-    if profile.propensities is None or profile.fixed_in_time:
+    profile, codes = question.profile, question.codes
+    if profile.fixed_in_time:
         return "round"
-    every, cell = profile.propensities[:, question.codes], np.zeros(len(profile.propensities), dtype=np.int64)
-    parts = np.split(every, every.shape[1], axis=1) if each else [every]
+    if profile.sums is not None:
+        cells = profile.sums.cells
+        single = not each and profile.log.n_rounds < 2 * len(cells.rounds)
+        return "round" if bool(cells.constant[:, codes].all()) and not single else "batch"
+    if profile.propensities is None:
+        return "round"
+    batch, every = profile.log.arrays.batch, profile.propensities[:, codes]
+    cell, parts = np.zeros(len(every), dtype=np.int64), [every]
+    if each:
+        parts = np.split(every, every.shape[1], axis=1)
     if batch is not None and all(known_in_time(one, cell, batch, moved=True, free=False) for one in parts):
         return "round"
-    return "round before" if each or batch is None or not _may_follow_contexts(profile) else "batch"
+    return "round before" if each or batch is None else "batch"
 
 
 def _may_follow_contexts(profile: LogProfile) -> bool:

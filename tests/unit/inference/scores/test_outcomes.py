@@ -206,7 +206,7 @@ class TestRunningRidge:
             ArmMeans(log).fit(ridge=1.0)
         with pytest.raises(ParameterError, match="outcome and ridge belong to aipw, not to ipw"):
             ArmMeans(log).fit("ipw", outcome="running-ridge")
-        with pytest.raises(ParameterError, match="outcome must be 'running-mean' or 'running-ridge'"):
+        with pytest.raises(ParameterError, match="'running-ridge', 'batch-mean'"):
             ArmMeans(log).fit(outcome="forest")
 
 

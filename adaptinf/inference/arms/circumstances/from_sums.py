@@ -1,0 +1,159 @@
+"""Arms from sums by batch and arm: their estimates, and what sums cannot tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.circumstances.rounds import fixed_by
+from adaptinf.inference.arms.question import Refused
+from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
+from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
+from adaptinf.inference.scores.outcome_models import BATCH_MEAN, BATCH_NOTE, Outcome
+from adaptinf.inference.validity.sums_profile import SumsProfile
+from adaptinf.sums import NEEDS_ROWS
+from adaptinf.sums.cells import Cells, shifted
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.question import Asked, Choice, Question
+    from adaptinf.inference.validity.profile import LogProfile
+
+_BY_ROUND = "they change from round to round, and sums by batch need one weight a batch"
+_MOVING = "propensities move within batches, and sums by batch need one weight a batch"
+_OF_SHARES = (
+    "propensities are the shares of each batch: weights made from them would depend on which arms its rounds "
+    "happened to get"
+)
+_FEW_IN_A_CELL = 10
+"""Rounds of an arm in a batch below which its share is a poor propensity."""
+_SKEWNESS_UNKNOWN = (
+    "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
+    "(nonzero=): with skewed rewards or rare outcomes intervals are too short"
+)
+
+
+def refuse_rows() -> None:
+    """Refuse what is kept by round, of which sums have none."""
+    raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+
+
+def batch_mean(asked: Asked) -> Outcome:
+    """The one outcome model that sums allow."""
+    if asked.ridge is not None or not (asked.outcome is None or _named(asked)):
+        ways = [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"]
+        raise InvalidForLog("an outcome model other than the mean over earlier batches", NEEDS_ROWS, ways)
+    return Outcome(BATCH_MEAN, BATCH_NOTE)
+
+
+def _named(asked: Asked) -> bool:
+    return isinstance(asked.outcome, str) and asked.outcome == BATCH_MEAN
+
+
+def refuse_units(asked: Asked) -> None:
+    """Refuse means over earlier batches where they would know a unit's own earlier rewards."""
+    if _named(asked):
+        reason = (
+            "units have several rounds, and a prediction from a unit's own earlier rewards biases its score"
+        )
+        raise Refused(f"outcome={BATCH_MEAN!r}", reason, first=("outcome='running-mean'",))
+
+
+def weights_refusal(profile: LogProfile, weights: str) -> str:
+    """Why weights other than uniform ones cannot be had from sums; empty where they can."""
+    assert profile.sums is not None
+    if weights == "two-point":
+        return _BY_ROUND
+    if profile.sums.shares:
+        return _OF_SHARES
+    moving = isinstance(profile, SumsProfile) and bool(np.any(profile.moving_batches))
+    return _MOVING if weights == "sqrt" and moving else ""
+
+
+def estimates(question: Question, choice: Choice, *, augmented: bool) -> ScoreMeans:
+    """Estimates of arm means, and what tests and tables need of them."""
+    sums = question.profile.sums
+    assert sums is not None
+    weights = _weights(question, choice.weights or "uniform")
+    means = batch_score_means(sums.cells, question.codes, weights, augmented=augmented)
+    return shared_means(sums.cells, question.codes, means) if sums.shares else means
+
+
+def _weights(question: Question, kind: str) -> FloatArray:
+    """Weights of batches, 0 where an arm (one of the arms, for a contrast) could not be chosen; (B, k)."""
+    assert question.profile.sums is not None
+    cells, codes = question.profile.sums.cells, question.codes
+    possible = cells.possible[:, codes]
+    if question.contrast:
+        possible = np.broadcast_to(possible.all(axis=1, keepdims=True), possible.shape)
+    if kind == "sqrt":
+        return np.asarray(np.sqrt(cells.smallest[:, codes]) * possible)
+    if kind != "combined":
+        return possible.astype(np.float64)
+    both, inverse = np.asarray(possible.all(axis=1)), cells.inverse[:, codes]
+    if fixed_by(question) == "batch":
+        one = lagged_weights(inverse, cells.rounds, both)
+    else:
+        one = np.sqrt(cells.rounds / inverse.sum(axis=1)) * both
+    return np.repeat(one[:, None], len(codes), axis=1)
+
+
+def sample_means_of(cells: Cells) -> SampleMeans:
+    """Plain means of all arms; returns shapes (K,)."""
+    total = cells.moments[0].sum(axis=1, keepdims=True)  # (4, 1, K)
+    count = total[0, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = total[1, 0] / count
+        inside = shifted(total, -above[None, :])[2, 0]
+        inside = np.where(inside > 1e-14 * total[2, 0], inside, 0.0)
+        variance = np.where(count > 1.0, inside / (count - 1.0), np.nan)
+        return SampleMeans(count, above, np.sqrt(variance / count), cells.centre)
+
+
+def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Counts, means and squared residuals of each arm in each batch, shapes (B, K)."""
+    count = cells.pulls
+    above = cells.moments[0, 1] / np.where(count > 0.0, count, np.nan)
+    inside = shifted(cells.moments[0], -np.nan_to_num(above))[2]
+    # Rewards that are all the same leave the rounding of their squares.
+    inside = np.where(inside > 1e-14 * cells.moments[0, 2], inside, 0.0)
+    return count, above + cells.centre, inside
+
+
+def own_skewness(cells: Cells) -> FloatArray:
+    """Sums of cubed residuals of each arm over those of squares to the power 3/2; returns (K,)."""
+    total = cells.moments[0].sum(axis=1, keepdims=True)
+    inside = shifted(total, -total[1] / np.maximum(total[0], 1.0))[:, 0]
+    root = np.sqrt(np.where(inside[2] > 0.0, inside[2], np.inf))
+    return np.asarray(inside[3] / root / root / root, dtype=np.float64)
+
+
+def notes(question: Question) -> list[str]:
+    """What an estimate from sums rests on, beyond what one from rows does."""
+    sums = question.profile.sums
+    assert sums is not None
+    found = [f"From sums of {sums.n_rounds:,} rounds in {sums.n_batches:,} batches, by arm."]
+    if sums.shares:
+        found.append(
+            "The sums have no propensities: the arms' shares of each batch stand in for them, as for arms "
+            "that were drawn with equal probabilities for all rounds of a batch. Standard errors are given "
+            "those shares, with one variance of an arm within all batches."
+        )
+    return found
+
+
+def cautions(question: Question) -> list[str]:
+    """Why numbers from sums may be worth less than their label says."""
+    profile = question.profile
+    if not isinstance(profile, SumsProfile):
+        return []
+    found = [] if profile.knows_skewness else [_SKEWNESS_UNKNOWN]
+    least = int(profile.cells.pulls[:, question.codes].min())
+    if profile.sums.shares and least < _FEW_IN_A_CELL:
+        found.append(
+            f"a batch has {least} rounds of an arm, fewer than {_FEW_IN_A_CELL}: its share is a poor "
+            "propensity, and intervals may be short"
+        )
+    return found

@@ -1,0 +1,193 @@
+"""Scores of arms from sums by batch, with outcome models and weights that are fixed when a batch starts.
+
+The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, m the prediction of the
+arm's reward, and the estimate is sum h (score) / sum h. With m the arm's mean over earlier batches, and one
+weight h for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are all that it takes. In
+the first batch no reward is known beforehand: there m is the mean of the batch's other rounds, of all arms.
+With the batch's mean u, n rounds and z = y - u that is m = u - z / (n - 1), and
+
+    score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
+from adaptinf.sums.cells import Cells, shifted
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+
+def earlier_means(count: FloatArray, total: FloatArray) -> FloatArray:
+    """Mean reward of each arm over the batches before each, of all arms before an arm's first reward.
+
+    Shapes: count, total (B, K), rewards and their sums; returns (B, K), the first row the first batch's own
+    mean.
+    """
+    before = np.zeros_like(count), np.zeros_like(total)
+    for whole, part in zip(before, (count, total), strict=True):
+        np.cumsum(part[:-1], axis=0, out=whole[1:])
+    pooled = np.divide(total[:1].sum(), count[:1].sum()) * np.ones(len(count))
+    pooled[1:] = before[1][1:].sum(axis=1) / before[0][1:].sum(axis=1)
+    own = before[1] / np.maximum(before[0], 1.0)
+    return np.where(before[0] > 0.0, own, pooled[:, None])
+
+
+def batch_means(
+    action: IntArray, reward: FloatArray, batch: IntArray, codes: IntArray, n_arms: int
+) -> tuple[FloatArray, int]:
+    """Predictions for rows, and the first round that has a weight.
+
+    Shapes: action, reward, batch (T,), codes (k,); returns (T, k).
+    """
+    size, origin = int(batch.max(initial=-1)) + 1, float(reward[0]) if len(reward) else 0.0
+    place, above = batch * n_arms + action, reward - origin
+    count, total = (
+        np.bincount(place, weights=weights, minlength=size * n_arms).reshape(size, n_arms).astype(np.float64)
+        for weights in (np.ones(len(reward)), above)
+    )
+    predicted = earlier_means(count, total)[:, codes][batch]
+    first = batch == 0
+    n = int(np.count_nonzero(first))
+    if n > 1:
+        others = (above[first].sum() - above[first]) / (n - 1.0)
+        predicted[first] = others[:, None]
+    return predicted + origin, int(n == 1)
+
+
+class _Scores(NamedTuple):
+    """Sums of powers of scores less the estimates, by batch and arm; cross (B, k, k), others (B, k)."""
+
+    third: FloatArray
+    cross: FloatArray
+
+
+class _Parts(NamedTuple):
+    """What a batch's scores are made of.
+
+    Shapes: level (B, k), the prediction that all rounds share; gain (B,), what residuals are multiplied by;
+    loss (B,), what the rounds' own z is; about (4, 4, B, k), sums of z^j / e^p of the arms' rounds; whole
+    (4, B), sums of z^j over all rounds.
+    """
+
+    level: FloatArray
+    gain: FloatArray
+    loss: FloatArray
+    about: FloatArray
+    whole: FloatArray
+
+
+def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool) -> ScoreMeans:
+    """Estimates of arm means, and what tests and tables need of them.
+
+    Shapes: codes (k,), weights (B, k), 0 where an arm could not be chosen.
+
+    Without an outcome model (`augmented` is False) scores rest on the origin of rewards.
+    """
+    cells = cells if augmented else cells.about(0.0)
+    parts = _parts(cells, codes, augmented=augmented)
+    h, n = weights.copy(), cells.rounds[:, None]
+    if augmented and cells.rounds[0] == 1.0:
+        h[0] = 0.0  # nothing is known of its one reward
+    total = (h * n).sum(axis=0)
+    share = h / np.where(total > 0.0, total, np.nan)
+    first = n * parts.level + parts.gain[:, None] * parts.about[1, 1]
+    estimate = np.einsum("bk,bk->k", share, first)
+    scores = _scores(parts, cells.rounds, estimate)
+    covariance = np.einsum("bk,bl,bkl->kl", share, share, scores.cross)
+    constant = negligible(np.sqrt(np.maximum(np.diag(covariance), 0.0)), estimate, cells.centre)
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    cubes = np.einsum("bk,bk->k", share**3, scores.third)
+    own, pulls = cells.moments[:, 0][:, :, codes], cells.pulls[:, codes]
+    gains = [np.einsum("bk,bk->k", h**power, own[power]) for power in range(1, 5)]
+    squares, fourths = (np.where(gain > 0.0, gain, 1.0) for gain in (gains[1], gains[3]))
+    smallest = np.where(h > 0.0, cells.smallest[:, codes], np.inf).min(axis=0, initial=np.inf)
+    return ScoreMeans(
+        above=estimate,
+        origin=cells.centre,
+        covariance=covariance,
+        pulls=pulls.sum(axis=0),
+        successes=(cells.moments[0, 1][:, codes] + cells.centre * pulls).sum(axis=0),
+        ess=gains[0] ** 2 / squares,
+        # Of one reward the quotient is 1 but for rounding.
+        freedom=np.where(gains[1] ** 2 > (1.0 + 1e-9) * fourths, gains[1] ** 2 / fourths - 1.0, 0.0),
+        min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
+        used=np.einsum("bk,b->k", h > 0.0, cells.rounds),
+        skewness=standardised(cubes, np.diag(covariance)),
+        unevenness=unevenness(gains[1], gains[2]),
+    )
+
+
+def _parts(cells: Cells, codes: IntArray, *, augmented: bool) -> _Parts:
+    size = len(cells.rounds)
+    gain, loss, whole = np.ones(size), np.zeros(size), np.zeros((4, size))
+    if not augmented:
+        return _Parts(np.zeros((size, len(codes))), gain, loss, cells.moments[:4][..., codes], whole)
+    level = earlier_means(cells.pulls, cells.moments[0, 1])
+    about = shifted(cells.moments[:4], -level)
+    n = float(cells.rounds[0])
+    if n > 1.0:
+        gain[0], loss[0] = n / (n - 1.0), 1.0 / (n - 1.0)
+        whole[:, 0] = about[0, :, 0].sum(axis=1)
+        whole[1, 0] = 0.0
+    return _Parts(level[:, codes], gain, loss, about[..., codes], whole)
+
+
+def _scores(parts: _Parts, rounds: FloatArray, estimate: FloatArray) -> _Scores:
+    """Second and third powers of d - c z + a w, w = z / e of an arm's rounds, summed; estimate (k,)."""
+    d, n = parts.level - estimate, rounds[:, None]
+    a, c = parts.gain[:, None], parts.loss[:, None]
+    about, squares, cubes = parts.about, parts.whole[2][:, None], parts.whole[3][:, None]
+    # Without a part of the rounds' own z its sums do not count, known or not.
+    own = c > 0.0
+    mixed = np.where(own, a * c * about[1, 2], 0.0)
+    spread = a * a * about[2, 2] - 2.0 * mixed + c * c * squares
+    uneven = np.where(own, 3.0 * a * c * (c * about[1, 3] - a * about[2, 3]) - c**3 * cubes, 0.0)
+    third = n * d**3 + 3.0 * d * (d * a * about[1, 1] + spread) + uneven + a**3 * about[3, 3]
+    cross = (n * d)[:, :, None] * d[:, None, :] + (c * c * squares)[:, :, None]
+    reach = a * about[1, 1]
+    cross = cross + d[:, :, None] * reach[:, None, :] + reach[:, :, None] * d[:, None, :]
+    cross = cross - mixed[:, :, None] - mixed[:, None, :]
+    diagonal = np.arange(len(estimate))
+    cross[:, diagonal, diagonal] = n * d * d + 2.0 * d * reach + spread
+    return _Scores(third, cross)
+
+
+def shared_means(cells: Cells, codes: IntArray, means: ScoreMeans) -> ScoreMeans:
+    """The estimates with errors for propensities that are the shares of each batch; codes (k,).
+
+    Each estimate is then sum w (mean of the arm in the batch), w the share of the batch in all rounds, and
+    given the arms its variance is sum w^2 s^2 / N, s^2 pooled within the batches.
+    """
+    about = cells.moments[0][..., codes]
+    count, total = about[0], about[1]
+    inside = shifted(about, -total / count)
+    freedom = (count - 1.0).sum(axis=0)
+    variance = inside[2].sum(axis=0) / np.where(freedom > 0.0, freedom, np.nan)
+    share = (cells.rounds / cells.rounds.sum())[:, None]
+    squared = variance * (share**2 / count).sum(axis=0)
+    estimate = (share * total / count).sum(axis=0)
+    squared = np.where(negligible(np.sqrt(squared), estimate, means.origin), 0.0, squared)
+    cubes = ((share / count) ** 3 * inside[3]).sum(axis=0)
+    skewness = standardised(cubes, squared)
+    return replace(means, above=estimate, covariance=np.diag(squared), skewness=skewness)
+
+
+def lagged_weights(inverse: FloatArray, rounds: FloatArray, possible: BoolArray) -> FloatArray:
+    """One weight a batch for some arms, by the mean of sum(1 / e) in the batch before, at first 1.
+
+    Shapes: inverse (B, k), rounds, possible (B,), batches in which all of the arms could be chosen.
+    """
+    mean = np.where(possible, inverse.sum(axis=1), 0.0) / rounds
+    last = np.maximum.accumulate(np.where(possible, np.arange(len(rounds)), -1))
+    before = np.concatenate([[-1], last[:-1]])
+    fixed = np.where(before >= 0, 1.0 / np.sqrt(np.where(before >= 0, mean[before], 1.0)), 1.0)
+    return np.where(possible, fixed, 0.0)

@@ -1,0 +1,197 @@
+"""The facts of sums by batch and arm that decide what is valid, in the words of a log's."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from adaptinf.inference.validity.calibration import calibration_caution, miscalibrated_sums
+from adaptinf.inference.validity.profile import PROFILES, LogProfile
+from adaptinf.log import AdaptiveLog
+from adaptinf.sums import Sums
+from adaptinf.sums.cells import Cells, other_value
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_SAME = 1e-9
+"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+
+
+class SumsProfile(LogProfile):
+    """The facts of one set of sums; each is computed when it is first asked for."""
+
+    sums: Sums
+    cells: Cells
+
+    def __init__(self, sums: Sums) -> None:
+        # Arms, guarantee, design and all else that a log says about itself, sums say by the same names.
+        super().__init__(cast(AdaptiveLog, sums))
+        self.sums, self.cells = sums, sums.cells
+
+    # Rewards
+
+    @cached_property
+    def incomplete(self) -> bool:
+        """Whether some rewards are missing: sums are of those that are there."""
+        return False
+
+    @cached_property
+    def two_values(self) -> tuple[float, float] | None:
+        """0 and the other value of rewards that take two, the smaller one first; None for all others."""
+        raw = self._raw
+        value = other_value(raw[1], raw[2])
+        always = value is not None and raw[1].sum() / value > raw[0].sum() - 0.5
+        if value is None or (always and value != 1.0):
+            return None
+        return min(0.0, value), max(0.0, value)
+
+    @cached_property
+    def successes(self) -> FloatArray:
+        """Number of rewards of each arm that are the larger of two values, else 0; shape (K,)."""
+        if self.two_values is None:
+            return np.zeros(self.log.n_arms)
+        low, high = self.two_values
+        count = np.rint(self._raw[1].sum(axis=0) / (low + high))
+        return np.asarray(count if low == 0.0 else self.pulls - count, dtype=np.float64)
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's rewards other than its commonest, infinite where none is known; (K,).
+
+        Beside the values of two-valued rewards, only 0 can be known to be the commonest.
+        """
+        pulls = self.pulls
+        others = self.cells.nonzero.sum(axis=0)
+        fewer = np.minimum(self.successes, pulls - self.successes) if self.binary else others
+        common = pulls - fewer
+        known = (pulls > 1.0) & (2.0 * common >= pulls) & (common > 1.0)
+        return np.where(known, fewer, math.inf)
+
+    @cached_property
+    def squared_skewness(self) -> float:
+        """Squared skewness of all rewards together; NaN where cubes are not known."""
+        count, first, squares, cubes = (part.sum() for part in self.cells.moments[0])
+        mean = first / count
+        spread = squares / count - mean * mean
+        if spread <= 1e-14 * squares / count:
+            return 0.0
+        third = cubes / count - 3.0 * mean * squares / count + 2.0 * mean**3
+        return float(third**2 / spread**3)
+
+    @property
+    def knows_skewness(self) -> bool:
+        """Whether the sums tell how skewed rewards are."""
+        return not math.isnan(self.squared_skewness)
+
+    @cached_property
+    def heavy_tailed(self) -> bool:
+        """Not to be seen without fourth powers."""
+        return False
+
+    @cached_property
+    def pooled_mean(self) -> float:
+        """Mean of all rewards, whatever their arm."""
+        return float(self._raw[1].sum() / self._raw[0].sum())
+
+    @cached_property
+    def pooled_std(self) -> float:
+        """Standard deviation of all rewards, whatever their arm."""
+        count, first, squares = (part.sum() for part in self.cells.moments[0, :3])
+        return math.sqrt(max(squares / count - (first / count) ** 2, 0.0))
+
+    @cached_property
+    def _raw(self) -> FloatArray:
+        """Counts, sums, squares and cubes about 0, shape (4, B, K)."""
+        return np.asarray(self.cells.about(0.0).moments[0], dtype=np.float64)
+
+    # Units and contexts
+
+    @cached_property
+    def drawn_once(self) -> bool:
+        """Whether one draw gave a unit its arm: every round counts as a unit of its own."""
+        return False
+
+    @cached_property
+    def one_draw_a_unit(self) -> bool:
+        """As above."""
+        return False
+
+    @cached_property
+    def contradicted_draws(self) -> str:
+        """Never, without units."""
+        return ""
+
+    @cached_property
+    def deciding_context(self) -> str:
+        """Not to be seen in sums."""
+        return ""
+
+    # Propensities
+
+    @property
+    def knows_propensities(self) -> bool:
+        """Whether inverse propensities were summed: always, if only by the shares of batches."""
+        return True
+
+    @property
+    def batched(self) -> bool:
+        """Whether rounds fall into batches: always."""
+        return True
+
+    @cached_property
+    def pulls(self) -> FloatArray:
+        """Number of rounds that chose each arm, shape (K,)."""
+        return np.asarray(self.cells.pulls.sum(axis=0), dtype=np.float64)
+
+    @cached_property
+    def knows_every_propensity(self) -> bool:
+        """Whether every arm's propensity is known at every round."""
+        return self.cells.knows_every
+
+    @cached_property
+    def usable_decay(self) -> float | None:
+        """None: two-point weights change from round to round."""
+        return None
+
+    @cached_property
+    def moving_batches(self) -> BoolArray:
+        """Batches in which some arm's propensity moves, or may: with contexts, or inside; shape (B,)."""
+        return np.asarray(~self.cells.constant.all(axis=1))
+
+    @cached_property
+    def constant_propensities(self) -> bool:
+        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
+        return self.knows_every_propensity and not self.estimated and not self.varying_propensities
+
+    @cached_property
+    def varying_propensities(self) -> bool:
+        """Whether the propensities, unless they are estimates, move."""
+        if self.estimated:
+            return False
+        if not self.knows_every_propensity or np.any(self.moving_batches):
+            return True
+        return bool(np.any(np.ptp(self.cells.smallest, axis=0) > _SAME))
+
+    @cached_property
+    def propensity_cautions(self) -> tuple[str, ...]:
+        """What speaks against dividing by the propensities: that arms were not chosen by them."""
+        if self.estimated or not self.knows_every_propensity:
+            return ()
+        found = miscalibrated_sums(self.cells)
+        return calibration_caution(found)
+
+    @cached_property
+    def impossible(self) -> IntArray:
+        """Number of rounds in which each arm could not be chosen, shape (K,)."""
+        return np.asarray(self.cells.rounds @ ~self.cells.possible, dtype=np.int64)
+
+    @cached_property
+    def smallest_propensity(self) -> FloatArray:
+        """Smallest positive propensity of each arm, shape (K,)."""
+        usable = np.where(self.cells.possible, self.cells.smallest, 1.0)
+        return np.asarray(np.minimum(usable.min(axis=0), 1.0), dtype=np.float64)
+
+
+PROFILES[Sums] = SumsProfile

@@ -1,0 +1,205 @@
+"""Sums of a batch's rounds by arm, on arrays: all that estimates with weights fixed by batch need of rows.
+
+References
+----------
+Chan, Golub, LeVeque (1983), "Algorithms for computing the sample variance" (sums about a centre).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+POWERS, DEGREES = 5, 4
+_BINOMIAL = ((1,), (1, 1), (1, 2, 1), (1, 3, 3, 1))
+_ROUNDING = 1e-15
+_SAME = 1e-9
+"""Relative difference up to which propensities of a batch are one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Sums over the rounds of B batches that chose each of K arms, and over all rounds of a batch.
+
+    Shapes: moments (5, 4, B, K), rounds (B,), inverse, expected, spread, smallest, nonzero (B, K).
+
+    ``moments[p, j]`` is the sum of (y - centre)^j / e^p over the rounds that chose the arm, e its propensity;
+    NaN where it is not known (j = 3 without cubes; p = 4 has j = 0 alone). Over all rounds of a batch
+    `inverse`, `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the least e; the
+    first three are NaN where the chosen arm's propensity alone is known. `nonzero` counts rewards other than
+    0, NaN where nobody counted.
+    """
+
+    moments: FloatArray
+    rounds: FloatArray
+    inverse: FloatArray
+    expected: FloatArray
+    spread: FloatArray
+    smallest: FloatArray
+    nonzero: FloatArray
+    centre: float = 0.0
+
+    @property
+    def pulls(self) -> FloatArray:
+        """Rounds that chose each arm, shape (B, K)."""
+        return np.asarray(self.moments[0, 0], dtype=np.float64)
+
+    @property
+    def knows_every(self) -> bool:
+        """Whether the propensity of every arm is known, chosen or not."""
+        return not bool(np.isnan(self.expected).any())
+
+    @property
+    def possible(self) -> BoolArray:
+        """Batches in which each arm could be chosen, shape (B, K)."""
+        return np.asarray(self.smallest > 0.0)
+
+    @property
+    def constant(self) -> BoolArray:
+        """Batches in which an arm's propensity is known to be the same in all rounds, shape (B, K)."""
+        mean = self.expected / self.rounds[:, None]
+        return np.asarray(mean - self.smallest <= _SAME * mean)
+
+    def about(self, centre: float) -> Cells:
+        """The same sums of rewards less another centre."""
+        shift = self.centre - centre
+        return replace(self, moments=shifted(self.moments, shift), centre=centre) if shift else self
+
+
+def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
+    """Moments of rewards plus a number; moments (..., 4, B, K), shift (B, K)."""
+    powers = [np.ones_like(np.asarray(shift, dtype=np.float64))]
+    for _ in range(DEGREES - 1):
+        powers.append(powers[-1] * shift)
+    parts = [moments[..., degree, :, :] for degree in range(DEGREES)]
+    found = []
+    for degree, chances in enumerate(_BINOMIAL):
+        terms = [chance * parts[low] * powers[degree - low] for low, chance in enumerate(chances)]
+        total, size = sum(terms), sum(map(np.abs, terms))
+        # What is left of terms that cancel is their rounding.
+        found.append(np.where(np.abs(total) <= _ROUNDING * size, 0.0, total))
+    return np.stack(found, axis=-3)
+
+
+def other_value(first: FloatArray, squares: FloatArray) -> float | None:
+    """The one value other than 0 that all rewards have; None where they have several, as far as sums tell.
+
+    Shapes: first, squares (B, K), sums of rewards and of their squares.
+
+    Rewards 0 and v have sum_squares = v * sum in every cell, and a whole number of v in each.
+    """
+    total = float(first.sum())
+    if total == 0.0:
+        return 1.0 if not np.any(squares) else None
+    value = float(squares.sum()) / total
+    if value == 0.0 or not np.isfinite(value):
+        return None
+    count = first / value
+    proportional = np.abs(squares - value * first) <= _SAME * np.abs(value * first)
+    whole = np.abs(count - np.rint(count)) <= _SAME * np.maximum(count, 1.0)
+    return value if bool(np.all(proportional & whole)) else None
+
+
+def cells_of_shares(
+    base: FloatArray, rounds: FloatArray, propensities: FloatArray, nonzero: FloatArray, centre: float
+) -> Cells:
+    """Cells of batches whose propensities are constant.
+
+    Shapes: base (4, B, K), the counts, sums, squares and cubes; rounds (B,), propensities, nonzero (B, K).
+    """
+    safe = np.where(propensities > 0.0, propensities, 1.0)
+    n = rounds[:, None]
+    return Cells(
+        np.stack([base / safe**power for power in range(POWERS)]),
+        rounds,
+        np.where(propensities > 0.0, n / safe, np.inf),
+        n * propensities,
+        n * propensities * (1.0 - propensities),
+        propensities,
+        nonzero,
+        centre,
+    )
+
+
+def cells_of_rows(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    batch: IntArray,
+    n_arms: int,
+    centre: float,
+) -> Cells:
+    """Cells of rounds; action, reward, propensity, batch (T,), propensities (T, K), batches numbered."""
+    size = int(batch.max(initial=-1)) + 1
+    shape, place = (size, n_arms), batch * n_arms + action
+    above = reward - centre
+
+    def total(values: FloatArray) -> FloatArray:
+        sums = np.bincount(place, weights=values, minlength=size * n_arms)
+        return sums.reshape(shape).astype(np.float64)
+
+    weight, table = np.ones(len(reward)), np.empty((POWERS, DEGREES, *shape))
+    for power in range(POWERS):
+        part = weight
+        for degree in range(DEGREES):
+            table[power, degree] = total(part)
+            part = part * above
+        weight = weight / propensity
+    sums, smallest = _over_all(propensities, batch, shape), np.full(shape, np.inf)
+    every = np.broadcast_to(np.inf, shape) if propensities is None else propensities
+    if propensities is None:
+        np.minimum.at(smallest.reshape(-1), place, propensity)
+    else:
+        np.minimum.at(smallest, batch, every)
+    rounds = np.bincount(batch, minlength=size).astype(np.float64)
+    return Cells(table, rounds, *sums, smallest, total((reward != 0.0).astype(np.float64)), centre)
+
+
+def _over_all(
+    propensities: FloatArray | None, batch: IntArray, shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums of 1 / e, e and e (1 - e) by batch and arm, NaN where they are not known."""
+    if propensities is None:
+        unknown = np.full(shape, np.nan)
+        return unknown, unknown, unknown
+    with np.errstate(divide="ignore"):
+        parts = (1.0 / propensities, propensities, propensities * (1.0 - propensities))
+    inverse, expected, spread = (
+        np.array(
+            [np.bincount(batch, weights=column, minlength=shape[0]) for column in part.T], dtype=np.float64
+        ).T
+        for part in parts
+    )
+    return inverse, expected, spread
+
+
+def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size: int) -> Cells:
+    """Cells of the rounds of both, whose batches have places among `size`; places (B1,), (B2,)."""
+    parts = (first, second.about(first.centre))
+    n_arms = first.smallest.shape[1]
+
+    def added(name: str, shape: tuple[int, ...]) -> FloatArray:
+        whole = np.zeros(shape)
+        for part, place in zip(parts, places, strict=True):
+            whole[..., place, :] += getattr(part, name)
+        return whole
+
+    rounds, smallest = np.zeros(size), np.full((size, n_arms), np.inf)
+    for part, place in zip(parts, places, strict=True):
+        rounds[place] += part.rounds
+        smallest[place] = np.minimum(smallest[place], part.smallest)
+    inverse, expected, spread = (added(name, (size, n_arms)) for name in ("inverse", "expected", "spread"))
+    return Cells(
+        added("moments", (POWERS, DEGREES, size, n_arms)),
+        rounds,
+        inverse,
+        expected,
+        spread,
+        smallest,
+        added("nonzero", (size, n_arms)),
+        first.centre,
+    )

@@ -1,0 +1,282 @@
+"""From rows in an engine, or in files, to sums: a query that runs there, and checks of what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.errors import MissingDependencyError, ParameterError
+from adaptinf.files import as_path
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.validation import Label
+from adaptinf.log.validation.arms import declare_arms
+from adaptinf.log.validation.columns import read_column
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.rows import check_reward_range
+from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check
+from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares
+from adaptinf.sums.checks import improbable
+from adaptinf.sums.parts import sometimes_impossible
+from adaptinf.sums.query import (
+    ARM,
+    BATCH,
+    COUNT,
+    FAULTS,
+    HIGHEST,
+    PERIODS,
+    Columns,
+    cell_query,
+    columns_of,
+)
+from adaptinf.sums.reading import read_arms, read_batches
+from adaptinf.sums.table import Sums
+from adaptinf.typing import FloatArray, IntArray
+
+_HEAD = 1_000
+"""Rows whose mean reward is the centre, where none is given."""
+
+
+def aggregate(
+    table: Any,
+    *,
+    action: str,
+    reward: str,
+    batch: str,
+    propensity: str | None = None,
+    propensities: Mapping[Any, str] | str | None = None,
+    every: str | None = None,
+    centre: float | None = None,
+    collect: bool = True,
+    arms: Sequence[Any] | None = None,
+    context: Sequence[str] = (),
+    reward_range: tuple[float, float] | None = None,
+    propensity_status: str | None = None,
+    guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+    reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+    design: Any = None,
+    noise: str | None = None,
+    adaptive_rounds: int | None = None,
+    released_rounds: int | None = None,
+    context_free: bool | None = None,
+) -> Any:
+    """Add up a log's rows by batch and arm, in the engine that holds them.
+
+    Parameters
+    ----------
+    table : lazy or eager frame, path, or glob
+        Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis or Dask frame, a pandas
+        or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read by DuckDB.
+    action, reward, batch : str
+        Columns of the chosen arm, its reward, and the batch, within which weights stay the same.
+    propensity : str, optional
+        Column with the propensity of the chosen arm. It may vary from row to row.
+    propensities : mapping of arm to str, or str, optional
+        Columns with the propensity of each arm, or their names with ``{arm}`` for the arm; by default those
+        named ``propensity_<arm>``. Combined weights of a contrast need them. Without any propensity the
+        arms' shares of each batch stand in.
+    every : {"hour", "day", "week", "month"}, optional
+        Truncates the times in `batch`.
+    centre : float, optional
+        What is subtracted from rewards before they are squared; by default the mean of a few rows, which is a
+        small query of its own.
+    collect : bool
+        False returns the query as the engine has it, not run: its plan or SQL can be looked at.
+    arms, context, reward_range, propensity_status, guarantee, reward_guarantee, design, noise, \
+    adaptive_rounds, released_rounds, context_free : optional
+        As for `Sums`.
+
+    Returns
+    -------
+    Sums
+        Or the query.
+
+    Raises
+    ------
+    ParameterError
+        If an argument makes no sense, or the table is none.
+    LogValidationError
+        With everything that is wrong with the rows: how many there are of each fault, and where one is.
+        Nothing is dropped.
+    MissingDependencyError
+        If files are named and DuckDB is not there.
+
+    Notes
+    -----
+    The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
+    Each row counts as independent, so that units with several rounds are not allowed for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import adaptinf as ai
+    >>> rows = pd.DataFrame(
+    ...     {
+    ...         "day": [1, 1, 1, 1, 2, 2, 2, 2],
+    ...         "arm": ["a", "b", "a", "b", "a", "b", "b", "b"],
+    ...         "y": [1.0, 2.0, 0.0, 3.0, 2.0, 2.0, 4.0, 3.0],
+    ...         "p": [0.5, 0.5, 0.5, 0.5, 0.4, 0.6, 0.6, 0.6],
+    ...     }
+    ... )
+    >>> sums = ai.aggregate(rows, action="arm", reward="y", batch="day", propensity="p")
+    >>> sums.frame[["batch", "arm", "n", "sum"]]
+       batch arm    n  sum
+    0      1   a  2.0  1.0
+    1      1   b  2.0  5.0
+    2      2   a  1.0  2.0
+    3      2   b  3.0  9.0
+    """
+    given = dict(locals())
+    check(
+        "aggregate",
+        every=(every, OrNone(OneOf(*PERIODS))),
+        centre=(centre, OrNone(FINITE)),
+        collect=(collect, BOOLEAN),
+    )
+    found = Findings()
+    rows = _opened(table)
+    span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
+    columns = columns_of(rows, given, declared, found)
+    found.raise_if_any("the table")
+    assert columns is not None
+    about = _usual_reward(rows, reward) if centre is None else float(centre)
+    query = cell_query(rows, columns, about, every)
+    if not collect:
+        return query.to_native()
+    frame = query.collect("pandas").to_native()
+    read = _read(frame, columns, about, declared, found)
+    shares = columns.propensity is None and not columns.every
+    if read is not None and not (shares or propensity_status == "estimated"):
+        _check_shares(read[0], found)
+    sums = Sums.__new__(Sums)
+    sums._check(read, span, given, found, shares=shares)
+    return sums
+
+
+def _opened(table: Any) -> nw.LazyFrame[Any]:
+    """The rows, lazily."""
+    if isinstance(table, (str, PathLike)):
+        table = _files(as_path("aggregate", "table", table))
+    try:
+        rows: nw.LazyFrame[Any] = nw.from_native(table).lazy()
+    except (TypeError, AttributeError):
+        kinds = "a frame that narwhals reads, or the name of Parquet or CSV files"
+        raise ParameterError("aggregate", [f"table must be {kinds}, got {type(table).__name__}"]) from None
+    return rows
+
+
+def _files(path: Path) -> Any:
+    """Files as a relation of DuckDB."""
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingDependencyError("a query over files", "duckdb", "large") from None
+    kind = path.suffix.lower()
+    if kind not in (".parquet", ".pq", ".csv"):
+        raise ParameterError("aggregate", [f"files must end in .parquet, .pq or .csv, got {path.name!r}"])
+    try:
+        return duckdb.read_csv(str(path)) if kind == ".csv" else duckdb.read_parquet(str(path))
+    except duckdb.IOException as error:
+        raise FileNotFoundError(f"aggregate: {error}") from None
+
+
+def _usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
+    """Mean of the first finite rewards that the engine returns, 0 without any."""
+    head = rows.select(nw.col(reward).cast(nw.Float64()).alias("reward")).head(_HEAD)
+    values = np.asarray(head.collect("pandas").to_native()["reward"], dtype=np.float64)
+    values = values[np.isfinite(values)]
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _read(
+    frame: pd.DataFrame, columns: Columns, centre: float, declared: Sequence[Label] | None, found: Findings
+) -> tuple[Cells, NDArray[Any], tuple[Label, ...]] | None:
+    """Cells, batches and arms of what the query returned; None with problems."""
+    if len(frame) == 0:
+        found.add("empty-frame", "the table has no rows")
+        return None
+    for code, told in FAULTS.items():
+        counts = np.asarray(frame[code] if code in frame else np.zeros(len(frame)), dtype=np.float64)
+        if counts.sum():
+            row, total = int(np.argmax(counts > 0.0)), int(counts.sum())
+            where = f"such as in batch {frame[BATCH].iloc[row]} of arm {frame[ARM].iloc[row]}"
+            found.add(code, f"{told} in {total:,} row{'s' * (total > 1)}, {where}")
+    place = {name: position for position, name in enumerate(frame.columns)}
+    batch = read_batches(read_column(frame, place[BATCH]), "batch", None, found)
+    arm = read_arms(read_column(frame, place[ARM]), "action", declared or list(columns.every) or None, found)
+    if found.problems or batch is None or arm is None:
+        return None
+    cells = _cells(frame, columns, (batch[0], arm[0]), (len(batch[1]), len(arm[1])), arm[1], centre)
+    if sometimes_impossible(cells):
+        found.add("sometimes-impossible", "an arm could be chosen in some rows of a batch alone: cut batches")
+    elif columns.propensity is not None and not columns.every and np.any(cells.smallest >= 1.0):
+        found.add("sure-arm", "some propensities are 1: give propensities=, by which the others are 0")
+    elif columns.propensity is None and not columns.every and np.any(cells.pulls == 0.0):
+        found.add("missing-arm", "without propensities every arm needs rounds in every batch")
+    return cells, batch[1], arm[1]
+
+
+def _cells(
+    frame: pd.DataFrame,
+    columns: Columns,
+    place: tuple[IntArray, IntArray],
+    shape: tuple[int, int],
+    arms: Sequence[Label],
+    centre: float,
+) -> Cells:
+    """Cells from a row for each batch and arm; place (R,) each."""
+
+    def spread(name: str, missing: float = 0.0) -> FloatArray:
+        whole = np.full(shape, missing)
+        whole[place] = np.asarray(frame[name], dtype=np.float64)
+        return whole
+
+    def over_all(name: str) -> FloatArray:
+        """Sums over the cells of a batch, by the arm whose propensity it is."""
+        whole = np.zeros(shape)
+        for position, arm in enumerate(columns.every):
+            whole[:, arms.index(arm)] = spread(f"{name}_{position}").sum(axis=1)
+        return whole
+
+    counts, nonzero = spread(COUNT), spread("nonzero")
+    rounds = counts.sum(axis=1)
+    base = np.stack([counts, *(spread(f"moment_0_{degree}") for degree in range(1, DEGREES))])
+    if columns.propensity is None and not columns.every:
+        return cells_of_shares(base, rounds, counts / rounds[:, None], nonzero, centre)
+    moments = np.full((POWERS, DEGREES, *shape), np.nan)
+    moments[0] = base
+    for power in range(1, HIGHEST + 1):
+        moments[power] = [spread(f"moment_{power}_{degree}") for degree in range(DEGREES)]
+    moments[HIGHEST + 1, 0] = spread(f"moment_{HIGHEST + 1}_0")
+    if not columns.every:
+        unknown = np.full(shape, np.nan)
+        smallest = spread("least__propensity", np.inf)
+        return Cells(moments, rounds, unknown, unknown, unknown, smallest, nonzero, centre)
+    smallest = np.full(shape, np.inf)
+    for position, arm in enumerate(columns.every):
+        smallest[:, arms.index(arm)] = spread(f"least__share_{position}", np.inf).min(axis=1)
+    inverse = np.where(smallest > 0.0, over_all("inverse"), np.inf)
+    return Cells(
+        moments, rounds, inverse, over_all("expected"), over_all("spread"), smallest, nonzero, centre
+    )
+
+
+def _check_shares(cells: Cells, found: Findings) -> None:
+    """Counts that the propensities cannot have led to, by cell and by arm."""
+    if not cells.knows_every:
+        return
+    gap, variance = cells.pulls - cells.expected, cells.spread
+    tests = gap.size + gap.shape[1]
+    by_arm = improbable(gap.sum(axis=0), variance.sum(axis=0), tests)
+    if np.any(improbable(gap.ravel(), variance.ravel(), tests)) or np.any(by_arm):
+        found.add(
+            "shares-against-propensities",
+            "arms were chosen by shares that their propensities cannot have led to by chance: look for rows "
+            "that were lost, or propensities of another period",
+        )

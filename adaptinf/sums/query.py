@@ -1,0 +1,202 @@
+"""One lazy query that adds up a log's rows by batch and arm in the engine that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from adaptinf.log.validation.arms import find_arm_columns
+from adaptinf.log.validation.columns import Label
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.roles import Roles, missing_column
+from adaptinf.sums.cells import DEGREES
+
+HIGHEST = 3
+"""Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
+PERIODS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
+SUM_TOLERANCE = 1e-6
+MATCH_TOLERANCE = 1e-6
+BATCH, ARM, COUNT = "batch", "arm", "n"
+_PREFIX = "propensity_"
+_REWARD, _PROPENSITY = "__reward", "__propensity"
+FAULTS = {
+    "missing-reward": "rewards are missing",
+    "infinite-reward": "rewards are infinite or not a number",
+    "propensity-out-of-range": "propensities of the chosen arm are missing or outside (0, 1]",
+    "propensities-out-of-range": "propensities of some arm are missing or outside [0, 1]",
+    "propensities-sum": f"propensities do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
+    "propensity-mismatch": "the propensity of the chosen arm differs from the arm's own column",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Names of a table's columns: the chosen arm's propensity, and each arm's, as far as there are any."""
+
+    action: str
+    reward: str
+    batch: str
+    propensity: str | None
+    every: Mapping[Label, str]
+
+
+def columns_of(
+    table: nw.LazyFrame[Any], given: Mapping[str, Any], arms: Sequence[Label] | None, found: Findings
+) -> Columns | None:
+    """The columns of the roles, None where some are absent or hold no numbers where these are due."""
+    schema = table.collect_schema()
+    names = list(schema)
+    for role in ("action", "reward", "batch", "propensity"):
+        name = given[role]
+        if name is None and role != "propensity":
+            found.add("bad-column-name", f"{role}= must name a column")
+        elif name is not None and name not in names:
+            missing_column(name, role, names, found)
+    if found.problems:
+        return None
+    single = {role: given[role] for role in ("action", "reward", "batch", "propensity") if given[role]}
+    roles = Roles(single, (), {name: place for place, name in enumerate(names)}, tuple(names))
+    pairs = _arm_columns(given["propensities"], schema[given["action"]], arms, roles, found)
+    for name in (given["reward"], given["propensity"], *pairs.values()):
+        kind = None if name is None else schema[name]
+        if kind is not None and not (kind.is_numeric() or (name == given["reward"] and kind == nw.Boolean)):
+            found.add("non-numeric", f"column {name!r} must hold numbers, and is of type {kind}")
+    if found.problems:
+        return None
+    return Columns(
+        given["action"],
+        given["reward"],
+        given["batch"],
+        given["propensity"],
+        pairs,
+    )
+
+
+def _arm_columns(
+    asked: Any, kind: nw.dtypes.DType, arms: Sequence[Label] | None, roles: Roles, found: Findings
+) -> dict[Label, str]:
+    """Columns of the arms' propensities; labels in a pattern's names are of the type of the actions."""
+    used = set(roles.single.values())
+    if asked is None and any(str(name).startswith(_PREFIX) and name not in used for name in roles.names):
+        asked = _PREFIX + "{arm}"
+    if asked is None:
+        return {}
+    known = list(arms or ())
+    if isinstance(asked, str) and not known:
+        before, _, after = asked.partition("{arm}")
+        texts = [
+            str(name)[len(before) : len(str(name)) - len(after)]
+            for name in roles.names
+            if name not in used and str(name).startswith(before) and str(name).endswith(after)
+        ]
+        known = [int(text) if kind.is_integer() and text.isdecimal() else text for text in texts if text]
+    every = find_arm_columns(asked, known, arms, roles, found)
+    return {arm: str(name) for arm, name in every.pairs}
+
+
+def cell_query(
+    table: nw.LazyFrame[Any], columns: Columns, centre: float, every: str | None
+) -> nw.LazyFrame[Any]:
+    """Sums by batch and arm with the counts of faults, lazily."""
+    batch = nw.col(columns.batch)
+    batch = batch if every is None else batch.dt.truncate(PERIODS[every])
+    arms = {place: nw.col(name).cast(nw.Float64()) for place, name in enumerate(columns.every.values())}
+    rows = table.select(
+        batch.alias(BATCH),
+        nw.col(columns.action).alias(ARM),
+        nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
+        _own(columns).alias(_PROPENSITY),
+        *(share.alias(f"__share_{place}") for place, share in arms.items()),
+    )
+    summed = _summands(columns, centre) | _over_all(len(arms)) | _faults(columns)
+    wide = rows.with_columns(**summed)
+    least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
+    return wide.group_by(BATCH, ARM).agg(
+        nw.len().alias(COUNT),
+        *(nw.col(name).sum().alias(name) for name in summed),
+        *(nw.col(name).min().alias(f"least{name}") for name in least),
+    )
+
+
+def _own(columns: Columns) -> nw.Expr:
+    """The propensity of the chosen arm: its own column, or that of the arm; 1 where there is none."""
+    if columns.propensity is not None:
+        return nw.col(columns.propensity).cast(nw.Float64())
+    if not columns.every:
+        return nw.lit(1.0)
+    found = nw.lit(None).cast(nw.Float64())
+    for arm, name in columns.every.items():
+        chosen = nw.col(columns.action) == nw.lit(arm)
+        found = nw.when(chosen).then(nw.col(name).cast(nw.Float64())).otherwise(found)
+    return found
+
+
+def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
+    """Powers of rewards over powers of propensities."""
+    above, weight = _powers(nw.col(_REWARD) - centre), _powers(1.0 / nw.col(_PROPENSITY))
+    highest = HIGHEST if columns.propensity is not None or columns.every else 0
+    found = {}
+    for power in range(highest + 1):
+        for degree in range(DEGREES):
+            if power and degree:
+                found[f"moment_{power}_{degree}"] = weight[power - 1] * above[degree - 1]
+            elif power or degree:
+                found[f"moment_{power}_{degree}"] = weight[power - 1] if power else above[degree - 1]
+    if highest:
+        found[f"moment_{highest + 1}_0"] = weight[highest]
+    found["nonzero"] = (nw.col(_REWARD) != 0.0).cast(nw.Int64())
+    return found
+
+
+def _powers(base: nw.Expr) -> list[nw.Expr]:
+    """The first powers, by products."""
+    found = [base]
+    for _ in range(HIGHEST):
+        found.append(found[-1] * base)
+    return found
+
+
+def _over_all(n_arms: int) -> dict[str, nw.Expr]:
+    """Of every arm's propensity, chosen or not: 1 / e, e and e (1 - e)."""
+    found = {}
+    for place in range(n_arms):
+        share = nw.col(f"__share_{place}")
+        # Of arms that cannot be chosen there is no inverse: batches of them are known by the least share.
+        found[f"inverse_{place}"] = nw.when(share > 0.0).then(1.0 / share).otherwise(nw.lit(0.0))
+        found[f"expected_{place}"] = share
+        found[f"spread_{place}"] = share * (1.0 - share)
+    return found
+
+
+def _faults(columns: Columns) -> dict[str, nw.Expr]:
+    """One for each row that must not be counted, by what is wrong with it."""
+    reward, own = nw.col(_REWARD), nw.col(_PROPENSITY)
+    found = {
+        "missing-reward": reward.is_null(),
+        "infinite-reward": ~reward.is_finite().fill_null(True) & ~reward.is_null(),
+        "propensity-out-of-range": ~_within(own, open_low=True),
+    }
+    shares = [nw.col(f"__share_{place}") for place in range(len(columns.every))]
+    if shares:
+        total = shares[0]
+        good = _within(shares[0])
+        for share in shares[1:]:
+            total, good = total + share, good & _within(share)
+        found["propensities-out-of-range"] = ~good
+        found["propensities-sum"] = good & ((total - 1.0).abs() > SUM_TOLERANCE).fill_null(False)
+    if shares and columns.propensity is not None:
+        differs = nw.lit(False)
+        for place, arm in enumerate(columns.every):
+            gap = (shares[place] - own).abs() > MATCH_TOLERANCE * shares[place]
+            differs = differs | ((nw.col(ARM) == nw.lit(arm)) & gap).fill_null(False)
+        found["propensity-mismatch"] = differs
+    return {name: flag.cast(nw.Int64()) for name, flag in found.items()}
+
+
+def _within(share: nw.Expr, *, open_low: bool = False) -> nw.Expr:
+    """Whether a share is a number in [0, 1], or (0, 1]."""
+    above = share > 0.0 if open_low else share >= 0.0
+    return (above & (share <= 1.0)).fill_null(False)

@@ -1,0 +1,210 @@
+"""A user's table of sums, a row a batch and arm, read into cells; all that is wrong with it in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptinf.errors import ParameterError
+from adaptinf.log.validation.arms import ArmColumns, declare_arms, order_arms
+from adaptinf.log.validation.columns import (
+    Column,
+    Label,
+    column_names,
+    frame_kind,
+    label_key,
+    read_column,
+    read_labels,
+)
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.order import batch_dates, check_date_format, text_numbers
+from adaptinf.log.validation.roles import is_hashable, missing_column
+from adaptinf.log.validation.rows import check_probabilities, read_numbers
+from adaptinf.sums.cells import Cells, cells_of_shares, other_value
+from adaptinf.sums.checks import check_cells, check_rows
+from adaptinf.typing import FloatArray, IntArray
+
+NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
+ROLES = ("batch", "arm", *NUMBERS, "propensity")
+_REQUIRED = ("batch", "arm", "n", "sum", "sum_squares")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of sums as arrays over its R rows; batch, arm (R,), sums (R,) each, NaN where not given."""
+
+    batch: IntArray
+    arm: IntArray
+    batches: NDArray[Any]
+    arms: tuple[Label, ...]
+    sums: Mapping[str, FloatArray]
+    propensity: FloatArray | None
+
+    def spread(self, values: FloatArray, missing: float = 0.0) -> FloatArray:
+        """Values by batch and arm; values (R,); returns (B, K)."""
+        whole = np.full((len(self.batches), len(self.arms)), missing)
+        whole[self.batch, self.arm] = values
+        return whole
+
+
+def read_cells(
+    frame: Any,
+    columns: Mapping[str, object],
+    *,
+    arms: object,
+    centre: float,
+    reward_range: tuple[float, float] | None,
+    date_format: str | None,
+    estimated: bool,
+    found: Findings,
+) -> tuple[Cells, NDArray[Any], tuple[Label, ...]] | None:
+    """Cells, batches and arms of a table, None where it has problems; shares stand in for propensities."""
+    if frame_kind(frame) is None:
+        raise ParameterError("Sums", [f"frame must be a DataFrame of pandas or polars, got {_kind(frame)}"])
+    table = _read(frame, columns, arms, date_format, found)
+    if table is None:
+        return None
+    check_rows(table.sums, table.propensity, centre, reward_range, found)
+    check_cells(
+        table.batch,
+        table.arm,
+        table.sums,
+        table.propensity,
+        arms=table.arms,
+        batches=table.batches,
+        estimated=estimated,
+        ranged=reward_range is not None,
+        found=found,
+    )
+    return None if found.problems else (_cells(table, centre), table.batches, table.arms)
+
+
+def _kind(frame: object) -> str:
+    return f"a {type(frame).__name__}"
+
+
+def _cells(table: Table, centre: float) -> Cells:
+    counts = table.spread(table.sums["n"])
+    rounds = counts.sum(axis=1)
+    if table.propensity is None:
+        propensities = counts / rounds[:, None]
+    else:
+        propensities = table.spread(table.propensity)
+        propensities /= propensities.sum(axis=1, keepdims=True)
+    first, squares, cubes, nonzero = (table.spread(table.sums[name]) for name in NUMBERS[1:])
+    value = None if centre else other_value(first, squares)
+    if value is not None:  # rewards are 0 or this value: what was not counted follows
+        cubes = np.where(np.isnan(cubes), value * squares, cubes)
+        nonzero = np.where(np.isnan(nonzero), np.rint(first / value), nonzero)
+    return cells_of_shares(np.stack([counts, first, squares, cubes]), rounds, propensities, nonzero, centre)
+
+
+def _read(
+    frame: Any, columns: Mapping[str, object], arms: object, date_format: object, found: Findings
+) -> Table | None:
+    places = _places(column_names(frame), columns, found)
+    checked_format = check_date_format(date_format, found)
+    declared = declare_arms(arms, found)
+    if found.problems:
+        return None
+    if len(frame) == 0:
+        found.add("empty-frame", "the table has no rows")
+        return None
+    read = {role: read_column(frame, place) for role, place in places.items()}
+    told = {role: f"{role} column {columns[role]!r}" for role in places}
+    sums = {role: _numbers(read, role, told.get(role, ""), found) for role in NUMBERS}
+    propensity = None
+    if "propensity" in read:
+        what = told["propensity"]
+        found.add_rows("missing-propensity", f"{what} has no value", read["propensity"].missing)
+        propensity = check_probabilities(read["propensity"], what, "[0", found)
+    batch = read_batches(read["batch"], told["batch"], checked_format, found)
+    arm = read_arms(read["arm"], told["arm"], declared, found)
+    if found.problems or batch is None or arm is None:
+        return None
+    return Table(batch[0], arm[0], batch[1], arm[1], sums, propensity)
+
+
+def _places(names: list[Hashable], columns: Mapping[str, object], found: Findings) -> dict[str, int]:
+    """Positions of the columns of the roles; several sums may be one column, as those of 0/1 rewards are."""
+    places = {}
+    for role, name in columns.items():
+        if name is None and role in _REQUIRED:
+            found.add("bad-column-name", f"{role}= must name a column")
+        elif not is_hashable(name):
+            found.add("bad-column-name", f"{role}= must name one column, got {name!r:.80}")
+        elif name is not None and name not in names:
+            missing_column(name, role, names, found)
+        elif names.count(name) > 1:
+            found.add("duplicate-columns", f"several columns are named {name!r}; rename or drop them")
+        elif name is not None:
+            places[role] = names.index(name)
+    return places
+
+
+def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) -> FloatArray:
+    """Finite numbers of a column, NaN where there is none."""
+    if role not in read:
+        return np.full(len(read["n"].missing), np.nan)
+    values = read_numbers(read[role], what, role, found, booleans=False)
+    return np.full(len(read["n"].missing), np.nan) if values is None else values
+
+
+def read_batches(
+    column: Column, what: str, date_format: str | None, found: Findings
+) -> tuple[IntArray, NDArray[Any]] | None:
+    """Positions of the rows' batches in order, and the batches: numbers, or times; (R,), (B,)."""
+    found.add_rows("missing-batch", f"{what} has no value", column.missing)
+    if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
+        dates = batch_dates(column, what, date_format, found)
+        if dates is None:
+            return None
+        column = dates
+    values = column.values
+    if values.dtype.kind == "O":
+        numbers = text_numbers([str(value) for value in values])
+        if numbers is None:
+            found.add(
+                "bad-batch",
+                f"{what} must hold numbers, dates or times, whose order is known, not text such as "
+                f"{str(values[0])!r:.40}: number the batches in time order",
+            )
+            return None
+        values = np.array(numbers)
+    if values.dtype.kind not in "iufM":
+        found.add("bad-batch", f"{what} must hold numbers, dates or times, not {column.dtype}")
+        return None
+    if found.problems:
+        return None
+    if values.dtype.kind == "M":
+        values = values.astype("datetime64[us]")
+    batches, place = np.unique(values, return_inverse=True)
+    return place.astype(np.int64), batches
+
+
+def read_arms(
+    column: Column, what: str, declared: Sequence[Label] | None, found: Findings
+) -> tuple[IntArray, tuple[Label, ...]] | None:
+    """Positions of the rows' arms, shape (R,), and all arms."""
+    labels = read_labels(column)
+    found.add_rows("missing-arm-label", f"{what} has no value", labels.missing)
+    found.add_rows(
+        "bad-arm", f"{what} must hold strings, whole numbers, booleans or finite numbers", labels.bad
+    )
+    if found.problems:
+        return None
+    arms = order_arms(labels.values, declared, ArmColumns(), found)
+    position = {label_key(arm): code for code, arm in enumerate(arms)}
+    unknown = [label for label in labels.values if label_key(label) not in position]
+    if unknown:
+        found.add("unseen-arm", f"arms {unknown!r:.200} are not among arms={list(arms)!r:.200}")
+    if len(arms) < 2:
+        found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
+    if found.problems:
+        return None
+    codes = np.array([position[label_key(label)] for label in labels.values], dtype=np.int64)
+    return codes[labels.codes], arms

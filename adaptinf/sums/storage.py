@@ -1,0 +1,139 @@
+"""Sums in a Parquet file, with what they say about themselves and a digest of it all in the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from adaptinf.errors import ParameterError
+from adaptinf.files import as_path, atomic_write
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import DesignTraits
+from adaptinf.log.storage.digest import content_digest
+from adaptinf.log.storage.files import check_regular
+from adaptinf.log.storage.parquet import read_columns
+from adaptinf.log.storage.plain import decode, encode
+from adaptinf.log.validation import DesignRecord, Label
+from adaptinf.parameters import refuse
+from adaptinf.sums.cells import DEGREES, POWERS, Cells
+from adaptinf.typing import FloatArray
+
+_KEY = b"adaptinf.sums"
+_VERSION = 1
+_SUFFIXES = (".parquet", ".pq")
+_OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")
+_GUARANTEES = ("guarantee", "reward_guarantee")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredSums:
+    """Everything that `Sums` are made of; batches (B,)."""
+
+    cells: Cells
+    batches: NDArray[Any]
+    arms: tuple[Label, ...]
+    metadata: Mapping[str, Any]
+    also: Mapping[str, Any]
+
+
+def write_stored(path: Any, sums: StoredSums) -> None:
+    """Write sums: the file is there whole, or as it was before."""
+    place = _place("Sums.to_parquet", path)
+    columns = _columns(sums)
+    metadata = dict(sums.metadata)
+    for name in _GUARANTEES:
+        metadata[name] = None if metadata[name] is None else metadata[name].to_dict()
+    design = metadata["design"]
+    traits = None if design is None or design.traits is None else design.traits.to_dict()
+    metadata["design"] = None if design is None else (design.name, design.parameters, traits)
+    header = {
+        "version": _VERSION,
+        "arms": encode(tuple(sums.arms)),
+        "centre": encode(sums.cells.centre),
+        "metadata": encode(metadata),
+        "also": encode(dict(sums.also)),
+    }
+    told = header | {"digest": content_digest(header, None, columns)}
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    table = table.replace_schema_metadata({_KEY: json.dumps(told, allow_nan=False).encode()})
+    atomic_write(place, lambda file: pq.write_table(table, file))
+
+
+def read_stored(path: Any) -> StoredSums:
+    """Sums of a file, once its digest is found to be right."""
+    place = _place("Sums.read_parquet", path)
+    check_regular(place, "Sums.read_parquet")
+    try:
+        return _read(place)
+    except ParameterError as error:
+        problems = [f"{place} {problem}" for problem in error.problems]
+        raise ParameterError("Sums.read_parquet", problems) from error
+    except Exception as error:
+        # Damaged bytes can make the libraries below raise nearly anything.
+        said = f"{place} holds no sums that can be read: {type(error).__name__}: {error}"
+        raise ParameterError("Sums.read_parquet", [f"{said:.400}"]) from error
+
+
+def _place(subject: str, path: Any) -> Path:
+    place = as_path(subject, "path", path)
+    known = place.suffix.lower() in _SUFFIXES
+    refuse(subject, [] if known else [f"the name must end in {' or '.join(_SUFFIXES)}, got {place.name!r}"])
+    return place
+
+
+def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
+    """A row for each batch and arm, in their order."""
+    cells, n_arms = sums.cells, len(sums.arms)
+    columns: dict[str, NDArray[Any]] = {
+        "batch": np.repeat(sums.batches, n_arms),
+        "arm": np.tile(np.arange(n_arms), len(sums.batches)),
+        "rounds": np.repeat(cells.rounds, n_arms),
+    }
+    for power in range(POWERS):
+        for degree in range(DEGREES):
+            columns[f"moment_{power}_{degree}"] = cells.moments[power, degree].ravel()
+    return columns | {name: getattr(cells, name).ravel() for name in _OVER_ALL}
+
+
+def _read(place: Path) -> StoredSums:
+    table = read_columns(place)
+    metadata = table.schema.metadata or {}
+    if _KEY not in metadata:
+        refuse(
+            "file", ["holds no sums that adaptinf wrote: read it as a frame, and name its columns to Sums"]
+        )
+    header = json.loads(metadata[_KEY])
+    digest = header.pop("digest", None)
+    if header.get("version") != _VERSION:
+        refuse("file", [f"has format version {header.get('version')!r:.20}, this adaptinf reads {_VERSION}"])
+    columns = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names}
+    if content_digest(header, None, columns) != digest:
+        refuse("file", ["is damaged: what it holds does not match its digest; restore it from a copy"])
+    arms, said = decode(header["arms"]), decode(header["metadata"])
+    for name in _GUARANTEES:
+        said[name] = None if said[name] is None else PrivacyGuarantee.from_dict(said[name])
+    if said["design"] is not None:
+        name, parameters, traits = said["design"]
+        own = None if traits is None else DesignTraits.from_dict(traits)
+        said["design"] = DesignRecord(name, parameters, own)
+    cells = _cells(columns, len(arms), decode(header["centre"]))
+    return StoredSums(cells, columns["batch"][:: len(arms)], arms, said, decode(header["also"]))
+
+
+def _cells(columns: Mapping[str, NDArray[Any]], n_arms: int, centre: float) -> Cells:
+    """Cells from the columns of a file."""
+
+    def whole(name: str) -> FloatArray:
+        return np.array(columns[name], dtype=np.float64).reshape(-1, n_arms)
+
+    moments = [[whole(f"moment_{power}_{degree}") for degree in range(DEGREES)] for power in range(POWERS)]
+    over_all = {name: whole(name) for name in _OVER_ALL}
+    return Cells(np.array(moments), whole("rounds")[:, 0], **over_all, centre=centre)
