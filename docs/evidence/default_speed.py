@@ -124,10 +124,9 @@ def page(rows: list[Measured]) -> str:
     )
     return f"""# Speed of what comes first
 
-Processor seconds of one process, and megabytes above the log.
-Command: `python docs/evidence/default_speed.py`, on an idle machine of two cores.
-Date: {evidence.stamp()}; seed {SEED}; Python {platform.python_version()}, NumPy {np.__version__}; load of the
-machine when the page was written: {load}.
+Processor seconds of one process, and megabytes above the log, on an idle machine of two cores.
+Command: `python docs/evidence/default_speed.py`. Seed: {SEED}. Date: {evidence.stamp()}.
+Python {platform.python_version()}, NumPy {np.__version__}; load of the machine when the page was written: {load}.
 
 | what | rounds x arms | aim | seconds | MB |
 | --- | --- | --- | --- | --- |

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.base import PartialReference
+from adaptinf.inference.regression.data import JointTests
 from adaptinf.inference.results.formatting import format_pvalue
-from adaptinf.inference.results.hypotheses import LinearHypothesis, WaldTest
+from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.texts import visible_lines
+from adaptinf.typing import BoolArray
 
 _DEPENDENT = 1e-10
 
@@ -29,6 +33,32 @@ class JointTest(WaldTest):
             *(f"  {note}" for note in self.notes),
         ]
         return visible_lines(lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialTests:
+    """Tests in which coefficients that rest on too few outcomes have no part; hidden (p,)."""
+
+    inner: JointTests
+    names: Sequence[str]
+    hidden: BoolArray
+
+    def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
+        """Separate tests of q combinations; those that involve a hidden coefficient have no error."""
+        found = self.inner.linear_test(hypothesis, notes)
+        without = np.any((hypothesis.matrix != 0.0) & self.hidden, axis=1)
+        std_error = np.where(without, np.nan, found.std_error)
+        return replace(found, std_error=std_error, reference=PartialReference(found.reference, without))
+
+    def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> WaldTest:
+        """Joint test of q restrictions, none of a hidden coefficient."""
+        used = np.any(hypothesis.matrix != 0.0, axis=0) & self.hidden
+        if np.any(used):
+            named = ", ".join(name for name, one in zip(self.names, used, strict=True) if one)
+            reason = f"outcomes other than the commonest are too few to test {named}: see the notes"
+            ways = ["restrictions of the other coefficients", "t_test"]
+            raise InvalidForLog("a joint test of these coefficients", reason, ways)
+        return self.inner.wald_test(hypothesis, notes)
 
 
 def check_independent(hypothesis: LinearHypothesis) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import PartialReference
 from adaptinf.inference.distributions.shape import squared_skewness, uncommon_outcomes
+from adaptinf.inference.regression.joint import PartialTests
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.validity.profile import SMALL, is_binary
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
@@ -176,6 +177,7 @@ def without_rare(data: RegressionData, fit: CoefficientFit) -> tuple[Coefficient
         std_error=fit.std_error + gap,
         covariance=covariance,
         reference=PartialReference(fit.reference, hidden),
+        joint=None if fit.joint is None else PartialTests(fit.joint, data.names, hidden),
         notes=(*fit.notes, *rare_notes(data.names, uncommon)),
     )
     return kept, cautions

@@ -597,6 +597,24 @@ class TestRareOutcomes:
         assert any(note.startswith("C(action)[T.c] (0): no test or interval") for note in result.notes)
         assert result.cautions == ()
 
+    @pytest.mark.parametrize("covariance", ["classical", "HC1"])
+    def test_combinations_that_involve_it_have_none_either(self, covariance: str) -> None:
+        rng = np.random.default_rng(0)
+        action = rng.integers(0, 3, 600)
+        events = np.where(action == 2, 0.0, (rng.random(600) < 0.3).astype(float))
+        model = AdaptiveOLS.from_formula("reward ~ C(action)", self.log(events, action))
+        result = model.fit(covariance=covariance)
+        first, second = "`C(action)[T.b]`", "`C(action)[T.c]`"
+        tests = result.t_test([f"{first} - {second} = 0", f"{first} = 0", f"{second} = 0.1"])
+        assert np.isnan(tests.pvalue).tolist() == [True, False, True]
+        assert np.isnan(tests.std_error).tolist() == [True, False, True]
+        assert np.isnan(tests.conf_int()).any(axis=1).tolist() == [True, False, True]
+        assert tests.pvalue[1] == pytest.approx(result.pvalues.iloc[1], rel=1e-9)
+        with pytest.raises(InvalidForLog, match=r"too few to test C\(action\)\[T\.c\]"):
+            result.wald_test([f"{first} = 0", f"{second} = 0"])
+        alone = result.wald_test(f"{first} = 0").pvalue
+        assert alone == pytest.approx(result.pvalues.iloc[1], rel=1e-9)
+
     def test_few_events_and_skewed_rewards_are_cautioned(self) -> None:
         rng = np.random.default_rng(1)
         action = rng.integers(0, 3, 600)
