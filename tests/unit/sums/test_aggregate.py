@@ -176,9 +176,7 @@ def test_digits_of_rewards_that_are_far_from_zero() -> None:
     near = rows_of(6, (200, 300))
     far = near.assign(y=near["y"] + 1e7)
     results = [
-        ai.Contrast(ai.aggregate(duckdb.from_df(each), **NAMES), treatment=1, control=0).fit(
-            test="t"
-        )
+        ai.Contrast(ai.aggregate(duckdb.from_df(each), **NAMES), treatment=1, control=0).fit(test="t")
         for each in (near, far)
     ]
     np.testing.assert_allclose(results[1].estimate, results[0].estimate, rtol=1e-8)
