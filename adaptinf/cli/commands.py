@@ -116,7 +116,7 @@ def describe(log: AdaptiveLog) -> str:
 
 
 def fit(
-    log: AdaptiveLog,
+    log: Any,
     *,
     treatment: str | None = None,
     control: str | None = None,

@@ -19,6 +19,7 @@ from adaptinf.texts import visible
 _LINE = "\n"
 _HOLDER = "{arm}"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
+_SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
 _COLUMNS = (
     "action",
     "reward",
@@ -119,6 +120,8 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
     )
     for role in _COLUMNS:
         columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=_HELP[role])
+    for role in _SUMS:
+        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=_HELP[role])
     columns.add_argument(
         "--propensities",
         action="append",
@@ -174,6 +177,11 @@ _HELP = {
     "assigned": "assigned arm, where --action is the received one",
     "observation": "probability that the reward is observed",
     "outcome_round": "round at whose end the reward became known",
+    "n": "rounds of an arm in a batch: the file is a table of sums, a row for each batch and arm",
+    "sum": "sum of their rewards",
+    "sum_squares": "sum of their squared rewards",
+    "sum_cubes": "sum of their cubed rewards, for the correction for skewness",
+    "nonzero": "number of their rewards other than 0",
 }
 
 
@@ -225,14 +233,21 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 def _validate(arguments: argparse.Namespace) -> int:
     from adaptinf.cli.commands import describe, open_log
+    from adaptinf.cli.sums import describe_sums, holds_sums, open_sums
 
-    log, _ = open_log(arguments.file, _column_options(arguments))
+    options = _column_options(arguments)
+    if holds_sums(arguments.file, options):
+        sums, _ = open_sums(arguments.file, options)
+        print(f"{visible(str(arguments.file))} is a valid table of sums.\n{describe_sums(sums)}")
+        return 0
+    log, _ = open_log(arguments.file, options)
     print(f"{visible(str(arguments.file))} is a valid log.\n{describe(log)}")
     return 0
 
 
 def _analyze(arguments: argparse.Namespace) -> int:
     from adaptinf.cli.commands import argument_problems, fit, open_log, render, with_unused
+    from adaptinf.cli.sums import holds_sums, open_sums
     from adaptinf.log.storage.files import output_problems
 
     options = _column_options(arguments)
@@ -250,7 +265,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
     if any(problem.startswith("epsilon") for problem in problems):
         del options["epsilon"]
     try:
-        log, unused = open_log(arguments.file, options)
+        opened = open_sums if holds_sums(arguments.file, options) else open_log
+        log, unused = opened(arguments.file, options)
     except (AdaptinfError, OSError) as error:
         if problems:
             raise ParameterError("arguments and file", [*problems, *_problems_of(error)]) from error
@@ -295,7 +311,7 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*_COLUMNS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    plain = (*_COLUMNS, *_SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
     named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:

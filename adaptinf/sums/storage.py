@@ -26,7 +26,8 @@ from adaptinf.parameters import refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells
 from adaptinf.typing import FloatArray
 
-_KEY = b"adaptinf.sums"
+KEY = b"adaptinf.sums"
+"""Where the schema of a file says what the sums are."""
 _VERSION = 1
 _SUFFIXES = (".parquet", ".pq")
 _OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")
@@ -63,7 +64,7 @@ def write_stored(path: Any, sums: StoredSums) -> None:
     }
     told = header | {"digest": content_digest(header, None, columns)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    table = table.replace_schema_metadata({_KEY: json.dumps(told, allow_nan=False).encode()})
+    table = table.replace_schema_metadata({KEY: json.dumps(told, allow_nan=False).encode()})
     atomic_write(place, lambda file: pq.write_table(table, file))
 
 
@@ -106,11 +107,11 @@ def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
 def _read(place: Path) -> StoredSums:
     table = read_columns(place)
     metadata = table.schema.metadata or {}
-    if _KEY not in metadata:
+    if KEY not in metadata:
         refuse(
             "file", ["holds no sums that adaptinf wrote: read it as a frame, and name its columns to Sums"]
         )
-    header = json.loads(metadata[_KEY])
+    header = json.loads(metadata[KEY])
     digest = header.pop("digest", None)
     if header.get("version") != _VERSION:
         refuse("file", [f"has format version {header.get('version')!r:.20}, this adaptinf reads {_VERSION}"])

@@ -360,8 +360,8 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     notes, cautions = method.notes(question, fit, kind, correction), method.cautions(question, fit)
     if fit.choice.reason:
-        first = "the first of recommend(log)" if question.profile.sums is None else "the first that is valid"
-        notes.append(f"Chosen as {first}: {fit.choice.reason}.")
+        data = "log" if question.profile.sums is None else "sums"
+        notes.append(f"Chosen as the first of recommend({data}): {fit.choice.reason}.")
     notes += [*gaps(fit, kind), *exact_test_note(question)]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += laws.shape_notes(question, fit, kind)

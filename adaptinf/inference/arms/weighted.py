@@ -104,7 +104,7 @@ def _assess(estimator: str, first: float, caveat: str, question: Question) -> li
             call |= STATED
         reason = refusal
         if not reason and weights != "uniform":
-            undecided = profile.knows_every_propensity and weights == "two-point" and stated is None
+            undecided = weights == "two-point" and stated is None and profile.may_weigh_rounds
             reason = _NO_DECAY if undecided else _weights_refusal(profile, weights)
         if reason:
             found.append(Verdict(name, "not valid", rank, call, reason))

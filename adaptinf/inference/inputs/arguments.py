@@ -10,8 +10,8 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.sums import NEEDS_ROWS, Sums
 
 
-def require_log(subject: str, log: object, *, incomplete: bool = False) -> None:
-    """Refuse what is not a log, and one with missing rewards where `incomplete` does not say what to do."""
+def require_log(subject: str, log: object, *, incomplete: bool = False) -> AdaptiveLog:
+    """A log; refused is what is none, and one with missing rewards unless these are allowed for."""
     if isinstance(log, Sums):
         raise InvalidForLog(subject, NEEDS_ROWS, ["ArmMeans", "Contrast", "an AdaptiveLog of the rows"])
     if not isinstance(log, AdaptiveLog):
@@ -21,13 +21,12 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> None:
             log.arrays.reward  # noqa: B018
         except InvalidForLog as error:
             raise InvalidForLog(subject, error.reason, error.alternatives) from None
+    return log
 
 
 def require_data(subject: str, data: object) -> AdaptiveLog:
     """A log, or sums, which say by the same names what models of arms ask of one; else an error."""
-    if not isinstance(data, Sums):
-        require_log(subject, data, incomplete=True)
-    return cast(AdaptiveLog, data)
+    return cast(AdaptiveLog, data) if isinstance(data, Sums) else require_log(subject, data, incomplete=True)
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:

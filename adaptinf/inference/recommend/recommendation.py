@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.inputs.arguments import require_data, require_log
 from adaptinf.inference.recommend.rows import (
     Method,
     arm_rows,
+    batches_told,
     cate_rows,
     policy_rows,
     projection_rows,
     sequence_rows,
+    smallest_propensity,
 )
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.promises import source_note
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
 
 _TARGETS = ("arm-means", "contrast", "cate", "policy-value")
 _OWN = {
@@ -175,7 +178,7 @@ class Recommendation:
 
 
 def recommend(
-    log: AdaptiveLog,
+    log: AdaptiveLog | Sums,
     target: str = "arm-means",
     *,
     arms: Sequence[Any] | None = None,
@@ -195,7 +198,7 @@ def recommend(
 
     Parameters
     ----------
-    log : AdaptiveLog
+    log : AdaptiveLog or Sums
         The data.
     target : {"arm-means", "contrast", "cate", "policy-value"}
         What is to be estimated.
@@ -264,7 +267,7 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
-    require_log("recommend", log, incomplete=True)
+    log = _readable(log, target)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
@@ -277,7 +280,8 @@ def recommend(
         codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
         own: dict[str, Any] = pair if contrast else {"arms": arms}
         rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
-        always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
+        by_rows = not profile_of(log).incomplete and profile_of(log).sums is None
+        always = sequence_rows(log, target, own) if by_rows else []
     elif target == "policy-value":
         rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
     elif by is not None:
@@ -288,6 +292,13 @@ def recommend(
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
     return Recommendation(target, tuple(rows), _facts(log, stopping, variation))
+
+
+def _readable(log: object, target: Any) -> AdaptiveLog:
+    """A log, or sums for the targets that these allow."""
+    if target in ("arm-means", "contrast"):
+        return require_data("recommend", log)
+    return require_log("recommend", log, incomplete=True)
 
 
 def _at_fixed_rounds(row: Method) -> Method:
@@ -346,22 +357,20 @@ def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
 
 
 def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tuple[str, str], ...]:
-    arrays = log.arrays
-    known = "none"
-    if arrays.propensity is not None:
-        which = "every arm's" if arrays.propensities is not None else "the chosen arm's"
-        every = arrays.propensity if arrays.propensities is None else arrays.propensities
-        known = f"{which}, {log.propensity_status}, smallest {float(every.min(initial=1.0)):.2g}"
-        decay = profile_of(log).floor_decay
+    profile, known = profile_of(log), "none"
+    if profile.knows_propensities:
+        which = "every arm's" if profile.knows_every_propensity else "the chosen arm's"
+        known = f"{which}, {log.propensity_status}, smallest {smallest_propensity(log):.2g}"
+        decay = profile.floor_decay
         known += "" if decay is None else f", floor falls like t^-{decay:g}"
     guarantee = log.reward_guarantee or log.guarantee
     span = log.reward_range
     bounded = span is not None and all(math.isfinite(end) for end in span)
     facts = [
-        ("Design", profile_of(log).design_title or "unknown"),
+        ("Design", profile.design_title or "unknown"),
         ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
         ("Propensities", known),
-        ("Batches", "none" if arrays.batch is None else str(int(arrays.batch[-1]) + 1)),
+        ("Batches", batches_told(log)),
         ("Contexts", _contexts(log)),
         (
             "Rewards",

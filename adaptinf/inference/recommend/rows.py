@@ -45,7 +45,8 @@ class _Model:
         return self._made
 
     def method(self, verdict: Verdict) -> Method:
-        model = ", ".join(["log", *_shown(self.arguments)])
+        data = "log" if profile_of(self.log).sums is None else "sums"
+        model = ", ".join([data, *_shown(self.arguments)])
         call = f"{self.name}({model}).fit({', '.join(_shown(verdict.arguments))})"
         return Method(verdict, call, lambda: self.made().fit(**verdict.arguments))
 
@@ -141,3 +142,18 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     question = model.made().question
     found = PROJECTION.assess(question, decay)
     return [model.method(_with_length(PROJECTION, question, verdict)) for verdict in found]
+
+
+def smallest_propensity(log: AdaptiveLog) -> float:
+    """Smallest logged propensity, of every arm where these are known."""
+    if (sums := profile_of(log).sums) is not None:
+        return float(sums.cells.smallest.min())
+    every = log.arrays.propensity if log.arrays.propensities is None else log.arrays.propensities
+    return 1.0 if every is None else float(every.min(initial=1.0))
+
+
+def batches_told(log: AdaptiveLog) -> str:
+    """How many batches there are."""
+    if (sums := profile_of(log).sums) is not None:
+        return str(sums.n_batches)
+    return "none" if log.arrays.batch is None else str(int(log.arrays.batch[-1]) + 1)

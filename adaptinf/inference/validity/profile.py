@@ -231,6 +231,11 @@ class LogProfile(UnitFacts, RewardFacts):
         """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
         return self.log.arrays.propensities is not None
 
+    @property
+    def may_weigh_rounds(self) -> bool:
+        """Whether there are rounds whose weights could be made from every arm's propensities."""
+        return self.sums is None and self.knows_every_propensity
+
     @cached_property
     def estimated(self) -> bool:
         """Whether the propensities are estimates."""

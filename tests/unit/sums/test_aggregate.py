@@ -20,7 +20,7 @@ from adaptinf.errors import LogValidationError, ParameterError
 
 NAMES = {"action": "arm", "reward": "y", "batch": "batch"}
 ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {
-    "duckdb": lambda frame: duckdb.connect().from_df(frame),
+    "duckdb": lambda frame: duckdb.from_df(frame),
     "polars-lazy": lambda frame: pl.DataFrame(frame).lazy(),
     "polars": pl.DataFrame,
     "pandas": lambda frame: frame,
@@ -165,7 +165,7 @@ def test_files_times_and_plans(tmp_path: Path) -> None:
         np.testing.assert_allclose(sums.cells.moments[:4], found[0].cells.moments[:4], rtol=1e-10)
     with pytest.raises(FileNotFoundError):
         ai.aggregate(tmp_path / "none_*.parquet", **options)
-    plan = ai.aggregate(duckdb.connect().from_df(frame), **options, collect=False)
+    plan = ai.aggregate(duckdb.from_df(frame), **options, collect=False)
     assert "GROUP BY" in plan.sql_query()
     lazy = ai.aggregate(pl.DataFrame(frame).lazy(), **options, collect=False)
     assert "AGGREGATE" in lazy.explain()
@@ -176,9 +176,7 @@ def test_digits_of_rewards_that_are_far_from_zero() -> None:
     near = rows_of(6, (200, 300))
     far = near.assign(y=near["y"] + 1e7)
     results = [
-        ai.Contrast(ai.aggregate(duckdb.connect().from_df(each), **NAMES), treatment=1, control=0).fit(
-            test="t"
-        )
+        ai.Contrast(ai.aggregate(duckdb.from_df(each), **NAMES), treatment=1, control=0).fit(test="t")
         for each in (near, far)
     ]
     np.testing.assert_allclose(results[1].estimate, results[0].estimate, rtol=1e-8)

@@ -1,0 +1,77 @@
+"""Tables of sums on the command line: open and describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from adaptinf.errors import LogValidationError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.storage.files import read_file
+from adaptinf.parameters import refuse
+from adaptinf.sums import Sums
+from adaptinf.sums.storage import KEY
+from adaptinf.texts import frame_text
+
+NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
+_ROLES = ("batch", "propensity", *NUMBERS)
+_NEEDED = ("action", "batch", "n", "sum", "sum_squares")
+_OTHERS = ("reward_range", "context", "date_format")
+
+
+def holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
+    """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
+    if any(name in options for name in NUMBERS):
+        return True
+    if options or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
+        return False
+    try:
+        return KEY in (pq.read_schema(path).metadata or {})
+    except (OSError, ValueError):  # whoever reads the file says what is wrong with it
+        return False
+
+
+def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
+    """Sums from a file, with options as they come from the command line, and columns that were not used."""
+    if not options:
+        return Sums.read_parquet(path), []
+    known = {"action", "epsilon", *_ROLES, *_OTHERS}
+    problems = [f"{_flag(name)} is needed beside --n" for name in _NEEDED if name not in options]
+    problems += [
+        f"{_flag(name)} is of rows, and --n names a table of sums" for name in options if name not in known
+    ]
+    refuse(str(path), problems)
+    frame = read_file(path, named=True)
+    refuse(str(path), [] if isinstance(frame, pd.DataFrame) else ["it is a log that adaptinf wrote"])
+    arguments = {name: options[name] for name in (*_ROLES, *_OTHERS) if name in options}
+    if "epsilon" in options:
+        arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
+    assert isinstance(frame, pd.DataFrame)
+    named = [options["action"], *(arguments[role] for role in _ROLES if role in arguments)]
+    try:
+        sums = Sums(frame, arm=options["action"], **arguments)
+    except LogValidationError as error:
+        raise LogValidationError(error.problems, f"the table of sums in {path}") from None
+    return sums, [str(name) for name in frame.columns if name not in named]
+
+
+def describe_sums(sums: Sums) -> str:
+    """Arms, design and guarantee, and what was seen of each arm."""
+    cells = sums.cells.about(0.0)
+    table = pd.DataFrame(
+        {
+            "arm": [str(arm) for arm in sums.arms],
+            "rounds": cells.pulls.sum(axis=0).astype(int),
+            "mean reward": cells.moments[0, 1].sum(axis=0) / cells.pulls.sum(axis=0),
+            "smallest propensity": cells.smallest.min(axis=0),
+        }
+    )
+    return f"{sums!r}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
