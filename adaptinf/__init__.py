@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.recommend import recommend
     from adaptinf.inference.regression import AdaptiveOLS
     from adaptinf.inference.released import BinMeans
-    from adaptinf.inference.results import compare
+    from adaptinf.inference.results import compare, result
     from adaptinf.inference.sequences import ConfidenceSequence
     from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.log import AdaptiveLog, read_log
@@ -70,6 +70,7 @@ __all__ = [
     "privacy",
     "read_log",
     "recommend",
+    "result",
     "theory",
 ]
 
@@ -100,6 +101,7 @@ _HOMES = {
     "aggregate": "adaptinf.sums",
     "bias_bound": "adaptinf.inference.corrections",
     "compare": "adaptinf.inference.results",
+    "result": "adaptinf.inference.results",
     "diagnose": "adaptinf.inference.diagnostics",
     "correct_pvalues": "adaptinf.inference.corrections",
     "corrected_level": "adaptinf.inference.corrections",

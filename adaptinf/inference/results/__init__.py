@@ -3,6 +3,7 @@
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.comparison import Comparison, compare
 from adaptinf.inference.results.hypotheses import LinearTest, WaldTest
+from adaptinf.inference.results.own import result
 
 __all__ = [
     "Comparison",
@@ -10,4 +11,5 @@ __all__ = [
     "Results",
     "WaldTest",
     "compare",
+    "result",
 ]

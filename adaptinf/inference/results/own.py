@@ -1,0 +1,252 @@
+"""Results from an estimator of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.inputs.arguments import label_problems
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
+from adaptinf.parameters import FINITE, Is, OneOf, number_array, problems_of, refuse
+from adaptinf.typing import VALIDITY_LABELS, FloatArray, Validity
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+_SUBJECT = "result"
+_SAME = 1e-9
+_OWN = (
+    "Numbers of an estimator of the user's own, labelled {validity!r} by the user: what they are worth for "
+    "the log was not checked."
+)
+
+
+def result(
+    estimate: Any,
+    std_error: Any = None,
+    *,
+    covariance: Any = None,
+    terms: Sequence[Any] | None = None,
+    df: Any = None,
+    label: str = "own",
+    log: AdaptiveLog | None = None,
+    validity: Validity = "asymptotic",
+    null: float = 0.0,
+    notes: Sequence[str] = (),
+) -> Results:
+    """An estimator's own numbers as a result, with the tables, tests and pictures of a fit.
+
+    It serves wherever a fit's does: in `compare`, in pictures, and as an analysis of `audit.coverage`,
+    `audit.power` and `audit.study`.
+
+    Parameters
+    ----------
+    estimate : mapping or Series of term to float, or array_like of shape (k,), or float
+        The estimates. A term that is an arm stands for its mean, a pair ``(treatment, control)`` for their
+        difference; simulations know the truth of these, and need `truth=` for others. NaN says that there is
+        no estimate.
+    std_error : as `estimate`, optional
+        Standard errors; may be left out where there is a covariance.
+    covariance : array_like of shape (k, k), or DataFrame by term, optional
+        Covariance of the estimates, for joint tests and simultaneous intervals.
+    terms : sequence of k labels or pairs, optional
+        What is estimated, where `estimate` has no labels.
+    df : float, or as `estimate`, optional
+        Degrees of freedom of Student's t; normal tests and intervals without them.
+    label : str
+        Name of the estimator, as tables and simulations show it.
+    log : AdaptiveLog, optional
+        The log that the numbers are of: tables then show its rounds, design and guarantee, and terms must be
+        its arms.
+    validity : {"asymptotic", "exact", "anytime", "not valid"}
+        What you claim of the numbers; it is shown as your claim.
+    null : float
+        Value that the terms are tested against.
+    notes : sequence of str
+        Sentences for the table.
+
+    Returns
+    -------
+    Results
+        One term an estimate.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that is wrong: lengths, terms that are not matched, negative standard errors, a
+        covariance that is none or contradicts them, unknown arms.
+
+    Examples
+    --------
+    Medians, compared by simulation like any other analysis:
+
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> def medians(log):
+    ...     arms = log.frame.groupby("action")["reward"]
+    ...     return ai.result(arms.median(), 1.2533 * arms.std() / np.sqrt(arms.size()), label="median")
+    >>> env = ai.environments.NormalArms([0.0, 0.5])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(env, horizon=400, rng=1)
+    >>> medians(log).conf_int().round(2)
+        low  high
+    0 -0.50  0.43
+    1  0.32  0.57
+    """
+    problems = problems_of(
+        null=(null, FINITE), validity=(validity, OneOf(*VALIDITY_LABELS)), label=(label, Is(str, "a name"))
+    )
+    sentences: Any = notes
+    if isinstance(sentences, str) or not all(isinstance(note, str) for note in sentences):
+        problems.append(f"notes must be a list of sentences, got {notes!r:.60}")
+    names, values = _labelled(estimate, terms, problems)
+    refuse(_SUBJECT, problems)
+    problems += _term_problems(names, log)
+    if std_error is None and covariance is None:
+        problems.append("give std_error= or covariance=")
+    size = None if std_error is None else _matched("std_error", std_error, names, problems)
+    spread = None if covariance is None else _square(covariance, names, problems)
+    freedom = None if df is None else _matched("df", df, names, problems)
+    size = _settled(size, spread, problems)
+    if freedom is not None and not np.all((freedom > 0.0) | np.isnan(values)):
+        problems.append(f"df must be positive, got {freedom.tolist()}")
+    refuse(_SUBJECT, problems)
+    assert size is not None
+    size = np.where(np.isnan(values), np.nan, size)
+    reference: Reference = (
+        NormalReference(values, size) if freedom is None else StudentReference(values, size, freedom)
+    )
+    return Results(
+        model=label,
+        estimands=tuple(map(_estimand, names)),
+        terms=tuple(map(_shown, names)),
+        estimate=values,
+        std_error=size,
+        covariance=spread,
+        reference=reference,
+        estimator=label,
+        facts=LogFacts(n_rounds=0) if log is None else LogFacts.of(log),
+        validity=validity,
+        null=float(null),
+        notes=(_OWN.format(validity=validity), *notes),
+    )
+
+
+def _labelled(
+    estimate: Any, terms: Sequence[Any] | None, problems: list[str]
+) -> tuple[tuple[Any, ...], FloatArray]:
+    """Terms and estimates, shape (k,)."""
+    keyed = isinstance(estimate, (Mapping, pd.Series))
+    if keyed and terms is not None:
+        problems.append("terms= is for estimates without labels, and these have some")
+    values = number_array(list(estimate.values()) if isinstance(estimate, Mapping) else estimate)
+    values = None if values is None else np.atleast_1d(values)
+    if values is None or values.ndim != 1 or values.size == 0 or np.any(np.isinf(values)):
+        problems.append(
+            f"estimate must be numbers, one a term, got {type(estimate).__name__} {estimate!r:.60}"
+        )
+        return (), np.zeros(0)
+    if keyed:
+        return tuple(_plain(key) for key in estimate.keys()), values  # noqa: SIM118 (a Series has values)
+    if terms is None or isinstance(terms, str):
+        problems.append(f"terms= must name the {len(values)} estimates, as a list, or give a mapping of them")
+        return (), values
+    if len(terms) != len(values):
+        problems.append(f"terms= must name {len(values)} estimates, got {len(terms)}")
+    return tuple(map(_plain, terms)), values
+
+
+def _plain(term: Any) -> Any:
+    """A label without NumPy's type."""
+    if isinstance(term, tuple):
+        return tuple(map(_plain, term))
+    return term.item() if isinstance(term, np.generic) else term
+
+
+def _term_problems(names: Sequence[Any], log: AdaptiveLog | None) -> list[str]:
+    """Terms that are no labels, pairs of none, or twice there, and what is no arm of the log."""
+    problems = []
+    for name in names:
+        parts = name if isinstance(name, tuple) else (name,)
+        if isinstance(name, tuple) and len(name) != 2:
+            problems.append(f"a term must be a label or a pair (treatment, control), got {name!r:.60}")
+        problems += label_problems("a term", parts)
+        if log is not None:
+            known = ", ".join(map(repr, log.arms))
+            problems += [
+                f"there is no arm {part!r}; the log has {known}" for part in parts if part not in log.arms
+            ]
+    shown = list(map(_shown, names))
+    if len(set(shown)) < len(shown):
+        problems.append(f"terms must differ, got {', '.join(shown)}")
+    return problems
+
+
+def _shown(name: Any) -> str:
+    return f"{name[0]} - {name[1]}" if isinstance(name, tuple) else str(name)
+
+
+def _estimand(name: Any) -> Estimand:
+    if isinstance(name, tuple):
+        return Estimand("contrast", treatment=name[0], control=name[1])
+    return Estimand("arm-mean", arm=name)
+
+
+def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray | None:
+    """Numbers by term, one for all, or in the order of the terms; shape (k,)."""
+    if isinstance(given, (Mapping, pd.Series)):
+        found = {_plain(key): value for key, value in given.items()}
+        missing = [name for name in names if name not in found]
+        unknown = [key for key in found if key not in names]
+        if missing or unknown:
+            wrong = [f"lacks {', '.join(map(repr, missing))}"] * bool(missing)
+            wrong += [f"has {', '.join(map(repr, unknown))} beside the estimates"] * bool(unknown)
+            problems.append(f"{what} {' and '.join(wrong)}")
+            return None
+        given = [found[name] for name in names]
+    values = number_array(given)
+    if values is not None and values.ndim == 0:
+        values = np.full(len(names), float(values))
+    if values is None or values.shape != (len(names),):
+        problems.append(f"{what} must be {len(names)} numbers, one a term, got {given!r:.60}")
+        return None
+    return values
+
+
+def _square(given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray | None:
+    """A covariance in the order of the terms; shape (k, k)."""
+    if isinstance(given, pd.DataFrame):
+        rows, columns = list(map(_plain, given.index)), list(map(_plain, given.columns))
+        if set(rows) != set(names) or set(columns) != set(names) or len(rows) != len(names):
+            problems.append(
+                f"covariance must have a row and a column for each of {', '.join(map(_shown, names))}"
+            )
+            return None
+        given = given.to_numpy()[np.ix_([rows.index(n) for n in names], [columns.index(n) for n in names])]
+    values = number_array(given)
+    if values is None or values.shape != (len(names), len(names)):
+        problems.append(f"covariance must have shape {(len(names),) * 2}, got {np.shape(given)}")
+        return None
+    size = np.nan_to_num(np.abs(values)).max(initial=0.0)
+    if not np.allclose(values, values.T, rtol=_SAME, atol=_SAME * size, equal_nan=True):
+        problems.append("covariance must be symmetric")
+    if np.any(np.linalg.eigvalsh(np.nan_to_num((values + values.T) / 2.0)) < -_SAME * size):
+        problems.append("covariance must have no negative eigenvalue")
+    return values
+
+
+def _settled(size: FloatArray | None, spread: FloatArray | None, problems: list[str]) -> FloatArray | None:
+    """Standard errors, checked against the covariance; shape (k,)."""
+    if size is not None and np.any(size < 0.0):
+        problems.append(f"std_error must not be negative, got {size.tolist()}")
+    if spread is None or problems:
+        return size
+    own = np.sqrt(np.diag(spread))
+    if size is not None and not np.allclose(size, own, rtol=1e-6, equal_nan=True):
+        problems.append("std_error contradicts the covariance: leave one of them out")
+    return own
