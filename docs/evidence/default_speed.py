@@ -124,9 +124,10 @@ def page(rows: list[Measured]) -> str:
     )
     return f"""# Speed of what comes first
 
-Processor seconds of one process, and megabytes above the log, on an idle machine of two cores.
+Processor seconds of one process, and megabytes above the log, on a machine of two cores.
 Command: `python docs/evidence/default_speed.py`. Seed: {SEED}. Date: {evidence.stamp()}.
-Python {platform.python_version()}, NumPy {np.__version__}; load of the machine when the page was written: {load}.
+Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine when the page was written:
+{load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
 | what | rounds x arms | aim | seconds | MB |
 | --- | --- | --- | --- | --- |

@@ -21,7 +21,7 @@ from adaptinf.inference.diagnostics.agreement import (
 )
 from adaptinf.inference.diagnostics.overlap import low_rounds
 from adaptinf.inference.diagnostics.passes import WEIGHTS, ScoreSums, rounds_of, score_sums
-from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check
+from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, tests_among
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
@@ -49,8 +49,10 @@ _DRIFT = (
 _CONTEXTS = "; contexts that arrive differently later look the same"
 
 
-def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float) -> list[Check]:
-    """Sample means against AIPW, and drift."""
+def score_checks(
+    log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
+) -> list[Check]:
+    """Sample means against AIPW, and drift; `others` are the table's p-values beside these."""
     codes, refused = _usable(log)
     checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
@@ -63,8 +65,8 @@ def score_checks(log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float
         for check in _trend_checks(log, codes, sums, tables):
             checks[check.name].append(check)
         checks[BATCHES] += _batch_checks(log, codes, sums, group)
-        tests = [*checks[TREND], *checks[BATCHES]]
-        checks[MISSED] += _missed_checks(log, codes, sums, tests, tables, alpha)
+        tried = max(1, others + sum(tests_among(rows) for rows in checks.values()))
+        checks[MISSED] += _missed_checks(log, codes, sums, tables, alpha / tried)
     place = {str(arm): code for code, arm in enumerate(log.arms)}
     return [
         check
@@ -215,21 +217,17 @@ def _missed_checks(
     log: AdaptiveLog,
     codes: IntArray,
     sums: ScoreSums,
-    tests: list[Check],
     tables: dict[str, pd.DataFrame],
-    alpha: float,
+    level: float,
 ) -> list[Check]:
     """Drift that is found with probability 80% at the level of Holm's first step, in sd of rewards."""
     frame = tables["drift"]
-    tried = max(1, sum(not math.isnan(check.log_pvalue) for check in tests))
     spread = np.zeros(log.n_arms)
     np.add.at(spread, log.arrays.action, (log.arrays.reward - _means(log)[log.arrays.action]) ** 2)
     squares, df = spread[codes], sums.pulls - 1.0
     size = np.sqrt(squares / df)
     if len(frame) > len(codes):
         size = np.append(size, math.sqrt(squares.sum() / df.sum()))
-    level = np.full(len(frame), alpha / tried)
-    level[len(codes) :] = alpha  # common drift is a test of its own
     critical = stats.t.isf(0.5 * level, frame["df"])
     frame["sd"] = size
     frame["could_be_missed"] = (critical + stats.norm.ppf(_POWER)) * frame["std_error"] / size

@@ -29,7 +29,7 @@ from adaptinf.inference.diagnostics.propensities import (
     inverse_sums,
     largest_log_wealth,
 )
-from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged
+from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import check_alpha, number_array
@@ -48,16 +48,6 @@ QUESTIONS = {
     "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
     "overlap": "In how many rounds could an arm hardly be chosen?",
 }
-FAMILIES = {
-    "propensity calibration": "choices",
-    "sample ratio": "choices",
-    "sample ratio, anytime": "choices",
-    "sample mean against AIPW": "weighting",
-    "common drift": "common drift",
-    "drift over time": "drift",
-    "drift by batch": "drift",
-}
-"""Tests that are adjusted together: of the choices, of what weighting changes, of common and other drift."""
 _FIX_PROPENSITIES = (
     "estimates that weight by these propensities are not to be trusted; look for propensities that were "
     "logged after the choice, rounds that were lost or filtered, or overrides of the design"
@@ -84,8 +74,7 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
         design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
         the propensities.
     alpha : float
-        Level of the tests of one kind together, between 0 and 0.5: of choices, of weighting, of common drift,
-        and of the arms' own drift.
+        Level of all tests of the table together, between 0 and 0.5.
 
     Returns
     -------
@@ -140,25 +129,24 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     every = _every_propensity(log)
     tables: dict[str, pd.DataFrame] = {}
     with np.errstate(under="ignore"):
+        choices = [*_calibration(log, every, tables), *_sample_ratio(log, every, shares)]
         checks = [
-            *_calibration(log, every, tables),
-            *_sample_ratio(log, every, shares),
-            *score_checks(log, tables, alpha),
+            *choices,
+            *score_checks(log, tables, alpha, tests_among(choices)),
             *_decay(log, every, tables),
             *arm_checks(log, every, tables),
         ]
-    tested = sum(not math.isnan(check.log_pvalue) for check in checks)
+    tested = tests_among(checks)
     notes = []
     if log.propensity_status == "estimated":
         notes.append("The propensities are estimates, whose error the tests of means and drift ignore.")
     if tested:
         notes.append(
-            f"Holm: adjusted within the tests of choices, of weighting, of common drift and of the arms' own "
-            f"drift, {tested} p-values in all; the verdicts of each are at {alpha:g}. A test that does not "
-            "reject is no proof."
+            f"Holm: adjusted for the number of p-values in the table, {tested}; all verdicts together are at "
+            f"{alpha:g}. A test that does not reject is no proof."
         )
     notes += missed_note(tables)
-    return Diagnosis(judged(checks, alpha, FAMILIES), QUESTIONS, float(alpha), tables, tuple(notes))
+    return Diagnosis(judged(checks, alpha), QUESTIONS, float(alpha), tables, tuple(notes))
 
 
 def _shares(log: AdaptiveLog, expected: Any) -> FloatArray | None:

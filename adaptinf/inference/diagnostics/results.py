@@ -35,16 +35,14 @@ class Check:
     log_adjusted: float = math.nan
 
 
-def judged(
-    checks: Sequence[Check], alpha: float, families: Mapping[str, str] | None = None
-) -> tuple[Check, ...]:
-    """Checks with Holm's p-values, and the verdicts of the tests; `families` of names are adjusted apart."""
-    logs = np.array([check.log_pvalue for check in checks], dtype=np.float64)
-    family = np.array(["" if families is None else families.get(check.name, "") for check in checks])
-    adjusted = np.full(len(checks), math.nan)
-    for name in np.unique(family):
-        here = family == name
-        adjusted[here] = adjusted_logs(logs[here], "holm")
+def tests_among(checks: Sequence[Check]) -> int:
+    """Number of checks with a p-value."""
+    return sum(not math.isnan(check.log_pvalue) for check in checks)
+
+
+def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
+    """Checks with Holm's p-values over all of them, and the verdicts of the tests."""
+    adjusted = adjusted_logs(np.array([check.log_pvalue for check in checks], dtype=np.float64), "holm")
     found = []
     for check, log_p in zip(checks, adjusted.tolist(), strict=True):
         if math.isnan(log_p):
@@ -67,8 +65,7 @@ class Diagnosis:
     questions : mapping of str to str
         What each check asks, by its name.
     alpha : float
-        Level of the tests of one kind together, by Holm: of choices, of weighting, of common drift, and of
-        the arms' own drift.
+        Level of all tests of the table together, by Holm.
     tables : mapping of str to DataFrame
         Behind the checks: "calibration" (choices by bins of propensity), "decay" (smallest propensities over
         time), "drift" (slopes, and what could be missed) and "arms" (pulls, effective sample sizes,

@@ -19,6 +19,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.tails import (
+    LOG_2,
     binomial_limits,
     log_binomial_tails,
     log_normal_tail,
@@ -28,7 +29,6 @@ from adaptinf.inference.distributions.tails import (
 )
 from adaptinf.typing import BoolArray, FloatArray
 
-_LOG_2 = float(np.log(2.0))
 _LARGE = 1e300
 
 
@@ -94,12 +94,12 @@ class NormalReference:
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         z = (self.estimate - null) / self.std_error
-        return np.asarray(np.minimum(0.0, _LOG_2 + log_normal_tail(z)), dtype=float)
+        return np.asarray(np.minimum(0.0, LOG_2 + log_normal_tail(z)), dtype=float)
 
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        return _symmetric(self.estimate, self.std_error, normal_quantile(log_alpha - _LOG_2))
+        return _symmetric(self.estimate, self.std_error, normal_quantile(log_alpha - LOG_2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +128,7 @@ class StudentReference:
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        return _symmetric(self.estimate, self.std_error, student_quantile(log_alpha - _LOG_2, self.df))
+        return _symmetric(self.estimate, self.std_error, student_quantile(log_alpha - LOG_2, self.df))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,12 +154,12 @@ class BinomialReference:
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logs of the two-sided p-values, shape (k,)."""
         at_most, at_least = log_binomial_tails(self.successes, self.trials, null)
-        return np.asarray(np.minimum(0.0, _LOG_2 + np.minimum(at_most, at_least)), dtype=float)
+        return np.asarray(np.minimum(0.0, LOG_2 + np.minimum(at_most, at_least)), dtype=float)
 
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - _LOG_2))
+        return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - LOG_2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -154,26 +154,10 @@ def _rejects(
     return bound <= math.log(0.5 * (1.0 - _NUISANCE_SHARE)) + log_alpha
 
 
-def log_chernoff_difference(
-    observed: FloatArray,
-    null: FloatArray,
-    counts: FloatArray,
-    control_counts: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> FloatArray:
-    """Log of Chernoff's bound on P(difference of sample means >= observed), at the worst control mean.
-
-    Shapes: observed, null (k,), counts, control_counts (k,), low, high (k,); returns (k,).
-    """
-    rows = np.broadcast_arrays(observed, null, counts, control_counts, low, high)
-    return np.array([_chernoff(*row) for row in zip(*(part.tolist() for part in rows), strict=True)])
-
-
 def _chernoff(
     observed: float, null: float, count: float, control_count: float, low: float, high: float
 ) -> float:
-    """Log of Chernoff's bound.
+    """Log of Chernoff's bound on P(difference of sample means >= observed), at the worst control mean.
 
     With a = lambda/n1 and b = lambda/n0 the exponent is n1 log(1 + (p + null)(e^a - 1)) +
     n0 log(1 + p (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the
@@ -214,20 +198,8 @@ def _chernoff(
     return min(0.0, smallest)
 
 
-def relative_entropy_limits(
-    means: FloatArray, counts: FloatArray, log_tail: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Limits of a mean of rewards in [0, 1]: where n KL(sample mean, p) = -log_tail.
-
-    Shapes: means, counts (k,), log_tail (k,); returns low, high (k,).
-    """
-    rows = np.broadcast_arrays(means, counts, log_tail)
-    found = [_entropy_limits(*row) for row in zip(*(part.tolist() for part in rows), strict=True)]
-    low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
-    return low, high
-
-
 def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, float]:
+    """Limits of a mean of rewards in [0, 1]: where n KL(sample mean, p) = -log_tail."""
     budget = -log_tail / max(count, 1.0)
     return 1.0 - _upper_limit(1.0 - mean, budget), _upper_limit(mean, budget)
 

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptinf.inference.distributions.tails import log_student_pvalue, student_quantile
+from adaptinf.inference.distributions.tails import LOG_2, log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray
-
-_LOG_2 = math.log(2.0)
 
 
 def confidence_set(
@@ -78,7 +76,7 @@ class AndersonRubinReference:
 
     def confidence_set(self, log_alpha: float) -> tuple[tuple[float, float], ...]:
         """The ratios that are not rejected at level exp(log_alpha), as intervals in order."""
-        quantile = float(np.ravel(student_quantile(log_alpha - _LOG_2, np.array([self.df])))[0])
+        quantile = float(np.ravel(student_quantile(log_alpha - LOG_2, np.array([self.df])))[0])
         return confidence_set(self.effect, self.received, self.covariance, quantile)
 
     def interval(self, log_alpha: float) -> FloatArray:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptinf.inference.distributions.tails import log_student_pvalue, student_quantile
+from adaptinf.inference.distributions.tails import LOG_2, log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray, IntArray
 
-_LOG_2 = float(np.log(2.0))
 _BISECTIONS = 64
 _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744
@@ -93,7 +92,7 @@ class SkewedReference:
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        z = student_quantile(log_alpha - _LOG_2, self.df)
+        z = student_quantile(log_alpha - LOG_2, self.df)
         below = self.std_error * hall_quantile(z, self.skewness)
         above = self.std_error * hall_quantile(z, -self.skewness)
         return np.column_stack((self.estimate - below, self.estimate + above))
@@ -159,7 +158,7 @@ class SkewedSumReference:
     @np.errstate(under="ignore")
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
-        z = student_quantile(log_alpha - _LOG_2, self.df)
+        z = student_quantile(log_alpha - LOG_2, self.df)
         below, above = self._reach(z, self.skewness), self._reach(z, -self.skewness)
         return np.column_stack((self.estimate - below, self.estimate + above))
 

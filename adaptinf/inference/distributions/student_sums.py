@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from adaptinf.inference.distributions.tails import log_normal_tail, normal_quantile
+from adaptinf.inference.distributions.tails import LOG_2, log_normal_tail, normal_quantile
 from adaptinf.typing import FloatArray
 
 NORMAL = 1e6
@@ -28,7 +28,6 @@ _LOG_TINY = math.log(1e-15)
 _NODES = 40
 _PHASE = 40.0
 _MOST_PANELS = 8192
-_LOG_2 = math.log(2.0)
 _LOG_RESOLVED = math.log(1e-11 / 1e-15)
 
 
@@ -69,7 +68,7 @@ class MeanStudent:
         tail at that radius is given, which is too large.
         """
         half = 0.5 * dimension
-        log_constant = -(half - 1.0) * _LOG_2 - math.lgamma(half)
+        log_constant = -(half - 1.0) * LOG_2 - math.lgamma(half)
         if dimension > 1:
             radius = min(radius, math.exp((_LOG_RESOLVED - log_constant) / (half - 0.5)))
         panels = 64
@@ -133,7 +132,7 @@ class BatchedReference:
             return np.array([math.nan])
         z = abs(self.estimate - null) / self.std_error
         if self.df is None:
-            return np.minimum(0.0, _LOG_2 + log_normal_tail(np.array([z])))
+            return np.minimum(0.0, LOG_2 + log_normal_tail(np.array([z])))
         return np.array([min(0.0, math.log(2.0 * max(MeanStudent(self.df).tail(z), SMALLEST_TAIL)))])
 
     def interval(self, log_alpha: float) -> FloatArray:
@@ -141,7 +140,7 @@ class BatchedReference:
         if not self.std_error > 0.0:
             return np.full((1, 2), np.nan)
         if self.df is None:
-            quantile = float(normal_quantile(log_alpha - _LOG_2))
+            quantile = float(normal_quantile(log_alpha - LOG_2))
         else:
             quantile = MeanStudent(self.df).quantile(0.5 * math.exp(log_alpha))
         half = quantile * self.std_error
@@ -155,14 +154,14 @@ def _log_student_transform(u: FloatArray, df: float) -> FloatArray:
     order, x = 0.5 * df, math.sqrt(df) * u
     if df > _MANY:
         log_bessel = _log_bessel(order, x)
-        return np.asarray(log_bessel + order * np.log(x) - special.gammaln(order) - (order - 1.0) * _LOG_2)
+        return np.asarray(log_bessel + order * np.log(x) - special.gammaln(order) - (order - 1.0) * LOG_2)
     bessel = special.kve(order, x)
     # Where the Bessel function overflows, its argument is so small that two terms of the series are exact.
     small = ~np.isfinite(bessel)
     square = 0.25 * np.where(small, x, 0.0) ** 2
     series = np.log1p(-square / (order - 1.0) * (1.0 - 0.5 * square / (order - 2.0))) if small.any() else 0.0
     bessel = np.where(small, 1.0, bessel)
-    full = np.log(bessel) - x + order * np.log(x) - special.gammaln(order) - (order - 1.0) * _LOG_2
+    full = np.log(bessel) - x + order * np.log(x) - special.gammaln(order) - (order - 1.0) * LOG_2
     return np.asarray(np.where(small, series, full), dtype=np.float64)
 
 

@@ -20,12 +20,14 @@ from scipy import special
 
 from adaptinf.typing import FloatArray
 
+LOG_2 = math.log(2.0)
+"""Two tails for one: what a level loses, and a p-value gains, where a test is two-sided."""
+
 _UNDERFLOW = 1e-280
 _TINY = 1e-300
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
 _NEAR, _FAR = math.log(0.3), -230.0
-_LOG_2 = math.log(2.0)
 _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -57,7 +59,7 @@ def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 def log_student_pvalue(t: ArrayLike, df: ArrayLike) -> FloatArray:
     """Log of the two-sided p-value of Student's t."""
-    return np.asarray(np.minimum(0.0, _LOG_2 + log_student_tail(t, df)), dtype=np.float64)
+    return np.asarray(np.minimum(0.0, LOG_2 + log_student_tail(t, df)), dtype=np.float64)
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:

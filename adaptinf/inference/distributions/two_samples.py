@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from adaptinf.inference.distributions.tails import log_student_pvalue, student_quantile
+from adaptinf.inference.distributions.tails import LOG_2, log_student_pvalue, student_quantile
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -218,5 +218,5 @@ class DifferenceReference:
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Limits at level ``1 - exp(log_alpha)``, shape (k, 2)."""
-        quantile = student_quantile(log_alpha - float(np.log(2.0)), self.difference.df)
+        quantile = student_quantile(log_alpha - LOG_2, self.difference.df)
         return np.stack(_limits(self.difference, quantile), axis=-1)

@@ -17,11 +17,10 @@ from typing import Protocol
 
 import numpy as np
 
-from adaptinf.inference.distributions.tails import log_normal_tail
+from adaptinf.inference.distributions.tails import LOG_2, log_normal_tail
 from adaptinf.inference.released.bin_sums import BinReports
 from adaptinf.typing import BoolArray, FloatArray
 
-_LOG_2 = float(np.log(2.0))
 _GRID = np.linspace(0.0, 1.0, 257)
 _BISECTIONS = 50
 _SECTIONS = 40
@@ -92,7 +91,7 @@ class BudgetTest:
     def log_pvalues_at(self, value: FloatArray) -> FloatArray:
         """Logs of the p-values at candidate means, shape (k, m)."""
         tail = log_normal_tail(np.abs(self.statistic(value)))
-        return np.minimum(0.0, _LOG_2 + tail)
+        return np.minimum(0.0, LOG_2 + tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adaptinf.inference.distributions.tails import LOG_2
 from adaptinf.inference.released.effects import NoisyEffect
 from adaptinf.typing import FloatArray, IntArray
 
-_LOG_2 = math.log(2.0)
 _BISECTIONS = 50
 _DEEPEST = -1e6
 
@@ -49,7 +49,7 @@ class ReleasedDifferenceReference:
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Limits at level ``1 - exp(log_alpha)``, shape (k, 2); NaN where a group has no interval."""
-        low, high = self.effect.interval(log_alpha - _LOG_2)
+        low, high = self.effect.interval(log_alpha - LOG_2)
         return np.column_stack((low[self.plus] - high[self.minus], high[self.plus] - low[self.minus]))
 
     def _valid(self, i: int, j: int) -> bool:
@@ -59,7 +59,7 @@ class ReleasedDifferenceReference:
         pair = _subset(self.effect, np.array([i, j]))
 
         def holds(log_alpha: float) -> bool:
-            low, high = pair.interval(log_alpha - _LOG_2)
+            low, high = pair.interval(log_alpha - LOG_2)
             # Comparisons with NaN are false: an empty interval holds nothing.
             return bool(low[0] - high[1] <= null <= high[0] - low[1])
 

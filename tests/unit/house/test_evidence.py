@@ -65,6 +65,16 @@ def test_a_script_has_a_quick_form_and_never_writes_the_page_by_itself(script: P
         assert not re.search(r"\.md[\"']", text)
 
 
+def test_the_tests_that_pin_mends_are_there() -> None:
+    named = re.findall(
+        r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (EVIDENCE / "fixes.md").read_text(encoding="utf-8")
+    )
+    assert len(named) > 15
+    for file, name in named:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"def {name}\(" if name else r"def test_", text), f"{file} has no {name}"
+
+
 # --- what scripts share -------------------------------------------------------------------------------------
 
 PAGE = """
