@@ -236,7 +236,7 @@ sampling between periods, no share below {FLOOR:g}. Nominal 95% intervals of the
 and of the differences of {CONTRASTS} arms to the first, which are 0. *Known propensities* and *shares
 alone* are `ArmMeans` with uniform weights and the default of `Contrast`, both with `test="hall"`;
 *period-weighted, normal* are means of the arm by period, weighted by all users of the period, with the
-normal law.
+normal law. Shares are of the intervals that were given: an arm with fewer than five buyers has none.
 
 | table | fit | arms | worst arm | contrasts | worst contrast |
 | --- | --- | ---: | ---: | ---: | ---: |
