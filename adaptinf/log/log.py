@@ -301,10 +301,7 @@ class AdaptiveLog(LogColumns, Publishable):
         self.context = tuple(arrays.context)
         self.phases = phases
         self.reward_range = reward_range
-        for name in METADATA:
-            setattr(self, name, getattr(metadata, name))
-        if self.reward_guarantee is None and self.guarantee is not None:
-            self.reward_guarantee = self.guarantee.reward_level()
+        self._promise(metadata)
         self._releases = metadata.releases
         self._frame = self._names = self._rounds = self.units = self._outcome_rounds = None
         self._source, self._readings = "arrays", ()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.validation import DesignRecord, Label
+from adaptinf.log.validation.metadata import METADATA, Metadata
 
 SOURCES = ("design", "stated")
 """Who vouches for a guarantee: the design that computed it, or whoever made the log."""
@@ -35,6 +36,13 @@ class Promises:
     missing: str | None
     """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
     units: NDArray[Any] | None
+
+    def _promise(self, metadata: Metadata) -> None:
+        """Take over what is said; rewards are promised what follows from the whole, unless it is given."""
+        for name in METADATA:
+            setattr(self, name, getattr(metadata, name))
+        if self.reward_guarantee is None and self.guarantee is not None:
+            self.reward_guarantee = self.guarantee.reward_level()
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:

@@ -208,10 +208,7 @@ class Sums(Promises):
         self.cells, self.batches, self.arms = cells, batches, arms
         self.n_rounds, self.n_arms, self.n_batches = int(cells.rounds.sum()), len(arms), len(batches)
         self.reward_range, self.context, self.shares = reward_range, context, shares
-        for name in METADATA:
-            setattr(self, name, getattr(metadata, name))
-        if self.reward_guarantee is None and self.guarantee is not None:
-            self.reward_guarantee = self.guarantee.reward_level()
+        self._promise(metadata)
         self.units = None
         self.kept: dict[str, Any] = {}
 

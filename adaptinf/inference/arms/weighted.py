@@ -25,7 +25,7 @@ from adaptinf.inference.scores.inverse import LAGGED
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
-from adaptinf.inference.validity.stationarity import STATED, own_weights_cautions
+from adaptinf.inference.validity.stationarity import STATED, own_weights_caution
 from adaptinf.inference.validity.units import FEW_UNITS
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
@@ -280,7 +280,7 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
 
 def _lags(question: Question) -> bool:
     """Whether each arm's own weight is made of the propensities of the round before."""
-    return not question.profile.fixed_in_time and rounds.fixed_by(question, each=True) != "round"
+    return not question.profile.fixed_before_contexts[question.codes].all()
 
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
@@ -317,7 +317,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
     """Why the numbers may be worth less than their label says."""
     own = question.contrast and fit.choice.weights in _OWN and not fit.stationary
-    found = list(own_weights_cautions(f"{fit.choice.weights}", stationary=False)) if own else []
+    found = [own_weights_caution(f"{fit.choice.weights}")] if own else []
     found += question.profile.propensity_cautions
     found += [] if question.profile.sums is None else from_sums.cautions(question)
     if np.any(question.profile.impossible[question.codes]):

@@ -32,7 +32,7 @@ from adaptinf.inference.scores.units import FEWEST_EVENTS, UnitErrors, unit_grou
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
-from adaptinf.inference.validity.stationarity import STATED, own_weights_cautions
+from adaptinf.inference.validity.stationarity import STATED, own_weights_caution
 from adaptinf.inference.validity.units import (
     BY_UNIT,
     FEW_UNITS,
@@ -139,7 +139,7 @@ def _fit(
         ),
         cautions=(
             *question.profile.propensity_cautions,
-            *own_weights_cautions(kind, stationary=stationary or kind != "sqrt"),
+            *([own_weights_caution(kind)] if kind == "sqrt" and not stationary else []),
             *_unit_cautions(question, errors, kind),
             *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
             *rare.rare_cautions(question.terms, uncommon, skewness),

@@ -16,7 +16,7 @@ from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -129,6 +129,24 @@ class LogProfile(UnitFacts, RewardFacts):
         if self.constant_propensities or self.log.context_free is not None:
             return self.constant_propensities or bool(self.log.context_free)
         return self.traits is not None and self.traits.uses_context == "no"
+
+    @cached_property
+    def fixed_before_contexts(self) -> BoolArray:
+        """Whether each arm's propensity is fixed before a round's context; shape (K,).
+
+        A context that the log lacks counts too. It is fixed where contexts had no part, and where it stays
+        within batches of two rounds and more on average.
+        """
+        every, n_arms = self.propensities, self.log.n_arms
+        if self.fixed_in_time or every is None:
+            return np.ones(n_arms, dtype=bool)
+        batch = self.log.arrays.batch
+        if batch is None or not len(batch):
+            return np.zeros(n_arms, dtype=bool)
+        starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
+        low, high = np.minimum.reduceat(every, starts), np.maximum.reduceat(every, starts)
+        still = np.all(high - low <= _SAME * high, axis=0) & (len(batch) >= 2 * len(starts))
+        return np.asarray(still, dtype=bool)
 
     @cached_property
     def undeclared_context(self) -> bool:

@@ -20,11 +20,9 @@ def moving_mean_cautions(*, stationary: bool, by_pull: bool) -> tuple[str, ...]:
     )
 
 
-def own_weights_cautions(kind: str, *, stationary: bool) -> tuple[str, ...]:
-    """That a difference of arms with weights of their own needs means that stay, unless it is stated."""
-    if stationary:
-        return ()
+def own_weights_caution(kind: str) -> str:
+    """That a difference of arms with weights of their own needs means that stay."""
     return (
         f"each arm has {kind} weights of its own, which assume that means stay: a drift that both arms share "
-        "biases the difference (stationary=True says that there is none)",
+        "biases the difference (stationary=True says that there is none)"
     )

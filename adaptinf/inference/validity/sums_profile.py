@@ -161,6 +161,15 @@ class SumsProfile(LogProfile):
         return np.asarray(~self.cells.constant.all(axis=1))
 
     @cached_property
+    def fixed_before_contexts(self) -> BoolArray:
+        """Whether each arm's propensity is fixed before a round's context; shape (K,)."""
+        cells = self.cells
+        if self.fixed_in_time:
+            return np.ones(self.log.n_arms, dtype=bool)
+        single = self.log.n_rounds < 2 * len(cells.rounds)  # batches of one round cannot show that
+        return np.asarray(cells.constant.all(axis=0) & (not single), dtype=bool)
+
+    @cached_property
     def constant_propensities(self) -> bool:
         """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
         return self.knows_every_propensity and not self.estimated and not self.varying_propensities

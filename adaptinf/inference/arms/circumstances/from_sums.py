@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _BY_ROUND = "they change from round to round, and sums by batch need one weight a batch"
-_MOVING = "propensities move within batches, and sums by batch need one weight a batch"
+_MOVING = (
+    "propensities move within batches, or may as batches are of single rounds, and sums by batch need one "
+    "weight a batch"
+)
 _OF_SHARES = (
     "propensities are the shares of each batch: weights made from them would depend on which arms its rounds "
     "happened to get"
@@ -69,7 +72,8 @@ def weights_refusal(profile: LogProfile, weights: str) -> str:
     if profile.sums.shares:
         return _OF_SHARES
     moving = isinstance(profile, SumsProfile) and bool(np.any(profile.moving_batches))
-    return _MOVING if weights == "sqrt" and moving else ""
+    settled = bool(profile.fixed_before_contexts.all())
+    return _MOVING if weights == "sqrt" and (moving or not settled) else ""
 
 
 def estimates(question: Question, choice: Choice, *, augmented: bool) -> ScoreMeans:

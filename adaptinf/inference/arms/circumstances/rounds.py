@@ -161,27 +161,20 @@ def _fixed_propensities(question: Question) -> str:
     return "the propensities of the batch before" if fixed == "batch" else _LAST_ROUND
 
 
-def fixed_by(question: Question, *, each: bool = False) -> Literal["round", "round before", "batch"]:
-    """Whose propensities fix a weight before a round's context is seen, one that the log lacks included.
-
-    The weight is one for all arms, or one for each.
-    """
+def fixed_by(question: Question) -> Literal["round", "round before", "batch"]:
+    """Whose propensities fix a pair's weight before a round's context, one that the log lacks included."""
     profile, codes = question.profile, question.codes
     if profile.fixed_in_time:
         return "round"
     if profile.sums is not None:
-        cells = profile.sums.cells
-        single = not each and profile.log.n_rounds < 2 * len(cells.rounds)
-        return "round" if bool(cells.constant[:, codes].all()) and not single else "batch"
+        return "round" if profile.fixed_before_contexts[codes].all() else "batch"
     if profile.propensities is None:
         return "round"
     batch, every = profile.log.arrays.batch, profile.propensities[:, codes]
-    cell, parts = np.zeros(len(every), dtype=np.int64), [every]
-    if each:
-        parts = np.split(every, every.shape[1], axis=1)
-    if batch is not None and all(known_in_time(one, cell, batch, moved=True, free=False) for one in parts):
-        return "round"
-    return "round before" if each or batch is None else "batch"
+    if batch is None:
+        return "round before"
+    cell = np.zeros(len(every), dtype=np.int64)
+    return "round" if known_in_time(every, cell, batch, moved=True, free=False) else "batch"
 
 
 def _may_follow_contexts(profile: LogProfile) -> bool:

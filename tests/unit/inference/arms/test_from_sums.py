@@ -335,3 +335,12 @@ def test_batch_means_need_batches_and_one_round_a_unit() -> None:
         ai.ArmMeans(units).fit("aipw", outcome="batch-mean")
     with pytest.raises(InvalidForLog, match="units have several rounds"):
         ai.Sums.of_log(units)
+
+
+def test_own_weights_of_batches_of_single_rounds_are_refused() -> None:
+    frame = frame_of(5, sizes=(1,) * 60, varying=True)
+    sums = ai.Sums.of_log(log_of(frame))
+    with pytest.raises(InvalidForLog, match="single rounds"):
+        ai.ArmMeans(sums).fit("aipw", "sqrt")
+    stated = ai.Sums.of_log(log_of(frame, context_free=True))
+    assert ai.ArmMeans(stated).fit("aipw", "sqrt").params.notna().all()

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
 
@@ -77,3 +78,20 @@ def test_few_units_with_skewed_means_are_cautioned(skewed: bool, n_units: int) -
     log = AdaptiveLog(frame, action="arm", reward="reward", propensity="p", unit="person")
     told = [one for one in ai.ArmMeans(log).fit("aipw").cautions if "mean rewards are skewed" in one]
     assert len(told) == (skewed and n_units == 40)
+
+
+def test_propensities_kept_in_batches_are_fixed_before_contexts() -> None:
+    rng = np.random.default_rng(3)
+    batch = np.repeat(np.arange(12), rng.integers(1, 9, size=12))
+    every = rng.dirichlet([2.0, 2.0, 2.0], size=12)[batch]
+    every[batch == 4, 1] *= 1.0 + 1e-12  # rounding of a file
+    moved = every.copy()
+    last = np.flatnonzero(batch == 7)[-1]
+    moved[last] = [moved[last, 0], moved[last, 1] - 0.01, moved[last, 2] + 0.01]
+    for propensities, fixed in ((every, [True, True, True]), (moved, [True, False, False])):
+        frame = pd.DataFrame({"arm": rng.integers(0, 3, len(batch)), "y": 1.0, "batch": batch})
+        frame[[f"propensity_{k}" for k in range(3)]] = propensities
+        log = ai.AdaptiveLog(frame, action="arm", reward="y", batch="batch")
+        assert profile_of(log).fixed_before_contexts.tolist() == fixed
+    alone = ai.AdaptiveLog(frame.assign(batch=np.arange(len(frame))), action="arm", reward="y", batch="batch")
+    assert not profile_of(alone).fixed_before_contexts.any()  # batches of one round show nothing
