@@ -82,9 +82,9 @@ def test_few_units_with_skewed_means_are_cautioned(skewed: bool, n_units: int) -
 
 def test_propensities_kept_in_batches_are_fixed_before_contexts() -> None:
     rng = np.random.default_rng(3)
-    batch = np.repeat(np.arange(12), rng.integers(1, 9, size=12))
+    batch = np.repeat(np.arange(12), rng.integers(2, 9, size=12))
     every = rng.dirichlet([2.0, 2.0, 2.0], size=12)[batch]
-    every[batch == 4, 1] *= 1.0 + 1e-12  # rounding of a file
+    every[np.flatnonzero(batch == 4)[0], 1] *= 1.0 + 1e-12  # rounding of a file
     moved = every.copy()
     last = np.flatnonzero(batch == 7)[-1]
     moved[last] = [moved[last, 0], moved[last, 1] - 0.01, moved[last, 2] + 0.01]
