@@ -284,11 +284,15 @@ def inlined(function: Function) -> Function:
 
 
 def compiled(function: Function) -> Function:
-    """Compile an entry point and cache it on disk, stale when a file changes that it can use."""
+    """Compile an entry point and cache it on disk, stale when a file changes that it can use.
+
+    Code that was typed into an interpreter has no file: it is compiled in memory.
+    """
     dispatcher = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
     try:
         dispatcher._cache = _SourceCache(function)
     except RuntimeError as error:  # no folder can be used: the dispatcher keeps its code in memory
-        _warn_once(str(error))
+        if Path(function.__code__.co_filename).exists():  # what was typed has no file to be kept beside
+            _warn_once(str(error))
     entry: Function = dispatcher
     return entry

@@ -17,6 +17,7 @@ from adaptinf.designs.best_arm.halving import SequentialHalving
 from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
 from adaptinf.designs.conse.epochs import ConSE
 from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.function import FunctionDesign
 from adaptinf.designs.linear.bands import PredictionBands, prediction_bands
 from adaptinf.designs.linear.models import LinPriv, LinUCB
 from adaptinf.designs.local.abse import ABSE
@@ -27,6 +28,7 @@ from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.replications import Replications
 from adaptinf.designs.stopping.results import StoppingReplications, StoppingResult
 from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.log import DesignTraits, Floor, Stability
 
 __all__ = [
     "ABSE",
@@ -40,7 +42,10 @@ __all__ = [
     "DPBAIGauss",
     "DPConSE",
     "Design",
+    "DesignTraits",
     "EpsilonGreedy",
+    "Floor",
+    "FunctionDesign",
     "LDPBandit",
     "LDPLinear",
     "LinPriv",
@@ -54,6 +59,7 @@ __all__ = [
     "PrivateUCB",
     "Replications",
     "SequentialHalving",
+    "Stability",
     "StoppingReplications",
     "StoppingResult",
     "SuccessiveElimination",

@@ -33,6 +33,8 @@ class Environment:
         Smallest and largest possible reward.
     range_learnt : bool
         Whether `reward_range` was taken from the data. Private designs refuse to run on it.
+    renewed : bool
+        Whether rewards and contexts are drawn anew for each run, by a function.
     dimension : int
         Length of the context vector that every arm has; 0 where contexts are not vectors.
     vector_names : tuple of str
@@ -51,6 +53,7 @@ class Environment:
     context_norm: float = 0.0
     reward_range: tuple[float, float]
     range_learnt: bool = False
+    renewed: bool = False
     _tables: EnvironmentTables
 
     @property
@@ -81,6 +84,19 @@ class Environment:
         """Arrays that the run loop reads, after a check that `horizon` rounds can be had."""
         refuse(type(self).__name__, self.horizon_problems(horizon))
         return self._tables
+
+    @property
+    def law(self) -> int:
+        """Code of the law of rewards."""
+        return int(self._tables.kind)
+
+    def layout(self, horizon: int) -> EnvironmentTables:
+        """Tables as a program is told of them before a run: of an environment that is renewed, no rounds."""
+        return self.tables(horizon)
+
+    def renew(self, horizon: int, rng: np.random.Generator) -> EnvironmentTables:
+        """Tables of one more run; the same for all where the environment is not renewed."""
+        return self.tables(horizon)
 
     def arm_means(self) -> FloatArray:
         """Mean reward of each arm over the contexts at their average arrival probabilities, shape (arms,)."""

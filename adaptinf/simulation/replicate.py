@@ -33,7 +33,27 @@ class Program:
     def world(self, environment: Environment, horizon: int) -> World:
         """What a run of this program is exposed to."""
         nothing = np.zeros(0, dtype=np.int64)
-        return World(environment.tables(horizon), horizon, self.share, self.n_statuses - 1, nothing)
+        return World(environment.layout(horizon), horizon, self.share, self.n_statuses - 1, nothing)
+
+
+def enter(
+    program: Program,
+    environment: Environment,
+    world: World,
+    stream: np.random.Generator,
+    state: FloatArray,
+    results: Results,
+) -> None:
+    """Run a program once for each row of the results, each with tables of its own where they are renewed.
+
+    Shapes: state as the program has it.
+    """
+    if not environment.renewed:
+        program.entry(program.tables, world, stream, state, results)
+        return
+    for run in range(results.tallies.shape[0]):
+        there = world._replace(environment=environment.renew(world.horizon, stream))
+        program.entry(program.tables, there, stream, state, results.of_run(run))
 
 
 def written_arrays(n_arms: int, releases: int = 0) -> dict[str, Any]:
@@ -138,7 +158,7 @@ def iterate_runs(
         record = empty_record(horizon, environment.n_arms, with_propensities, environment.dimension)
         outcomes = np.zeros((1, program.n_outcomes))
         tallies[:] = 0.0
-        program.entry(tables, world, stream, state, Results(tallies, outcomes, regret, record))
+        enter(program, environment, world, stream, state, Results(tallies, outcomes, regret, record))
         yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0])
 
 
@@ -163,7 +183,7 @@ def _run_blocks(
     for first, size in zip(starts, sizes, strict=True):
         part = slice(done, done + size)
         results = Results(tallies[part], outcomes[part], regret[part], record)
-        program.entry(program.tables, world, block_stream(root, first), state, results)
+        enter(program, environment, world, block_stream(root, first), state, results)
         done += size
     return Block(tallies, outcomes, regret)
 

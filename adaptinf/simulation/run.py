@@ -95,6 +95,12 @@ class Results(NamedTuple):
     regret: FloatArray
     record: Record
 
+    def of_run(self, run: int) -> Results:
+        """Space for one of the runs."""
+        row, record = slice(run, run + 1), self.record
+        kept = {name: getattr(record, name)[row] for name in ("actions", "statuses", "rewards", "releases")}
+        return Results(self.tallies[row], self.outcomes[row], self.regret[row], record._replace(**kept))
+
 
 def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: int = 0) -> Record:
     """Space for the rounds of one run; a horizon of 0 records nothing."""
@@ -134,7 +140,8 @@ def release(tables: Any, state: FloatArray, name: int, group: int, value: float,
 
 
 @kernel
-def _arrival(environment: EnvironmentTables, step: int, rng: np.random.Generator) -> int:
+def arrival(environment: EnvironmentTables, step: int, rng: np.random.Generator) -> int:
+    """Code of the context of a round."""
     if environment.kind == TABLEAU:
         return int(environment.tableau_features[step])
     row = (step // environment.period) % environment.arrivals.shape[0]
@@ -257,7 +264,7 @@ def simulate_block(
         for step in range(world.horizon):
             feature, row, mean = 0, 0, 0.0
             if has_context:
-                feature = _arrival(environment, step, rng)
+                feature = arrival(environment, step, rng)
                 context[0] = feature
             if has_vectors:
                 row = draw_vectors(environment, step, rng, context)

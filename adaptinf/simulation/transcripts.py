@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adaptinf.simulation.environment import Environment
-from adaptinf.simulation.replicate import BLOCK, Collector, block_stream
+from adaptinf.simulation.replicate import BLOCK, Collector, block_stream, enter
 from adaptinf.simulation.run import Results, empty_record
 from adaptinf.typing import FloatArray, IntArray
 
@@ -67,7 +67,7 @@ def sample_transcripts(
                 releases=piece.releases[part],
             )
             results = Results(tallies[:block], piece.outcomes[part], regret[:block], record)
-            program.entry(tables, world, block_stream(root, first + done), state, results)
+            enter(program, environment, world, block_stream(root, first + done), state, results)
         yield piece
 
 

@@ -10,7 +10,12 @@ from typing import Any, cast
 import pandas as pd
 
 from adaptinf.audit.planning.detection import check_terms, power_notes, power_rows
-from adaptinf.audit.planning.plans import PlanTable, null_problems, plan_problems
+from adaptinf.audit.planning.plans import (
+    PlanTable,
+    design_of_rule,
+    null_problems,
+    plan_problems,
+)
 from adaptinf.audit.planning.rows import Place, trial_rows, wide_rows
 from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums
 from adaptinf.audit.simulation.selection import SELECTIONS, Select, Selection
@@ -99,7 +104,7 @@ class OperatingCharacteristics(PlanTable):
 
 
 def operating_characteristics(
-    design: Design,
+    design: Design | Callable[..., Any],
     env: Environment | Mapping[str, Environment],
     horizon: int | Sequence[int],
     replications: int,
@@ -116,8 +121,8 @@ def operating_characteristics(
 
     Parameters
     ----------
-    design : Design
-        What gathers the data.
+    design : Design or callable
+        What gathers the data; or a rule for two arms as `exact` takes it, ``probability(n1, s1, n0, s0, t)``.
     env : Environment, or dict of Environment by scenario
         Where the truth is known: for instance no difference, and the differences that are thought possible.
     horizon : int or sequence of int
@@ -198,7 +203,8 @@ def operating_characteristics(
     >>> round(float(row["value"]), 3), round(float(row["mc_error"]), 3)
     (0.102, 0.019)
     """
-    scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
+    made: Design = design_of_rule(design)
+    scenarios, horizons, problems = plan_problems(made, env, horizon, replications, rng, alpha, n_jobs)
     refuse("operating_characteristics", problems + _own_problems(fit, selection, wrong_way, null))
     root = seed_sequence(rng)
     cells: list[TrialCell] = []
@@ -206,11 +212,11 @@ def operating_characteristics(
         for size in horizons:
             analysis = None
             if fit is not None:
-                names = (repr(design), name)
-                analysis = LogCell(names, design, scenario, int(size), {"": fit}, alpha, root, null=null)
-            rule = Selection.of(selection, design, scenario, _first_fits(analysis, int(replications)))
+                names = (repr(made), name)
+                analysis = LogCell(names, made, scenario, int(size), {"": fit}, alpha, root, null=null)
+            rule = Selection.of(selection, made, scenario, _first_fits(analysis, int(replications)))
             select = selection if callable(selection) else None
-            cells.append(TrialCell(design, scenario, int(size), root, rule, analysis, select))
+            cells.append(TrialCell(made, scenario, int(size), root, rule, analysis, select))
     if isinstance(null, Mapping):
         check_terms("operating_characteristics", null, [cell.analysis for cell in cells if cell.analysis])
     found = [Trials.joined(cast(list[Trials], parts)) for parts in gathered(cells, replications, n_jobs)]
@@ -230,7 +236,7 @@ def operating_characteristics(
     return OperatingCharacteristics(
         pd.DataFrame(rows),
         float(alpha),
-        repr(design),
+        repr(made),
         int(replications),
         (_margin_note(float(wrong_way)), *notes, *power_notes(absent), *_limit_notes(rows)),
     )

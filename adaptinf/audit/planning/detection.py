@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from adaptinf.audit.planning.plans import PlanTable, null_problems, plan_problems
+from adaptinf.audit.planning.plans import (
+    PlanTable,
+    design_of_rule,
+    null_problems,
+    plan_problems,
+)
 from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums
 from adaptinf.audit.simulation.measures import (
     BlockSums,
@@ -93,7 +98,7 @@ class Power(PlanTable):
 
 
 def power(
-    design: Design,
+    design: Design | Callable[..., Any],
     env: Environment | Mapping[str, Environment],
     fit: Fit,
     horizon: int | Sequence[int],
@@ -108,8 +113,8 @@ def power(
 
     Parameters
     ----------
-    design : Design
-        What gathers the data.
+    design : Design or callable
+        What gathers the data; or a rule for two arms as `exact` takes it, ``probability(n1, s1, n0, s0, t)``.
     env : Environment, or dict of Environment by scenario
         Where the truth is known: for instance equal arms, the difference that is hoped for, and the smallest
         one that matters.
@@ -169,13 +174,14 @@ def power(
     >>> plan.frame[["scenario", "kind", "rejection"]].round(2).to_dict("list")
     {'scenario': ['equal', 'better'], 'kind': ['type-I error', 'power'], 'rejection': [0.06, 0.87]}
     """
-    scenarios, horizons, problems = plan_problems(design, env, horizon, replications, rng, alpha, n_jobs)
+    made: Design = design_of_rule(design)
+    scenarios, horizons, problems = plan_problems(made, env, horizon, replications, rng, alpha, n_jobs)
     problems += Is(callable, "a function of a log that returns a result")("fit", fit)
     refuse("power", problems + null_problems(null))
     root = seed_sequence(rng)
     places = [(name, int(size)) for name in scenarios for size in horizons]
     cells = [
-        LogCell((repr(design), name), design, scenarios[name], size, {"": fit}, alpha, root, null=null)
+        LogCell((repr(made), name), made, scenarios[name], size, {"": fit}, alpha, root, null=null)
         for name, size in places
     ]
     if isinstance(null, Mapping):
@@ -185,7 +191,7 @@ def power(
         for (name, size), chunks in zip(places, gathered(cells, replications, n_jobs), strict=True)
         for row in power_rows({"scenario": name, "horizon": size}, total_sums(chunks), replications)
     ]
-    return Power(pd.DataFrame(rows), float(alpha), repr(design), int(replications), power_notes(rows))
+    return Power(pd.DataFrame(rows), float(alpha), repr(made), int(replications), power_notes(rows))
 
 
 def kind_of_test(truth: float, null: float | None) -> str:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
 from adaptinf.audit.simulation.tables import markdown
 from adaptinf.designs.base import Design
+from adaptinf.designs.function import FunctionDesign
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of
 from adaptinf.simulation.environments import Environment
@@ -84,6 +86,21 @@ def named_scenarios(env: Any) -> tuple[dict[str, Environment], list[str]]:
     return dict(given), problems
 
 
+def design_of_rule(design: Any) -> Any:
+    """A design, or the one that a rule for two arms makes, which is given as `audit.exact` takes it."""
+    rule = callable(design) and not isinstance(design, (Design, type))
+    return FunctionDesign.of_counts(design) if rule else design
+
+
+def _truth_problems(scenarios: Mapping[str, Environment]) -> list[str]:
+    """Say which environments do not know their own means."""
+    return [
+        f"env {name!r} was not told its true means, by which arms are better or worse: give means= there"
+        for name, scenario in scenarios.items()
+        if np.isnan(scenario.means).any()
+    ]
+
+
 def plan_problems(
     design: Any,
     env: Any,
@@ -108,6 +125,7 @@ def plan_problems(
     if not problems:
         given = {"designs": {type(design).__name__: design}, "environments": scenarios}
         problems += list(cell_problems({**given, "horizons": horizons, "replications": replications}))
+        problems += _truth_problems(scenarios)
     return scenarios, horizons, problems
 
 

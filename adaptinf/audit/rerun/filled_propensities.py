@@ -110,10 +110,12 @@ def _on_path(
     if problems or given is None or rows is None:
         raise ParameterError(_SUBJECT, problems)
     follower = PathFollower(given, log, rows)
-    if follower.mixes or not follower.has_propensities:
+    known = follower.has_propensities and not follower.mixes
+    first = _walked(follower, log, 0) if known else np.full((1, 1), np.nan)
+    if np.isnan(first).any():
         reason = f"{type(given).__name__} has no propensities that follow from the logged arms and rewards"
         raise InvalidForLog(_SUBJECT, reason, [f"design={_SHARES!r}, for a log with batches"])
-    first, second = (_walked(follower, log, seed) for seed in range(2))
+    second = _walked(follower, log, 1)
     drawn = bool(np.any(np.abs(first - second) > _SAME))
     every = first
     if drawn:

@@ -119,6 +119,8 @@ def _contexts(
         return _vectors(log, context, problems)
     if inner.vectors == "ignored":
         return none
+    if inner.vectors == "any" and _have_vectors(log, context):
+        return _vectors(log, context, problems)
     names = [context] if isinstance(context, str) else list(context or log.context)
     if not names:
         return none
@@ -147,6 +149,14 @@ def _labels(column: Any, features: Any, problems: list[str]) -> tuple[Any, ...] 
     if column.dtype.kind in "iu" and found[0] >= 0 and found[-1] < 2 * len(found) + 1000:
         return tuple(range(found[-1] + 1))
     return tuple(found)
+
+
+def _have_vectors(log: AdaptiveLog, context: Any) -> bool:
+    """Whether the contexts of a log, or those that are named, are coordinates of vectors."""
+    names = list(log.context)
+    if context is not None:
+        return not isinstance(context, str) and len(list(context)) > 1
+    return bool(_numbered(names, "x{}")) or all(_numbered(names, f"x{{}}_{arm}") for arm in log.arms)
 
 
 def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts | None:

@@ -53,6 +53,8 @@ def fixed_propensities(design: Design, log: AdaptiveLog, rows: LoggedRows) -> Fl
     if follower.mixes or not follower.has_propensities:
         return None
     found = _followed(follower, log.arrays.action, 0)
+    if np.isnan(found).any():  # a design that names arms without saying with what chance
+        return None
     # Coarse frequencies of posterior draws agree by luck now and then: a log that differs is walked often.
     walks = _WALKS if contradiction(log, found, "") else 2
     same = all(np.array_equal(found, _followed(follower, log.arrays.action, i)) for i in range(1, walks))

@@ -49,6 +49,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
     if estimand.kind == "bin-mean" and averages is None:
         unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
+    if np.isnan(env.means).any():
+        unknown.append(f"{type(env).__name__} was not told its true means: give means= there, or truth=")
     refuse("true_value", unknown)
     codes = [env.arms.index(label) for label in labels]
     if estimand.kind == "cate":

@@ -30,7 +30,7 @@ _REACH = 2.0
 
 def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
     """Whether rewards follow one of the laws, with no contexts in between."""
-    return env.n_features == 1 and env.tables(1).kind in laws
+    return env.n_features == 1 and env.law in laws
 
 
 def _epoch_problems(env: Environment, horizon: int, beta: float | None, epsilon: float) -> list[str]:

@@ -274,7 +274,7 @@ class ConSE(Design):
         return ("t_min", *["better_arm"] * n_features)
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        return environment.tables(1).kind == BERNOULLI
+        return environment.law == BERNOULLI
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

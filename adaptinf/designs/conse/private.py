@@ -198,7 +198,7 @@ class DPConSE(Design):
         return int(np.isin(run.record.status, (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED)).sum())
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        return self.calibration == "corrected" and environment.tables(1).kind == BERNOULLI
+        return self.calibration == "corrected" and environment.law == BERNOULLI
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

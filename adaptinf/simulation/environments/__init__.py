@@ -3,6 +3,7 @@
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.function import FunctionEnvironment
 from adaptinf.simulation.environments.given import Replay, Tableau
 from adaptinf.simulation.environments.linear import LinearArms
 from adaptinf.simulation.environments.scaling import UnitCube
@@ -15,6 +16,7 @@ __all__ = [
     "Classification",
     "Environment",
     "FiniteContext",
+    "FunctionEnvironment",
     "LinearArms",
     "NormalArms",
     "Replay",

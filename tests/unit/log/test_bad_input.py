@@ -117,6 +117,7 @@ RUN: list[designs.Design] = [
     designs.EpsilonGreedy(),
     designs.Thompson(),
     designs.KLUCB(),
+    designs.FunctionDesign(lambda state, context, rng: [0.5, 0.5]),
     designs.UCB(),
     designs.PlayTheWinner(),
     designs.PrivateUCB(epsilon=1.0),

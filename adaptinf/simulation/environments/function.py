@@ -1,0 +1,256 @@
+"""A user's own environment, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import COUNT, Callee, OrNone, number_array, refuse
+from adaptinf.simulation.environment import Environment, environment_tables, numbers
+from adaptinf.simulation.run import TABLEAU, EnvironmentTables
+from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.typing import FloatArray, IntArray
+
+_TRIED = 8
+"""Rounds that are drawn once, on construction, to see what the function returns."""
+_SUBJECT = "FunctionEnvironment"
+
+
+class FunctionEnvironment(Environment):
+    """An environment of your own: a function that draws the potential rewards of a run.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(rng, horizon)`` returns the rewards that every arm would pay in every round, of shape (horizon,
+        arms); or a tuple of them and the contexts: labels from `features`, of shape (horizon,), or context
+        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). It is
+        called once a run.
+    means : array_like, optional
+        True mean reward of every arm, of shape (arms,), or (features, arms) with `features`: what intervals
+        are judged by and regret is counted from. Without it both are unknown: audits of coverage want
+        `truth=`, regret is NaN.
+    arms : sequence, optional
+        Labels of the arms, 0, 1, 2, ... by default.
+    features : sequence, optional
+        Labels of the contexts that can arrive, where they are finitely many.
+    probabilities : array_like, optional
+        How often each of `features` arrives, the same by default: how `means` are averaged over contexts.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward. A run with a reward outside is refused.
+    horizon : int, optional
+        Most rounds that `draw` can give, where there is a limit.
+
+    Raises
+    ------
+    ParameterError
+        Listing all that is wrong with the arguments and with what `draw` returns: on construction for a run
+        of 8 rounds (or `horizon`, where it is less), later for each run.
+
+    Notes
+    -----
+    Rewards of one run may depend on each other in any way: drift, seasons, repeated units, shocks that arms
+    share. All designs run in it, compiled or not, and ``draw`` is called with the stream of the run's block,
+    so that numbers are the same for any `n_jobs`. An array that it returns is copied.
+
+    With context vectors, regret is that of the best reward in each round, as for `Tableau`.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> def weekends(rng, horizon):
+    ...     level = np.where(np.arange(horizon) // 100 % 7 >= 5, 0.3, 0.0)
+    ...     return level[:, None] + [0.5, 0.6] + rng.standard_t(df=3, size=(horizon, 2))
+    >>> env = ai.environments.FunctionEnvironment(weekends)
+    >>> log = ai.designs.Thompson(prior="normal").run(env, horizon=700, rng=0)
+    >>> log.n_rounds, log.arms
+    (700, (0, 1))
+    """
+
+    renewed = True
+
+    def __init__(
+        self,
+        draw: Callable[[np.random.Generator, int], Any],
+        means: ArrayLike | None = None,
+        *,
+        arms: Sequence[Any] | None = None,
+        features: Sequence[Any] | None = None,
+        probabilities: ArrayLike | None = None,
+        reward_range: tuple[float, float] = (-np.inf, np.inf),
+        horizon: int | None = None,
+    ) -> None:
+        problems = Callee("rng", "horizon")("draw", draw) + OrNone(COUNT)("horizon", horizon)
+        problems += _range_problems(reward_range)
+        self.features = () if features is None else tuple(features)
+        if features is not None and len(set(self.features)) < max(1, len(self.features)):
+            problems.append(f"features must be different labels, got {list(self.features)!r:.80}")
+        refuse(_SUBJECT, problems)
+        self.draw, self.longest = draw, horizon
+        self.reward_range = (float(reward_range[0]), float(reward_range[1]))
+        self.context_name = "feature" if self.features else None
+        tried = _TRIED if horizon is None else min(_TRIED, int(horizon))
+        rewards, contexts = self._called(np.random.default_rng(0), tried)
+        n_arms = rewards.shape[1] if rewards.ndim == 2 else 0
+        self.arms = tuple(range(n_arms) if arms is None else arms)
+        self.means = np.full((self.n_features, len(self.arms)), np.nan)
+        self._shape = None if contexts is None or self.features else contexts.shape[1:]
+        self._place_vectors()
+        refuse(_SUBJECT, _arm_problems(self.arms) or self._drawn_problems(rewards, contexts, tried))
+        self._set_truth(means, probabilities)
+        self._blank = self._tables_of(np.zeros((0, n_arms)), np.zeros(0, np.int64), self._no_vectors())
+
+    def _set_truth(self, means: ArrayLike | None, probabilities: ArrayLike | None) -> None:
+        problems: list[str] = []
+        n_features, n_arms = self.n_features, len(self.arms)
+        shares = np.full(n_features, 1.0 / n_features)
+        if probabilities is not None:
+            shares = numbers("probabilities", probabilities, problems)
+            if shares.shape != (n_features,) or not (shares >= 0.0).all() or abs(shares.sum() - 1.0) > 1e-8:
+                problems.append(
+                    f"probabilities must be {n_features} numbers that add up to 1, one a context of features"
+                )
+        if means is not None:
+            given = numbers("means", means, problems)
+            wanted = (n_features, n_arms) if self.features else (n_arms,)
+            if given.shape != wanted or not np.isfinite(given).all():
+                problems.append(f"means must be finite numbers of shape {wanted}, got shape {given.shape}")
+            else:
+                self.means = given.reshape(n_features, n_arms)
+        refuse(_SUBJECT, problems)
+        self.probabilities = shares[None]
+
+    def _place_vectors(self) -> None:
+        """Name the context vectors, if there are any."""
+        if not self._shape:
+            return
+        self.dimension = int(self._shape[-1])
+        coordinates = range(1, self.dimension + 1)
+        self.context_norm = np.inf
+        if len(self._shape) == 1:
+            self.vector_names = tuple(f"x{k}" for k in coordinates)
+        else:
+            self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
+
+    def _no_vectors(self) -> FloatArray | None:
+        return np.zeros((0, int(np.prod(self._shape)))) if self._shape else None
+
+    @property
+    def law(self) -> int:
+        """Rewards that are given, for each run anew."""
+        return TABLEAU
+
+    def horizon_problems(self, horizon: int) -> list[str]:
+        """What is wrong with a horizon: the function may come to an end."""
+        if self.longest is None or horizon <= self.longest:
+            return []
+        return [f"horizon must be at most {self.longest}, as FunctionEnvironment was told, got {horizon}"]
+
+    def tables(self, horizon: int) -> EnvironmentTables:
+        """There are none before a run; raises ParameterError."""
+        problem = (
+            "rewards and contexts are drawn anew in every run, and what was asked for needs them fixed "
+            "beforehand: give a Tableau of what draw returns"
+        )
+        raise ParameterError(_SUBJECT, [problem])
+
+    def layout(self, horizon: int) -> EnvironmentTables:
+        """Tables without any rounds."""
+        refuse(_SUBJECT, self.horizon_problems(horizon))
+        return self._blank
+
+    def renew(self, horizon: int, rng: np.random.Generator) -> EnvironmentTables:
+        """Tables of one more run."""
+        rewards, contexts = self._called(rng, horizon)
+        refuse(_SUBJECT, self._drawn_problems(rewards, contexts, horizon))
+        codes = np.zeros(horizon, dtype=np.int64)
+        if self.features:
+            position = {label: code for code, label in enumerate(self.features)}
+            codes = np.array([position[label] for label in contexts.tolist()], dtype=np.int64)
+        vectors = contexts.reshape(horizon, -1).astype(np.float64) if self._shape else None
+        return self._tables_of(rewards, codes, vectors)
+
+    def _tables_of(
+        self, rewards: FloatArray, codes: IntArray, vectors: FloatArray | None
+    ) -> EnvironmentTables:
+        return environment_tables(
+            TABLEAU,
+            self.means,
+            arrivals=np.ones((1, self.n_features)),
+            tableau=(np.ascontiguousarray(rewards), codes),
+            theta=np.zeros((len(self.arms), self.dimension)) if self.dimension else None,
+            vector_law=IN_ORDER,
+            shared=self._shape is not None and len(self._shape) == 1,
+            vectors=vectors,
+            mean_law=GIVEN,
+        )
+
+    def _called(self, rng: np.random.Generator, horizon: int) -> tuple[FloatArray, Any]:
+        """Rewards and contexts of a run of that many rounds, as arrays of whatever shape."""
+        try:
+            found = self.draw(rng, horizon)
+        except Exception as error:
+            problem = f"draw(rng, {horizon}) failed: {type(error).__name__}: {error}"
+            raise ParameterError(_SUBJECT, [problem]) from error
+        given, contexts = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+        rewards = number_array(given)
+        if rewards is None:
+            problem = f"draw(rng, {horizon}) must return rewards as numbers, got {given!r:.60}"
+            raise ParameterError(_SUBJECT, [problem])
+        return rewards.copy(), None if contexts is None else np.asarray(contexts)
+
+    def _drawn_problems(self, rewards: FloatArray, contexts: Any, horizon: int) -> list[str]:
+        """What is wrong with what was drawn."""
+        call, n_arms = f"draw(rng, {horizon})", len(self.arms)
+        if rewards.shape != (horizon, n_arms) or not n_arms:
+            wanted = f"({horizon}, {n_arms or 'arms'})"
+            return [f"{call} must return rewards of shape {wanted}, got shape {rewards.shape}"]
+        problems = []
+        low, high = self.reward_range
+        outside = ~np.isfinite(rewards) | (rewards < low) | (rewards > high)
+        if outside.any():
+            step, arm = np.argwhere(outside)[0]
+            problems.append(
+                f"{call} must return finite rewards from {low:g} to {high:g}, got {rewards[step, arm]:g} for "
+                f"arm {self.arms[arm]!r} in round {step + 1}"
+            )
+        return problems + self._context_problems(contexts, call, horizon)
+
+    def _context_problems(self, contexts: Any, call: str, horizon: int) -> list[str]:
+        if self.features:
+            if contexts is None or contexts.shape != (horizon,):
+                told = "none" if contexts is None else f"shape {contexts.shape}"
+                return [f"{call} must return rewards and {horizon} contexts from features, got {told}"]
+            known = set(self.features)
+            unknown = [label for label in contexts.tolist() if label not in known]
+            return [f"{call} returned the context {label!r:.60}, not in features" for label in unknown[:1]]
+        if contexts is None:
+            return [] if self._shape is None else [f"{call} returned no contexts, as it did before"]
+        if contexts.ndim == 1:
+            return [f"{call} returned one context a round: say by features= which ones can arrive"]
+        wanted = (horizon, *(self._shape or ()))
+        if contexts.dtype.kind not in "biuf" or contexts.ndim > 3 or contexts.shape != wanted:
+            return [f"{call} must return context vectors as numbers of shape {wanted}, got {contexts.shape}"]
+        if contexts.ndim == 3 and contexts.shape[1] != len(self.arms):
+            return [f"{call} must return context vectors of shape (horizon, arms, dimension)"]
+        if not np.isfinite(contexts.astype(np.float64)).all():
+            return [f"{call} must return finite context vectors"]
+        return []
+
+
+def _range_problems(reward_range: Any) -> list[str]:
+    array = number_array(reward_range)
+    if array is not None and array.shape == (2,) and array[0] < array[1]:
+        return []
+    return [f"reward_range must be a pair of numbers, the smaller first, got {reward_range!r:.60}"]
+
+
+def _arm_problems(arms: tuple[Any, ...]) -> list[str]:
+    if len(set(arms)) == len(arms):
+        return []
+    return [f"arms must be different labels, got {list(arms)!r:.80}"]

@@ -1,0 +1,297 @@
+"""The run loop for decisions in plain Python: every answer is checked, every run starts afresh."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.simulation.potential import Potential, draw_potential, empty_potential
+from adaptinf.simulation.run import Record, Results, World
+from adaptinf.typing import FloatArray, IntArray
+
+_SUM = 1e-8
+"""How far probabilities may be from adding up to 1: rounding, as NumPy's `Generator.choice` allows it."""
+
+
+class FunctionTables(NamedTuple):
+    """Arrays that every program has: shapes (1,), (arms,) or (0,), (0, 5)."""
+
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@dataclass(frozen=True)
+class Functions:
+    """A user's own decisions, and what they were said to do."""
+
+    choose: Callable[[Any, Any, np.random.Generator], Any]
+    update: Callable[[Any, Any, int, float], Any] | None
+    start: Any
+    n_arms: int
+    labels: tuple[Any, ...] = ()
+    """Contexts that can arrive; empty where there are none, or where `choose` is not to see them."""
+    dimension: int = 0
+    """Entries of a context vector; 0 as above."""
+    own_coins: bool = True
+    floor: tuple[float, float] = (0.0, 0.0)
+    """Scale and decay of the smallest probability that was stated."""
+    _begun: list[bytes] = field(default_factory=list, compare=False)
+
+    def begin(self) -> Any:
+        """The first state of a run, a copy of its own."""
+        if not self._begun:
+            self._begun.append(_pickled(self._first(), "start"))
+        return pickle.loads(self._begun[0])
+
+    def _first(self) -> Any:
+        if not callable(self.start):
+            return self.start
+        try:
+            return self.start(self.n_arms)
+        except Exception as error:
+            raise _failed(f"start({self.n_arms})", error) from error
+
+
+def run_functions(
+    functions: Functions,
+    tables: FunctionTables,
+    world: World,
+    rng: np.random.Generator,
+    state: FloatArray,
+    results: Results,
+) -> None:
+    """Run own decisions once for each row of the results, as `simulate_block` runs compiled ones.
+
+    Shapes: state (1, 2), of which nothing is used.
+    """
+    n_arms = results.tallies.shape[3]
+    potential = empty_potential(world.horizon, n_arms, world.environment.theta.shape[1])
+    for run in range(results.tallies.shape[0]):
+        draw_potential(world.environment, rng, potential)
+        path = _Path(functions, world, potential, rng, checked=run == 0)
+        path.walk()
+        path.settle(results, run)
+
+
+class _Path:
+    """One run."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        world: World,
+        potential: Potential,
+        rng: np.random.Generator,
+        *,
+        checked: bool,
+    ) -> None:
+        self.functions, self.world, self.potential, self.rng = functions, world, potential, rng
+        self.checked = checked
+        self.actions: list[int] = []
+        self.proposals: list[int] = []
+        self.overridden: list[bool] = []
+        self.propensities: list[list[float]] = []
+
+    def walk(self) -> None:
+        """Choose, pay and learn, round by round."""
+        choose, update = self.functions.choose, self.functions.update
+        state = self.functions.begin()
+        rewards, contexts = self.potential.reward, self._contexts()
+        share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
+        kept = _pickled(state, "start") if self.checked else b""
+        for step in range(self.world.horizon):
+            context = None if contexts is None else contexts[step]
+            try:
+                answer = choose(state, context, rng)
+            except Exception as error:
+                raise _failed("choose", error, step) from error
+            if self.checked:
+                _refuse_change("choose", kept, state, step)
+            arm = self._read(answer, step)
+            overridden = bool(share) and rng.random() < share[step]
+            if overridden:
+                arm = min(int(rng.random() * self.functions.n_arms), self.functions.n_arms - 1)
+            if forced:
+                arm = forced[step]
+            self.actions.append(arm)
+            self.overridden.append(overridden)
+            if update is None:
+                continue
+            try:
+                after = update(state, context, arm, float(rewards[step, arm]))
+            except Exception as error:
+                raise _failed("update", error, step) from error
+            if after is None and state is not None:
+                raise _wrong("update returned None in the place of a state: does it end with return?", step)
+            if self.checked:
+                if after is not state:
+                    _refuse_change("update", kept, state, step)
+                found = _pickled(after, "the state", step)
+                if after is state and found != kept:
+                    raise _changed("update", step)
+                kept = found
+            state = after
+
+    def _contexts(self) -> Any:
+        """What `choose` sees, one entry a round; None where it sees nothing."""
+        functions, potential = self.functions, self.potential
+        if functions.dimension:
+            n_arms = functions.n_arms
+            vectors = potential.vectors.reshape(-1, n_arms, functions.dimension).copy()
+            vectors.flags.writeable = False
+            return vectors[:, 0] if self.world.environment.shared else vectors
+        if functions.labels:
+            return [functions.labels[code] for code in potential.feature.tolist()]
+        return None
+
+    def _read(self, answer: Any, step: int) -> int:
+        """The arm that an answer names, or that is drawn by its probabilities; notes the propensities."""
+        n_arms = self.functions.n_arms
+        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
+            if not 0 <= answer < n_arms:
+                raise _wrong(
+                    f"choose returned arm {answer}; arms are numbered 0 to {n_arms - 1} in the order of the "
+                    "environment's",
+                    step,
+                )
+            if len(self.propensities) != 0:
+                raise _mixed(step)
+            self.proposals.append(int(answer))
+            return int(answer)
+        if self.proposals and not self.propensities:
+            raise _mixed(step)
+        values = _probabilities(answer, n_arms, step)
+        if not self.functions.own_coins and max(values) < 1.0:
+            raise _wrong("choose returned several possible arms; the traits state own_coins=False", step)
+        scale, decay = self.functions.floor
+        if scale and min(values) < scale * (step + 1.0) ** -decay * (1.0 - 1e-9):
+            raise _wrong(
+                f"choose returned a probability of {min(values):.6g}, below the floor that the traits state "
+                f"({scale * (step + 1.0) ** -decay:.6g})",
+                step,
+            )
+        arm = _drawn(values, self.rng.random())
+        self.propensities.append(values)
+        self.proposals.append(arm)
+        return arm
+
+    def settle(self, results: Results, run: int) -> None:
+        """Add the run to the results."""
+        n_rounds, n_arms = self.potential.reward.shape
+        steps = np.arange(n_rounds)
+        action = np.array(self.actions, dtype=np.int64)
+        status = np.where(np.array(self.overridden, dtype=bool), self.world.overridden, 0)
+        feature, reward = self.potential.feature, self.potential.reward[steps, action]
+        moments = np.stack([np.ones(n_rounds), reward, reward * reward], axis=1)
+        np.add.at(results.tallies[run], (status, feature, action), moments)
+        if len(self.potential.best):
+            results.regret[run] += float((self.potential.best - self.potential.expected[steps, action]).sum())
+        record = results.record
+        if record.action.shape[0]:
+            record.action[:], record.status[:], record.feature[:] = action, status, feature
+            record.reward[:] = reward
+            record.vectors[:] = self.potential.vectors
+            if record.propensities.shape[1]:
+                self._write_propensities(record, action, n_arms)
+        for kept, row in ((record.actions, action), (record.statuses, status), (record.rewards, reward)):
+            if kept.shape[0] and kept.shape[1]:
+                kept[run] = row
+
+    def _write_propensities(self, record: Record, action: IntArray, n_arms: int) -> None:
+        """Every arm's propensity; NaN where `choose` names arms without a chance and nothing overrides it."""
+        own = np.full((len(action), n_arms), np.nan)
+        mixing = self.world.share.shape[0] > 0
+        if self.propensities:
+            own[:] = self.propensities
+        elif mixing:
+            own[:] = np.eye(n_arms)[self.proposals]
+        if mixing:
+            share = self.world.share[: len(action), None]
+            own = (1.0 - share) * own + share / n_arms
+        record.propensities[:] = own
+        record.propensity[:] = own[np.arange(len(action)), action]
+
+
+def _probabilities(answer: Any, n_arms: int, step: int) -> list[float]:
+    """Probabilities of the arms, checked."""
+    array = answer if isinstance(answer, np.ndarray) else _array(answer)
+    if array is None or array.dtype.kind not in "biuf" or array.ndim == 0:
+        raise _wrong(
+            f"choose returned {answer!r:.60}; it must return the number of an arm (a whole number), or "
+            f"{n_arms} probabilities",
+            step,
+        )
+    if array.shape != (n_arms,):
+        raise _wrong(f"choose returned an array of shape {array.shape} for {n_arms} arms", step)
+    values: list[float] = array.astype(np.float64).tolist()
+    total = math.fsum(values)
+    if abs(total - 1.0) <= _SUM and min(values) >= 0.0:
+        return values
+    what = "NaN" if math.isnan(total) else f"numbers that add up to {total:.10g}"
+    if min(values) < 0.0:
+        what = f"a negative probability ({min(values):.6g})"
+    raise _wrong(f"choose returned {what}: {values!r:.80}; probabilities are 0 or more and add up to 1", step)
+
+
+def _array(answer: Any) -> np.ndarray[Any, Any] | None:
+    try:
+        return np.asarray(answer)
+    except (TypeError, ValueError):
+        return None
+
+
+def _drawn(values: list[float], draw: float) -> int:
+    """The arm that a uniform number picks."""
+    last = 0
+    for arm, probability in enumerate(values):
+        draw -= probability
+        if draw < 0.0:
+            return arm
+        last = arm if probability > 0.0 else last
+    return last
+
+
+def _pickled(state: Any, what: str, step: int | None = None) -> bytes:
+    try:
+        return pickle.dumps(state, protocol=5)
+    except Exception as error:
+        problem = f"{what} must be made of values that can be pickled, so that every run starts afresh"
+        raise _wrong(f"{problem} ({type(error).__name__}: {error})", step) from error
+
+
+def _refuse_change(name: str, before: bytes, state: Any, step: int) -> None:
+    if pickle.dumps(state, protocol=5) != before:
+        raise _changed(name, step)
+
+
+def _changed(name: str, step: int) -> ParameterError:
+    return _wrong(
+        f"{name} changed the state in place; leave it as it is, and let update return a new one (copy "
+        "arrays, lists and dicts first, such as counts = state.copy())",
+        step,
+    )
+
+
+def _mixed(step: int) -> ParameterError:
+    return _wrong(
+        "choose returned an arm in some rounds and probabilities in others, so that the log would lack "
+        "propensities: return probabilities in every round (1 for an arm that is certain)",
+        step,
+    )
+
+
+def _failed(call: str, error: Exception, step: int | None = None) -> ParameterError:
+    return _wrong(f"{call} failed: {type(error).__name__}: {error}", step)
+
+
+def _wrong(problem: str, step: int | None) -> ParameterError:
+    """One error that names the round, counted from 1 as a log counts them."""
+    where = "" if step is None else f"in round {step + 1}, "
+    return ParameterError("FunctionDesign", [where + problem])
