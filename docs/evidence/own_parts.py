@@ -1,8 +1,8 @@
 """A design, an environment and an estimator of one's own: makes docs/evidence/own_parts.md.
 
 Epsilon-greedy in plain Python as a `FunctionDesign` beside the compiled `EpsilonGreedy`: allocation, regret
-and speed. Then an own design in an own environment with an own estimator, through everything that simulates, with
-one worker and with two; and what is said of each kind of mistake.
+and speed. Then an own design in an own environment with an own estimator, through everything that simulates,
+with one worker and with two; and what is said of each kind of mistake.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def law(runs: int) -> tuple[list[str], float, float]:
     for name, (mine, other) in parts.items():
         z = (mine.mean() - other.mean()) / np.sqrt((mine.var() + other.var()) / runs)
         apart = stats.ks_2samp(mine, other).pvalue
-        told = f"{mine.mean():.3f} | {other.mean():.3f} | {z:+.2f} | {mine.std():.3f} | {other.std():.3f}"
+        error = mine.std() / np.sqrt(runs)
+        told = f"{mine.mean():.3f} ({error:.3f}) | {other.mean():.3f} | {z:+.2f} | {mine.std():.3f} | {other.std():.3f}"
         lines.append(f"| {name} | {told} | {apart:.3f} |")
     return lines, runs * HORIZON / (middle - began), runs * HORIZON / (end - middle)
 
@@ -162,21 +163,21 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 ## The law of a Python copy
 
 Epsilon-greedy with exploration {EXPLORATION} in plain Python as a `FunctionDesign`, and the compiled
-`EpsilonGreedy`, {runs:,} runs each of {HORIZON} rounds with rewards of mean {", ".join(map(str, MEANS))}. z is
-the difference of the means in its standard errors; p that of the two-sample Kolmogorov-Smirnov test, which ties
-make conservative.
+`EpsilonGreedy`, {runs:,} runs each of {HORIZON} rounds with rewards of mean
+{", ".join(map(str, MEANS))}. z is the difference of the means in its standard errors; p that of the two-sample
+Kolmogorov-Smirnov test, which ties make conservative.
 
 | | Python, mean | compiled, mean | z | Python, SD | compiled, SD | p |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {table}
 
-Rounds a second, in one process (load {os.getloadavg()[0]:.1f}): {own:,.0f} in Python, {compiled:,.0f} compiled,
-ratio {compiled / own:.0f}.
+Rounds a second, in one process (load {os.getloadavg()[0]:.1f}): {own:,.0f} in Python, {compiled:,.0f}
+compiled, ratio {compiled / own:.0f}.
 
 ## One worker and two
 
-An own design, in an own environment of seasons and heavy tails, with an own estimator; {repeats:,} runs of 120
-rounds.
+An own design, in an own environment of seasons and heavy tails, with an own estimator; {repeats:,} runs of
+120 rounds.
 
 | | numbers with 1 and 2 workers |
 | --- | --- |
