@@ -76,8 +76,8 @@ def law(runs: int) -> tuple[list[str], float, float]:
         z = (mine.mean() - other.mean()) / np.sqrt((mine.var() + other.var()) / runs)
         apart = stats.ks_2samp(mine, other).pvalue
         error = mine.std() / np.sqrt(runs)
-        told = f"{mine.mean():.3f} ({error:.3f}) | {other.mean():.3f} | {z:+.2f} | {mine.std():.3f} | {other.std():.3f}"
-        lines.append(f"| {name} | {told} | {apart:.3f} |")
+        means = f"{mine.mean():.3f} ({error:.3f}) | {other.mean():.3f} | {z:+.2f}"
+        lines.append(f"| {name} | {means} | {mine.std():.3f} | {other.std():.3f} | {apart:.3f} |")
     return lines, runs * HORIZON / (middle - began), runs * HORIZON / (end - middle)
 
 
@@ -164,8 +164,8 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 Epsilon-greedy with exploration {EXPLORATION} in plain Python as a `FunctionDesign`, and the compiled
 `EpsilonGreedy`, {runs:,} runs each of {HORIZON} rounds with rewards of mean
-{", ".join(map(str, MEANS))}. z is the difference of the means in its standard errors; p that of the two-sample
-Kolmogorov-Smirnov test, which ties make conservative.
+{", ".join(map(str, MEANS))}. z is the difference of the means in its standard errors; p that of the
+two-sample Kolmogorov-Smirnov test, which ties make conservative.
 
 | | Python, mean | compiled, mean | z | Python, SD | compiled, SD | p |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
