@@ -60,7 +60,8 @@ class ParameterError(AdaptinfError, ValueError):
 
     Examples
     --------
-    >>> str(ParameterError("PrivateUCB", ["epsilon must be positive, got -1"]))
+    >>> import adaptinf as ai
+    >>> str(ai.errors.ParameterError("PrivateUCB", ["epsilon must be positive, got -1"]))
     'PrivateUCB: epsilon must be positive, got -1'
     """
 
@@ -89,7 +90,8 @@ class MissingDependencyError(AdaptinfError, ImportError):
 
     Examples
     --------
-    >>> print(MissingDependencyError("a forest plot", "matplotlib", "plots"))
+    >>> import adaptinf as ai
+    >>> print(ai.errors.MissingDependencyError("a forest plot", "matplotlib", "plots"))
     a forest plot needs matplotlib, which cannot be imported: pip install '.[plots]' in the source tree
     """
 
@@ -117,7 +119,8 @@ class FileError(AdaptinfError, OSError):
 
     Examples
     --------
-    >>> print(FileError("log.parquet", "written", "No space left on device"))
+    >>> import adaptinf as ai
+    >>> print(ai.errors.FileError("log.parquet", "written", "No space left on device"))
     log.parquet cannot be written: No space left on device
     """
 

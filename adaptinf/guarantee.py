@@ -71,12 +71,14 @@ class PrivacyGuarantee:
 
     Examples
     --------
-    >>> half = PrivacyGuarantee(epsilon=0.5)
+    >>> import adaptinf as ai
+    >>> from adaptinf.guarantee import parallel
+    >>> half = ai.PrivacyGuarantee(epsilon=0.5)
     >>> print(half)
     epsilon = 0.5, pure, per reward, central, standard
     >>> print(half.compose(half))
     epsilon = 1, pure, per reward, central, standard
-    >>> print(parallel(half, PrivacyGuarantee(epsilon=0.2), over="arms"))
+    >>> print(parallel(half, ai.PrivacyGuarantee(epsilon=0.2), over="arms"))
     epsilon = 0.5, pure, per reward, central, standard
     >>> print(half.group(3))
     epsilon = 1.5, pure, per person of at most 3 rounds (reward), central, standard
@@ -150,7 +152,8 @@ class PrivacyGuarantee:
 
         Examples
         --------
-        >>> print(PrivacyGuarantee(1.0, 1e-5).group(10))
+        >>> import adaptinf as ai
+        >>> print(ai.PrivacyGuarantee(1.0, 1e-5).group(10))
         epsilon = 10, delta = 0.128, per person of at most 10 rounds (reward), central, standard
         """
         check("PrivacyGuarantee.group", m=(m, COUNT))
@@ -191,7 +194,9 @@ class PrivacyGuarantee:
 
         Examples
         --------
-        >>> PrivacyGuarantee(epsilon=math.inf).to_dict()["epsilon"]
+        >>> import adaptinf as ai
+        >>> import math
+        >>> ai.PrivacyGuarantee(epsilon=math.inf).to_dict()["epsilon"]
         'inf'
         """
         return {
@@ -295,10 +300,12 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
     Examples
     --------
-    >>> by_arm = PrivacyGuarantee(epsilon=0.5)
+    >>> import adaptinf as ai
+    >>> from adaptinf.guarantee import parallel
+    >>> by_arm = ai.PrivacyGuarantee(epsilon=0.5)
     >>> parallel(by_arm, by_arm, over="arms").epsilon
     0.5
-    >>> by_group = PrivacyGuarantee(epsilon=1.0, unit="record")
+    >>> by_group = ai.PrivacyGuarantee(epsilon=1.0, unit="record")
     >>> parallel(by_group, by_group, over="contexts")
     Traceback (most recent call last):
         ...

@@ -49,7 +49,8 @@ def rand_hie() -> pd.DataFrame:
 
     Examples
     --------
-    >>> frame = rand_hie()
+    >>> import adaptinf as ai
+    >>> frame = ai.datasets.rand_hie()
     >>> frame.loc[[0, 7, 99, 10000], ["arm", "any_visit", "group", "visits", "coinsurance"]]
                     arm  any_visit         group  visits  coinsurance
     0      cost sharing          0          good       0          100

@@ -67,9 +67,9 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     --------
     The first and the last calls of a file of this form:
 
+    >>> import adaptinf as ai
     >>> import tempfile
     >>> from pathlib import Path
-    >>> import adaptinf as ai
     >>> path = Path(tempfile.mkdtemp()) / "combined_outcomes.csv"
     >>> calls = "3,0,06/30/2019\n2,1,06/30/2019\n2,0,6/3/2019\n1,0,6/3/2019\n"
     >>> _ = path.write_text("treatment,outcome,date\n" + calls)

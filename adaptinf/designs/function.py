@@ -86,7 +86,7 @@ class FunctionDesign(Design):
     >>> log.frame["propensity"].round(2).unique().tolist()
     [0.9, 0.1]
     >>> ai.ArmMeans(log).fit().params.round(2).tolist()
-    [0.3, 0.6]
+    [0.24, 0.59]
     """
 
     choose: Choose

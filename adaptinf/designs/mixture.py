@@ -69,10 +69,9 @@ class Mixture(Design):
 
     Examples
     --------
-    >>> from adaptinf.designs import PrivateUCB
-    >>> from adaptinf import environments
-    >>> design = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
-    >>> log = design.run(environments.BernoulliArms([0.9, 0.5]), horizon=500, rng=0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.Mixture(ai.designs.PrivateUCB(epsilon=1.0), exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.5]), horizon=500, rng=0)
     >>> sorted(set(log.arrays.propensity.round(2).tolist()))
     [0.1, 0.9]
     >>> log.guarantee.epsilon

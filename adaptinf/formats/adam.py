@@ -119,6 +119,8 @@ def read_adam(
 
     Examples
     --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
     >>> adsl = pd.DataFrame(
     ...     {
     ...         "USUBJID": ["01-1", "01-2", "01-3"],
@@ -131,7 +133,9 @@ def read_adam(
     ... )
     >>> adeff = pd.DataFrame({"USUBJID": ["01-1", "01-2", "01-3"], "PARAMCD": "RESP", "AVAL": [0, 1, 1]})
     >>> stages = pd.DataFrame({"STAGE": [1, 2], "Placebo": [0.5, 0.3], "Drug": [0.5, 0.7]})
-    >>> log = read_adam(adsl, adeff, parameter="RESP", order="RANDNUM", propensity=stages, batch="STAGE")
+    >>> log = ai.formats.read_adam(
+    ...     adsl, adeff, parameter="RESP", order="RANDNUM", propensity=stages, batch="STAGE"
+    ... )
     >>> log.frame[["action", "reward", "propensity", "batch"]]
         action  reward  propensity  batch
     0  Placebo     0.0         0.5      0

@@ -85,7 +85,10 @@ def read_dsjson(
 
     Examples
     --------
+    >>> import adaptinf as ai
+    >>> import json
     >>> import tempfile
+    >>> from pathlib import Path
     >>> event = {
     ...     "_label_cost": -1.0,
     ...     "_label_probability": 0.8,
@@ -96,7 +99,7 @@ def read_dsjson(
     ... }
     >>> path = Path(tempfile.mkdtemp()) / "log.dsjson"
     >>> _ = path.write_text(json.dumps(event) + "\n")
-    >>> log = read_dsjson(path, action_id="id")
+    >>> log = ai.formats.read_dsjson(path, action_id="id")
     >>> log.frame[["action", "reward", "propensity", "propensity_news", "user.age"]]
       action  reward  propensity  propensity_news  user.age
     0  sport     1.0         0.8              0.2        30

@@ -79,13 +79,15 @@ def read_open_bandit(
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import tempfile
+    >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp()) / "random" / "men"
     >>> folder.mkdir(parents=True)
     >>> rows = "timestamp,item_id,position,click,propensity_score\n2019-11-24 00:00:17+00:00,1,2,0,0.5\n"
     >>> _ = (folder / "men.csv").write_text(rows)
     >>> _ = (folder / "item_context.csv").write_text("item_id\n0\n1\n")
-    >>> log = read_open_bandit(folder)
+    >>> log = ai.formats.read_open_bandit(folder)
     >>> log.arms, log.design.name, log.propensity_status
     ((0, 1), 'Uniform', 'exact')
     """

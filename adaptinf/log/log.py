@@ -144,14 +144,15 @@ class AdaptiveLog(LogColumns, Publishable):
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, 0, 1], "p": [0.5, 0.5, 0.8]})
-    >>> log = AdaptiveLog(frame, action="arm", reward="y", propensity="p", reward_range=(0, 1))
+    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p", reward_range=(0, 1))
     >>> log.arms
     ('a', 'b')
     >>> log.column("y")
     array([1., 0., 1.])
-    >>> AdaptiveLog(frame, action="arm", reward="y", propensity="p", arms=["a", "c"], reward_range=(1, 0))
+    >>> ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p", arms=["a", "c"], reward_range=(1, 0))
     Traceback (most recent call last):
         ...
     adaptinf.errors.LogValidationError: the log has 2 problems (rows are counted from 0):
@@ -259,9 +260,11 @@ class AdaptiveLog(LogColumns, Publishable):
 
         Examples
         --------
+        >>> import adaptinf as ai
         >>> import numpy as np
+        >>> from adaptinf.log import LogArrays
         >>> arrays = LogArrays(action=np.array([0, 1, 0]), reward=np.array([1.0, 0.0, 1.0]))
-        >>> AdaptiveLog.from_arrays(arrays, arms=("a", "b")).frame
+        >>> ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b")).frame
            t action  reward
         0  1      a     1.0
         1  2      b     0.0

@@ -52,8 +52,8 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
 
     Examples
     --------
-    >>> from adaptinf import PrivacyGuarantee
-    >>> found = EpsilonLowerBound(
+    >>> import adaptinf as ai
+    >>> found = ai.audit.EpsilonLowerBound(
     ...     epsilon=0.8,
     ...     confidence=0.95,
     ...     delta=0.0,
@@ -62,9 +62,9 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
     ...     hits=(300, 120),
     ...     event="output above 1",
     ...     target="Laplace",
-    ...     promised=PrivacyGuarantee(epsilon=1.0),
+    ...     promised=ai.PrivacyGuarantee(epsilon=1.0),
     ... )
-    >>> ax = privacy({"laplace": found})
+    >>> ax = ai.plots.privacy({"laplace": found})
     >>> ax.get_xlabel()
     'epsilon (nats)'
     """

@@ -79,7 +79,7 @@ def bias(
     >>> import adaptinf as ai
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> sims = ai.designs.PrivateUCB(epsilon=0.2).replicate(environment, 500, 200, rng=0)
-    >>> ax = bias(sims, bound=[0.07, 0.09])
+    >>> ax = ai.plots.bias(sims, bound=[0.07, 0.09])
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('bias of the sample mean', ['arm 0 (bound 0.07)', 'arm 1 (bound 0.09)'])
     """
@@ -155,7 +155,7 @@ def coverage(
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> fit = lambda log: ai.ArmMeans(log).fit()
     >>> found = ai.audit.coverage(ai.designs.Uniform(), environment, fit, 100, 64, rng=0)
-    >>> ax = coverage(found)
+    >>> ax = ai.plots.coverage(found)
     >>> ax.get_xlabel(), len(ax.get_yticklabels())
     ('coverage', 2)
     """

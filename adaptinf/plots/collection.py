@@ -72,7 +72,7 @@ def allocation(
     >>> import adaptinf as ai
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> log = ai.designs.Thompson().run(environment, horizon=300, rng=1)
-    >>> ax = allocation(log)
+    >>> ax = ai.plots.allocation(log)
     >>> ax.get_ylabel(), ax.get_lines()[1].get_label()
     ('share of pulls so far', 'arm 1')
     """
@@ -161,7 +161,7 @@ def propensities(
     >>> import adaptinf as ai
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(environment, horizon=300, rng=1)
-    >>> ax = propensities(log, floor=0.1)
+    >>> ax = ai.plots.propensities(log, floor=0.1)
     >>> ax.get_yscale(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('log', ['arm 0', 'arm 1', 'floor'])
     """

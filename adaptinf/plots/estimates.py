@@ -79,7 +79,7 @@ def forest(
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> log = ai.designs.PrivateUCB(epsilon=0.02).run(environment, horizon=500, rng=1)
     >>> result = ai.ArmMeans(log).fit(estimator="sample-mean")
-    >>> ax = forest(result, truth=[0.3, 0.6])
+    >>> ax = ai.plots.forest(result, truth=[0.3, 0.6])
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('mean reward', ['arm 0', 'arm 1'])
     """

@@ -91,7 +91,7 @@ def regret(
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> design = ai.designs.UCB()
     >>> curve = {T: design.replicate(environment, T, 64, rng=0) for T in (100, 200, 400)}
-    >>> ax = regret({"UCB": curve})
+    >>> ax = ai.plots.regret({"UCB": curve})
     >>> ax.get_lines()[0].get_xdata().tolist()
     [100.0, 200.0, 400.0]
     """
@@ -169,8 +169,10 @@ def frontier(
 
     Examples
     --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"alpha": [0.1, 0.3], "regret": [20.0, 40.0], "error": [0.04, 0.02]})
-    >>> ax = frontier(table, product=0.8)
+    >>> ax = ai.plots.frontier(table, product=0.8)
     >>> ax.get_xlabel(), ax.get_xscale(), ax.get_yscale()
     ('regret', 'log', 'log')
     """

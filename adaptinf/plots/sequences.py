@@ -89,7 +89,7 @@ def confidence_sequence(
     >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
     >>> log = ai.designs.Thompson(floor=0.1).run(environment, horizon=300, rng=1)
     >>> sequence = ai.ConfidenceSequence(log).fit(method="empirical-bernstein")
-    >>> ax = confidence_sequence(sequence, terms=["1"], truth=0.6)
+    >>> ax = ai.plots.confidence_sequence(sequence, terms=["1"], truth=0.6)
     >>> ax.get_xscale(), ax.get_ylabel()
     ('log', 'mean reward')
     """

@@ -57,7 +57,10 @@ def pvalues(
 
     Examples
     --------
-    >>> ax = pvalues({"honest": np.linspace(0.005, 0.995, 100), "too small": np.linspace(0.0, 0.5, 100)})
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> honest, too_small = np.linspace(0.005, 0.995, 100), np.linspace(0.0, 0.5, 100)
+    >>> ax = ai.plots.pvalues({"honest": honest, "too small": too_small})
     >>> for text in ax.get_legend().get_texts()[:2]:
     ...     print(text.get_text())
     honest: 5.0% ± 2.2% at most 0.05

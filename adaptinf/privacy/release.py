@@ -56,7 +56,8 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 
     Examples
     --------
-    >>> to_grid([0.0, 0.25, 1.0])
+    >>> import adaptinf as ai
+    >>> ai.privacy.to_grid([0.0, 0.25, 1.0])
     array([      0,  262144, 1048576])
     """
     check("to_grid", width=(width, POSITIVE))
@@ -124,7 +125,8 @@ def discrete_laplace(scale: float, size: int) -> IntArray:
 
     Examples
     --------
-    >>> discrete_laplace(GRID_UNITS / 0.5, size=3).dtype
+    >>> import adaptinf as ai
+    >>> ai.privacy.discrete_laplace(ai.privacy.GRID_UNITS / 0.5, size=3).dtype
     dtype('int64')
     """
     check("discrete_laplace", scale=(scale, _SCALE), size=(size, Count(0)))
@@ -161,7 +163,8 @@ def discrete_gaussian(scale: float, size: int) -> IntArray:
 
     Examples
     --------
-    >>> discrete_gaussian(4.0 * GRID_UNITS, size=3).dtype
+    >>> import adaptinf as ai
+    >>> ai.privacy.discrete_gaussian(4.0 * ai.privacy.GRID_UNITS, size=3).dtype
     dtype('int64')
     """
     check("discrete_gaussian", scale=(scale, _SCALE), size=(size, Count(0)))

@@ -114,8 +114,8 @@ def aggregate(
 
     Examples
     --------
-    >>> import pandas as pd
     >>> import adaptinf as ai
+    >>> import pandas as pd
     >>> rows = pd.DataFrame(
     ...     {
     ...         "day": [1, 1, 1, 1, 2, 2, 2, 2],

@@ -91,8 +91,8 @@ class Sums(Promises):
 
     Examples
     --------
-    >>> import pandas as pd
     >>> import adaptinf as ai
+    >>> import pandas as pd
     >>> table = pd.DataFrame(
     ...     {
     ...         "week": [1, 1, 2, 2],

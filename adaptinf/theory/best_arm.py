@@ -71,7 +71,8 @@ def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
 
     Examples
     --------
-    >>> found = hardness([[0.0, 1.0], [0.0, 0.9], [1.0, 0.0]], theta=[0.25, 0.5], epsilon=0.1)
+    >>> import adaptinf as ai
+    >>> found = ai.theory.hardness([[0.0, 1.0], [0.0, 0.9], [1.0, 0.0]], theta=[0.25, 0.5], epsilon=0.1)
     >>> round(found.bai, 6), round(found.privacy, 6)
     (800.0, 400.0)
     """
@@ -132,8 +133,9 @@ def dp_bai_error(
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
-    >>> round(dp_bai_error(features, [0.2, 0.9], horizon=1_000, epsilon=1.0), 6)
+    >>> round(ai.theory.dp_bai_error(features, [0.2, 0.9], horizon=1_000, epsilon=1.0), 6)
     0.023745
     """
     problems = OneOf("explicit", "published")("form", form) + _epsilon_problems(epsilon)
@@ -190,8 +192,9 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
-    >>> round(dp_bai_gauss_error(features, [0.2, 0.9], horizon=1_000, scale=4.0), 6)
+    >>> round(ai.theory.dp_bai_gauss_error(features, [0.2, 0.9], horizon=1_000, scale=4.0), 6)
     0.023745
     """
     problems = POSITIVE("scale", scale)

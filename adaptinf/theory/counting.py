@@ -59,9 +59,10 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
 
     Examples
     --------
-    >>> hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05).round(4)
+    >>> import adaptinf as ai
+    >>> ai.theory.hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05).round(4)
     array([5.9915, 0.5123, 0.0149])
-    >>> hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05, form="published").round(4)
+    >>> ai.theory.hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05, form="published").round(4)
     array([   nan, 3.268 , 0.2858])
     """
     items, level, failure = check_arrays(
@@ -99,7 +100,8 @@ def iterated_log(values: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> iterated_log([1, 2, 4, 16, 17, 65_536])
+    >>> import adaptinf as ai
+    >>> ai.theory.iterated_log([1, 2, 4, 16, 17, 65_536])
     array([0., 1., 2., 3., 4., 4.])
     """
     (array,) = check_arrays("iterated_log", values=(values, Numbers(-math.inf)))

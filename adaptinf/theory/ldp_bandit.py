@@ -54,7 +54,9 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
 
     Examples
     --------
-    >>> round(float(ldp_regret_exponent(2, 1.0)), 4), float(ldp_regret_exponent(2, 1.0, private=False))
+    >>> import adaptinf as ai
+    >>> private = ai.theory.ldp_regret_exponent(2, 1.0)
+    >>> round(float(private), 4), float(ai.theory.ldp_regret_exponent(2, 1.0, private=False))
     (0.6667, 0.5)
     """
     problems: list[str] = []
@@ -98,7 +100,8 @@ def ldp_transfer_exponent(
 
     Examples
     --------
-    >>> ldp_transfer_exponent(2, 1.0, gamma=[0.0, 1.0]).round(4)
+    >>> import adaptinf as ai
+    >>> ai.theory.ldp_transfer_exponent(2, 1.0, gamma=[0.0, 1.0]).round(4)
     array([-0.3333, -0.25  ])
     """
     problems: list[str] = []
@@ -157,9 +160,10 @@ def ldp_transfer_rate(
 
     Examples
     --------
-    >>> ldp_transfer_rate(80_000, [1.0, 2.0, float("inf")], 3, 2, 1.0).round()
+    >>> import adaptinf as ai
+    >>> ai.theory.ldp_transfer_rate(80_000, [1.0, 2.0, float("inf")], 3, 2, 1.0).round()
     array([8664., 5458., 1646.])
-    >>> ldp_transfer_rate(80_000, 1.0, 3, 2, 1.0, [([0, 10_000, 100_000], 8.0, 0.0, 1.0)]).round()
+    >>> ai.theory.ldp_transfer_rate(80_000, 1.0, 3, 2, 1.0, [([0, 10_000, 100_000], 8.0, 0.0, 1.0)]).round()
     array([8664., 4437., 2015.])
     """
     problems: list[str] = []

@@ -100,9 +100,10 @@ def linpriv_regret(
 
     Examples
     --------
-    >>> (linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")]) / 1000).round()
+    >>> import adaptinf as ai
+    >>> (ai.theory.linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")]) / 1000).round()
     array([76004.,  7806.,   226.])
-    >>> (linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")], form="published") / 1000).round()
+    >>> (ai.theory.linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")], form="published") / 1000).round()
     array([365.,  51.,  16.])
     """
     problems = problems_of(
@@ -208,7 +209,8 @@ def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: Arra
 
     Examples
     --------
-    >>> potential_bound([1, 10, 100], 1).round(3)
+    >>> import adaptinf as ai
+    >>> ai.theory.potential_bound([1, 10, 100], 1).round(3)
     array([1.   , 3.459, 6.658])
     """
     number, size, ridge = check_arrays(
@@ -257,7 +259,8 @@ def counter_norm_bound(
 
     Examples
     --------
-    >>> counter_norm_bound(1000, 2, 3, [0.5, 1.0], 0.05).round(1)
+    >>> import adaptinf as ai
+    >>> ai.theory.counter_norm_bound(1000, 2, 3, [0.5, 1.0], 0.05).round(1)
     array([1539.7,  769.8])
     """
     arrays = check_arrays(

@@ -69,7 +69,8 @@ def private_ucb_regret(
 
     Examples
     --------
-    >>> private_ucb_regret([0.9, 0.5], horizon=[1_000, 100_000, 10_000_000], epsilon=1.0).round(1)
+    >>> import adaptinf as ai
+    >>> ai.theory.private_ucb_regret([0.9, 0.5], horizon=[1_000, 100_000, 10_000_000], epsilon=1.0).round(1)
     array([ 400. ,  924.1, 1292.5])
     """
     problems: list[str] = []
@@ -133,9 +134,10 @@ def private_ucb_worst_case(
 
     Examples
     --------
-    >>> print(private_ucb_worst_case(10_000_000, 50, 0.01).round(0))
+    >>> import adaptinf as ai
+    >>> print(ai.theory.private_ucb_worst_case(10_000_000, 50, 0.01).round(0))
     7868686.0
-    >>> print(private_ucb_worst_case(10_000_000, 50, 0.01, form="published").round(0))
+    >>> print(ai.theory.private_ucb_worst_case(10_000_000, 50, 0.01, form="published").round(0))
     89772.0
     """
     arrays = check_arrays(
@@ -202,7 +204,8 @@ def private_elimination_pulls(
 
     Examples
     --------
-    >>> private_elimination_pulls([0.75, 0.5, 0.25], horizon=10**7, epsilon=1.0).astype(int)
+    >>> import adaptinf as ai
+    >>> ai.theory.private_elimination_pulls([0.75, 0.5, 0.25], horizon=10**7, epsilon=1.0).astype(int)
     array([10000000,    12854,     2471])
     """
     mean, arrays = _elimination_arguments("private_elimination_pulls", means, horizon, epsilon, beta)
@@ -253,8 +256,9 @@ def private_elimination_regret(
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> means = [0.75, 0.625, 0.5, 0.375, 0.25]
-    >>> private_elimination_regret(means, 50_000_000, epsilon=[0.1, 1.0]).round(0)
+    >>> ai.theory.private_elimination_regret(means, 50_000_000, epsilon=[0.1, 1.0]).round(0)
     array([18629., 17912.])
     """
     problems = FORM("form", form)
@@ -300,7 +304,8 @@ def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilo
 
     Examples
     --------
-    >>> private_elimination_worst_case(1_000_000, 5, [0.01, 1.0]).round(0)
+    >>> import adaptinf as ai
+    >>> ai.theory.private_elimination_worst_case(1_000_000, 5, [0.01, 1.0]).round(0)
     array([15219.,  8380.])
     """
     rounds, arms, level = check_arrays(

@@ -77,9 +77,10 @@ def stopping_time_bound(
 
     Examples
     --------
-    >>> stopping_time_bound([0.5, 0.1, 0.01], alpha=0.1, beta=0.05, epsilon=1.0).astype(int)
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_time_bound([0.5, 0.1, 0.01], alpha=0.1, beta=0.05, epsilon=1.0).astype(int)
     array([   16384,   524288, 67108864])
-    >>> stopping_time_bound([0.5, 0.1, 0.01], 0.1, 0.05, 1.0, form="published").astype(int)
+    >>> ai.theory.stopping_time_bound([0.5, 0.1, 0.01], 0.1, 0.05, 1.0, form="published").astype(int)
     array([   3410537,   91147842, 9863731154])
     """
     problems = problems_of(form=(form, FORM), steps=(steps, OneOf("exponential", "every")))
@@ -149,7 +150,8 @@ def stopping_time_lower_bound(
 
     Examples
     --------
-    >>> print(stopping_time_lower_bound(0.01, alpha=0.1, beta=0.05, epsilon=0.1).round(1))
+    >>> import adaptinf as ai
+    >>> print(ai.theory.stopping_time_lower_bound(0.01, alpha=0.1, beta=0.05, epsilon=0.1).round(1))
     2496.4
     """
     arrays = _lower_arguments("stopping_time_lower_bound", mean, alpha, beta, epsilon, bound)
@@ -193,7 +195,8 @@ def stopping_time_order(
 
     Examples
     --------
-    >>> stopping_time_order([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=1.0).astype(int)
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_time_order([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=1.0).astype(int)
     array([   1258, 2998728])
     """
     arrays = _lower_arguments("stopping_time_order", mean, alpha, beta, epsilon, bound)

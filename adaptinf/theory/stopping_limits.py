@@ -48,7 +48,8 @@ def stopping_time_closed_form(
 
     Examples
     --------
-    >>> stopping_time_closed_form([0.5, 0.1], alpha=0.1, beta=0.05, epsilon=1.0).round(-3)
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_time_closed_form([0.5, 0.1], alpha=0.1, beta=0.05, epsilon=1.0).round(-3)
     array([ 3411000., 91148000.])
     """
     arrays = _arguments("stopping_time_closed_form", 0.2, mean, alpha, beta, epsilon, bound)
@@ -101,7 +102,8 @@ def private_stopping_limit(
 
     Examples
     --------
-    >>> private_stopping_limit([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=0.1).round(1)
+    >>> import adaptinf as ai
+    >>> ai.theory.private_stopping_limit([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=0.1).round(1)
     array([  314.1, 15667.2])
     """
     arrays = _arguments("private_stopping_limit", 0.25, mean, alpha, beta, epsilon, bound)
@@ -151,7 +153,8 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
 
     Examples
     --------
-    >>> stopping_limit([0.5, 0.1], alpha=0.1, beta=0.05).round()
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_limit([0.5, 0.1], alpha=0.1, beta=0.05).round()
     array([  517., 15908.])
     """
     arrays = _arguments("stopping_limit", 0.5, mean, alpha, beta, math.inf, bound)

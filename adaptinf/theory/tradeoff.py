@@ -103,7 +103,7 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     >>> import adaptinf as ai
     >>> env = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     >>> sims = ai.designs.ConSE(alpha=0.2).replicate(env, 20_000, 640, rng=0)
-    >>> point = frontier(sims)
+    >>> point = ai.theory.frontier(sims)
     >>> print(round(point.product, 2), point.undefined)
     0.38 [0 0]
     """
@@ -147,7 +147,7 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     >>> import adaptinf as ai
     >>> env = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     >>> sims = ai.designs.ConSE(alpha=0.2).replicate(env, 20_000, 640, rng=0)
-    >>> difference_in_means(sims).mean(axis=0).round(2)
+    >>> ai.theory.difference_in_means(sims).mean(axis=0).round(2)
     array([ 0.3, -0.3])
     """
     _refuse_others("difference_in_means", sims)

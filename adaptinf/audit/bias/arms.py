@@ -172,10 +172,10 @@ def simulate_bias(
 
     Examples
     --------
-    >>> from adaptinf import designs, environments
-    >>> greedy = designs.EpsilonGreedy(exploration=0.1)
-    >>> log = greedy.run(environments.BernoulliArms([0.4, 0.6]), horizon=200, rng=3)
-    >>> found = simulate_bias(log, replications=2000, rng=0)
+    >>> import adaptinf as ai
+    >>> greedy = ai.designs.EpsilonGreedy(exploration=0.1)
+    >>> log = greedy.run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=200, rng=3)
+    >>> found = ai.audit.simulate_bias(log, replications=2000, rng=0)
     >>> bool(found.frame["bias"].iloc[0] < -0.01), found.law
     (True, 'bernoulli')
     """

@@ -96,7 +96,8 @@ def stability(
     Examples
     --------
     >>> import adaptinf as ai
-    >>> found = stability(ai.designs.Uniform(), ai.environments.BernoulliArms([0.5, 0.5]), 1000, 500, rng=0)
+    >>> arms = ai.environments.BernoulliArms([0.5, 0.5])
+    >>> found = ai.audit.stability(ai.designs.Uniform(), arms, 1000, 500, rng=0)
     >>> found.variation < 0.05
     True
     """

@@ -105,7 +105,7 @@ def decorrelation_ridge(
     --------
     >>> import adaptinf as ai
     >>> arms = ai.environments.BernoulliArms([0.5, 0.6])
-    >>> found = decorrelation_ridge(ai.designs.EpsilonGreedy(exploration=0.2), arms, 500, 200, rng=0)
+    >>> found = ai.audit.decorrelation_ridge(ai.designs.EpsilonGreedy(exploration=0.2), arms, 500, 200, rng=0)
     >>> 5.0 < found.ridge < 10.0
     True
     """

@@ -110,9 +110,8 @@ class CountLaw:
 
         Examples
         --------
-        >>> from adaptinf.designs import Thompson
-        >>> from adaptinf.audit.binary.two_arms import exact
-        >>> one, zero = exact(Thompson(), 20).expected_pulls(0.6, 0.3)
+        >>> import adaptinf as ai
+        >>> one, zero = ai.audit.exact(ai.designs.Thompson(), 20).expected_pulls(0.6, 0.3)
         >>> round(float(one), 3), round(float(one + zero), 9)
         (14.033, 20.0)
         """

@@ -90,9 +90,8 @@ class ExactLaw(CountLaw):
 
         Examples
         --------
-        >>> from adaptinf.designs import Thompson
-        >>> from adaptinf.audit.binary.two_arms import exact
-        >>> law = exact(Thompson(), 50)
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(ai.designs.Thompson(), 50)
         >>> law.size("wald", [0.1, 0.5]).round(4), law.size("conditional", [0.1, 0.5]).round(4)
         (array([0.2263, 0.1634]), array([0.0377, 0.0301]))
         """
@@ -190,9 +189,8 @@ class ExactLaw(CountLaw):
 
         Examples
         --------
-        >>> from adaptinf.audit.binary.two_arms import exact
-        >>> from adaptinf.designs import PlayTheWinner
-        >>> law = exact(PlayTheWinner(), 12)
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(ai.designs.PlayTheWinner(), 12)
         >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
         0.019892
         """

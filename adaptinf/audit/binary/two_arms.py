@@ -76,8 +76,8 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
 
     Examples
     --------
-    >>> from adaptinf.designs import Thompson
-    >>> law = exact(Thompson(), 50)
+    >>> import adaptinf as ai
+    >>> law = ai.audit.exact(ai.designs.Thompson(), 50)
     >>> law.size("wald", [0.1, 0.5]).round(4).tolist(), law.size("conditional", [0.1, 0.5]).round(4).tolist()
     ([0.2263, 0.1634], [0.0377, 0.0301])
     >>> law.power("conditional", 0.8, 0.3).round(4).tolist()
@@ -134,9 +134,9 @@ def exact_test(
 
     Examples
     --------
-    >>> from adaptinf import designs, environments
-    >>> log = designs.Thompson().run(environments.BernoulliArms([0.3, 0.8]), horizon=60, rng=0)
-    >>> round(exact_test(log).pvalue, 4)
+    >>> import adaptinf as ai
+    >>> log = ai.designs.Thompson().run(ai.environments.BernoulliArms([0.3, 0.8]), horizon=60, rng=0)
+    >>> round(ai.audit.exact_test(log).pvalue, 4)
     0.0005
     """
     refuse("exact_test", option_problems(log, statistic, alternative, mid_p))

@@ -107,11 +107,10 @@ def coverage(
 
     Examples
     --------
-    >>> from adaptinf.designs import Uniform
-    >>> from adaptinf.inference.arms.models import ArmMeans
-    >>> from adaptinf import environments
-    >>> env = environments.BernoulliArms([0.3, 0.6])
-    >>> result = coverage(Uniform(), env, lambda log: ArmMeans(log).fit(), 100, 64, rng=0)
+    >>> import adaptinf as ai
+    >>> env = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> design = ai.designs.Uniform()
+    >>> result = ai.audit.coverage(design, env, lambda log: ai.ArmMeans(log).fit(), 100, 64, rng=0)
     >>> result.frame["term"].tolist()
     ['0', '1']
     """

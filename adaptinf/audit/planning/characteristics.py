@@ -196,7 +196,7 @@ def operating_characteristics(
     Examples
     --------
     >>> import adaptinf as ai
-    >>> plan = operating_characteristics(
+    >>> plan = ai.audit.operating_characteristics(
     ...     ai.designs.Thompson(), ai.environments.BernoulliArms([0.25, 0.35]), 200, 256, rng=0
     ... )
     >>> row = plan.frame[plan.frame["measure"] == "wrong way"].iloc[0]

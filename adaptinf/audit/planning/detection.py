@@ -163,7 +163,7 @@ def power(
     Examples
     --------
     >>> import adaptinf as ai
-    >>> plan = power(
+    >>> plan = ai.audit.power(
     ...     ai.designs.Uniform(),
     ...     {name: ai.environments.BernoulliArms([0.3, p]) for name, p in [("equal", 0.3), ("better", 0.6)]},
     ...     lambda log: ai.Contrast(log, treatment=1, control=0).fit(),

@@ -138,14 +138,15 @@ def epsilon_lower_bound(
 
     Examples
     --------
-    >>> from adaptinf.privacy import Counter, Laplace
-    >>> result = epsilon_lower_bound(Laplace(epsilon=1.0), runs=50_000, rng=0)
+    >>> import adaptinf as ai
+    >>> result = ai.audit.epsilon_lower_bound(ai.privacy.Laplace(epsilon=1.0), runs=50_000, rng=0)
     >>> bool(0.9 < result.epsilon <= 1.0), result.refuted
     (True, False)
-    >>> counter = Counter(epsilon=1.0, mechanism="binary", horizon=31)
-    >>> print(epsilon_lower_bound(counter, runs=20_000, rng=0).event)  # doctest: +ELLIPSIS
+    >>> counter = ai.privacy.Counter(epsilon=1.0, mechanism="binary", horizon=31)
+    >>> print(ai.audit.epsilon_lower_bound(counter, runs=20_000, rng=0).event)  # doctest: +ELLIPSIS
     the log-likelihood ratio of the noisy sums at 1, 2, 4, 8, 16 is at ...
-    >>> digits = epsilon_lower_bound(Laplace(epsilon=1.0), view="digits", runs=20_000, rng=0)
+    >>> noise = ai.privacy.Laplace(epsilon=1.0)
+    >>> digits = ai.audit.epsilon_lower_bound(noise, view="digits", runs=20_000, rng=0)
     >>> digits.refuted, digits.event  # doctest: +ELLIPSIS
     (True, 'the release is ..., with lowest set bit 2^..., or one of ... other such kinds')
     """
@@ -220,8 +221,8 @@ def privacy_scores(
 
     Examples
     --------
-    >>> from adaptinf.privacy import Laplace
-    >>> first, second = privacy_scores(Laplace(epsilon=1.0), runs=1_000, rng=0)
+    >>> import adaptinf as ai
+    >>> first, second = ai.audit.privacy_scores(ai.privacy.Laplace(epsilon=1.0), runs=1_000, rng=0)
     >>> float(first.min()), float(second.max())
     (-1.0, 1.0)
     """
@@ -258,10 +259,11 @@ def neighbouring_inputs(
 
     Examples
     --------
-    >>> from adaptinf.privacy import Counter, DiscreteLaplace
-    >>> neighbouring_inputs(DiscreteLaplace(epsilon=1.0, sensitivity=3))
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> ai.audit.neighbouring_inputs(ai.privacy.DiscreteLaplace(epsilon=1.0, sensitivity=3))
     (array([0.]), array([3.]))
-    >>> first, second = neighbouring_inputs(Counter(epsilon=1.0), rounds=16)
+    >>> first, second = ai.audit.neighbouring_inputs(ai.privacy.Counter(epsilon=1.0), rounds=16)
     >>> len(first), np.flatnonzero(first != second)
     (16, array([8]))
     """

@@ -126,10 +126,10 @@ def randomization_interval(
 
     Examples
     --------
-    >>> from adaptinf import designs, environments
-    >>> arms = environments.NormalArms([0.0, 1.0])
-    >>> log = designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=120, rng=0)
-    >>> interval = randomization_interval(log, replications=99)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.NormalArms([0.0, 1.0])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=120, rng=0)
+    >>> interval = ai.audit.randomization_interval(log, replications=99)
     >>> bool(interval.low < 1.0 < interval.high)
     True
     """

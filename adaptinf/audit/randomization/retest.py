@@ -134,10 +134,10 @@ def randomization_test(
 
     Examples
     --------
-    >>> from adaptinf import designs, environments
-    >>> arms = environments.BernoulliArms([0.3, 0.7])
-    >>> log = designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=200, rng=0)
-    >>> test = randomization_test(log, replications=199)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.3, 0.7])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=200, rng=0)
+    >>> test = ai.audit.randomization_test(log, replications=199)
     >>> bool(test.pvalue <= 0.05), test.resample
     (True, 'assignment')
     """

@@ -97,10 +97,10 @@ def weighted_randomization_test(
 
     Examples
     --------
-    >>> from adaptinf import designs, environments
-    >>> arms = environments.BernoulliArms([0.2, 0.8])
-    >>> log = designs.EpsilonGreedy(exploration=0.8).run(arms, horizon=40, rng=0)
-    >>> test = weighted_randomization_test(log, replications=499)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.2, 0.8])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.8).run(arms, horizon=40, rng=0)
+    >>> test = ai.audit.weighted_randomization_test(log, replications=499)
     >>> bool(0.0 < test.pvalue < 0.05), bool(test.effective_sample_size > 50)
     (True, True)
     """

@@ -34,8 +34,11 @@ def true_value(estimand: Estimand, env: Environment) -> float:
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> true_value(Estimand("contrast", treatment=1, control=0), environments.BernoulliArms([0.25, 0.75]))
+    >>> import adaptinf as ai
+    >>> env = ai.environments.BernoulliArms([0.25, 0.75])
+    >>> log = ai.designs.Uniform().run(env, horizon=100, rng=0)
+    >>> result = ai.Contrast(log, treatment=1, control=0).fit()
+    >>> ai.audit.true_value(result.estimands[0], env)
     0.5
     """
     if estimand.kind not in _KINDS:

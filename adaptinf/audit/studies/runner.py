@@ -117,7 +117,7 @@ def study(
     Examples
     --------
     >>> import adaptinf as ai
-    >>> result = study(
+    >>> result = ai.audit.study(
     ...     designs={"uniform": ai.designs.Uniform()},
     ...     environments={"no signal": ai.environments.BernoulliArms([0.5, 0.5])},
     ...     analyses={"means": lambda log: ai.ArmMeans(log).fit()},

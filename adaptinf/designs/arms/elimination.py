@@ -84,9 +84,10 @@ class SuccessiveElimination(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> arms = environments.BernoulliArms([0.9, 0.5, 0.2])
-    >>> sims = SuccessiveElimination(beta=0.05).replicate(arms, horizon=5_000, replications=100, rng=0)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.9, 0.5, 0.2])
+    >>> design = ai.designs.SuccessiveElimination(beta=0.05)
+    >>> sims = design.replicate(arms, horizon=5_000, replications=100, rng=0)
     >>> bool((sims.released["last_arm"] == 0).all())
     True
     """
@@ -180,9 +181,9 @@ class PrivateSuccessiveElimination(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> design = PrivateSuccessiveElimination(epsilon=1.0)
-    >>> log = design.run(environments.BernoulliArms([0.9, 0.5, 0.2]), horizon=10_000, rng=0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.PrivateSuccessiveElimination(epsilon=1.0)
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.5, 0.2]), horizon=10_000, rng=0)
     >>> log.releases[["round", "name", "group"]].values.tolist()
     [[4761, 'noisy_mean', 0], [4761, 'noisy_mean', 1], [4761, 'noisy_mean', 2]]
     """

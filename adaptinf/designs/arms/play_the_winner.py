@@ -96,8 +96,9 @@ class PlayTheWinner(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> log = PlayTheWinner().run(environments.Tableau([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]), 3, rng=0)
+    >>> import adaptinf as ai
+    >>> rewards = ai.environments.Tableau([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+    >>> log = ai.designs.PlayTheWinner().run(rewards, 3, rng=0)
     >>> log.arrays.propensities[0].tolist()
     [0.5, 0.5]
     """

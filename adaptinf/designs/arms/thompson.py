@@ -197,9 +197,9 @@ class Thompson(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> design = Thompson(floor=(0.5, 0.7), batch_size=10)
-    >>> log = design.run(environments.BernoulliArms([0.2, 0.8]), horizon=200, rng=0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.Thompson(floor=(0.5, 0.7), batch_size=10)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=200, rng=0)
     >>> bool(log.arrays.propensities.min() >= 0.5 * 200**-0.7)
     True
     """

@@ -188,8 +188,8 @@ class UCB(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> log = UCB().run(environments.BernoulliArms([0.9, 0.5]), horizon=200, rng=0)
+    >>> import adaptinf as ai
+    >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.9, 0.5]), horizon=200, rng=0)
     >>> int((log.arrays.action == 0).sum()) > 100
     True
     """
@@ -277,11 +277,11 @@ class PrivateUCB(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> design = PrivateUCB(epsilon=1.0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.PrivateUCB(epsilon=1.0)
     >>> design.guarantee(horizon=500, n_arms=3).epsilon
     1.0
-    >>> log = design.run(environments.BernoulliArms([0.9, 0.5, 0.2]), horizon=500, rng=0)
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.5, 0.2]), horizon=500, rng=0)
     >>> len(log.releases)
     500
     """

@@ -107,8 +107,8 @@ class Uniform(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> log = Uniform().run(environments.BernoulliArms([0.5, 0.5]), horizon=10, rng=0)
+    >>> import adaptinf as ai
+    >>> log = ai.designs.Uniform().run(ai.environments.BernoulliArms([0.5, 0.5]), horizon=10, rng=0)
     >>> log.arrays.propensity.tolist() == [0.5] * 10
     True
     """
@@ -161,8 +161,9 @@ class EpsilonGreedy(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> log = EpsilonGreedy(exploration=0.2).run(environments.BernoulliArms([0.9, 0.1]), horizon=100, rng=0)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.9, 0.1])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.2).run(arms, horizon=100, rng=0)
     >>> sorted(set(log.arrays.propensity.round(2).tolist()))
     [0.1, 0.9]
     """

@@ -97,7 +97,8 @@ def max_det(features: ArrayLike, tol: float = 1e-6) -> IntArray:
 
     Examples
     --------
-    >>> max_det([[0.0, 1.0], [0.0, 0.9], [10.0, 0.0], [1.0, 0.5]])
+    >>> import adaptinf as ai
+    >>> ai.designs.max_det([[0.0, 1.0], [0.0, 0.9], [10.0, 0.0], [1.0, 0.5]])
     array([0, 2])
     """
     refuse("max_det", feature_problems(features) + Number(1e-9)("tol", tol))

@@ -186,10 +186,10 @@ class DPBAI(_NoisyMeans):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
+    >>> import adaptinf as ai
     >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
-    >>> design = DPBAI(epsilon=1.0, features=features)
-    >>> log = design.run(BernoulliArms([0.9, 0.45, 0.2, 0.55, 0.31]), horizon=200, rng=0)
+    >>> design = ai.designs.DPBAI(epsilon=1.0, features=features)
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.45, 0.2, 0.55, 0.31]), horizon=200, rng=0)
     >>> log.recommended, log.guarantee.epsilon
     (0, 1.0)
     >>> log.releases[["round", "name", "group"]].values.tolist()
@@ -245,8 +245,9 @@ class DPBAIGauss(_NoisyMeans):
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
-    >>> design = DPBAIGauss(epsilon=1.0, delta=1e-5, features=features)
+    >>> design = ai.designs.DPBAIGauss(epsilon=1.0, delta=1e-5, features=features)
     >>> design.guarantee(horizon=200, n_arms=5).delta
     1e-05
     """

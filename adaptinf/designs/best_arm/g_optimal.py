@@ -69,7 +69,8 @@ def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
 
     Examples
     --------
-    >>> found = optimal_design([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    >>> import adaptinf as ai
+    >>> found = ai.designs.optimal_design([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     >>> found.weights, found.gap
     (array([0.5, 0.5, 0. ]), 0.0)
     """

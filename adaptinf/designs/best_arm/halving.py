@@ -33,8 +33,9 @@ class SequentialHalving(BestArmDesign):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> sims = SequentialHalving().replicate(BernoulliArms([0.9, 0.5, 0.2]), 300, replications=100, rng=0)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.9, 0.5, 0.2])
+    >>> sims = ai.designs.SequentialHalving().replicate(arms, 300, replications=100, rng=0)
     >>> bool((sims.recommended == 0).all())
     True
     """

@@ -103,9 +103,9 @@ class ODLinBAI(_OptimalRounds):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> design = ODLinBAI(features=[[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]])
-    >>> design.run(BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0).recommended
+    >>> import adaptinf as ai
+    >>> design = ai.designs.ODLinBAI(features=[[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    >>> design.run(ai.environments.BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0).recommended
     0
     """
 
@@ -144,9 +144,9 @@ class DPOD(_OptimalRounds):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments import BernoulliArms
-    >>> design = DPOD(epsilon=1.0, features=[[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]])
-    >>> log = design.run(BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.DPOD(epsilon=1.0, features=[[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0)
     >>> log.releases[["name", "scale"]].values.tolist()
     [['noisy_moment_1', 1.0], ['noisy_moment_2', 1.0]]
     """

@@ -248,9 +248,9 @@ class ConSE(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> environment = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
-    >>> log = ConSE(alpha=0.2).run(environment, horizon=20_000, rng=0)
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> log = ai.designs.ConSE(alpha=0.2).run(environment, horizon=20_000, rng=0)
     >>> log.phases
     ('learning', 'estimation')
     """

@@ -79,9 +79,9 @@ class DPConSE(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
-    >>> environment = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
-    >>> design = DPConSE(epsilon=1.0, alpha=0.2)
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> design = ai.designs.DPConSE(epsilon=1.0, alpha=0.2)
     >>> log = design.run(environment, horizon=20_000, rng=0)
     >>> print(log.guarantee.epsilon, log.guarantee.unit, log.guarantee.notion, log.reward_guarantee.epsilon)
     1.0 record anticipating 0.6

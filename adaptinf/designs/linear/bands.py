@@ -77,11 +77,12 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
 
     Examples
     --------
-    >>> from adaptinf import environments
+    >>> import adaptinf as ai
+    >>> import numpy as np
     >>> theta = [[0.9, 0.1], [0.1, 0.9]]
-    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
-    >>> log = LinPriv(epsilon=1.0, failure=0.05).run(environment, horizon=300, rng=0)
-    >>> bands = prediction_bands(log)
+    >>> environment = ai.environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    >>> log = ai.designs.LinPriv(epsilon=1.0, failure=0.05).run(environment, horizon=300, rng=0)
+    >>> bands = ai.designs.prediction_bands(log)
     >>> bool((np.argmax(bands.center + bands.width, axis=1) == log.arrays.action).all())
     True
     >>> int(bands.misses(theta).sum())

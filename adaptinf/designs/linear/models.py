@@ -77,10 +77,10 @@ class LinUCB(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
+    >>> import adaptinf as ai
     >>> theta = [[0.9, 0.1], [0.1, 0.9]]
-    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
-    >>> log = LinUCB().run(environment, horizon=300, rng=0)
+    >>> environment = ai.environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    >>> log = ai.designs.LinUCB().run(environment, horizon=300, rng=0)
     >>> log.context
     ('x1_0', 'x2_0', 'x1_1', 'x2_1')
     """
@@ -198,13 +198,14 @@ class LinPriv(Design):
 
     Examples
     --------
-    >>> from adaptinf import environments
+    >>> import adaptinf as ai
     >>> theta = [[0.9, 0.1], [0.1, 0.9]]
-    >>> environment = environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
-    >>> log = LinPriv(epsilon=1.0).run(environment, horizon=300, rng=0)
+    >>> environment = ai.environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
+    >>> log = ai.designs.LinPriv(epsilon=1.0).run(environment, horizon=300, rng=0)
     >>> log.guarantee.epsilon, len(log.releases)
     (1.0, 600)
-    >>> LinPriv(epsilon=1.0, calibration="published", dimension=4).guarantee(horizon=300, n_arms=2).epsilon
+    >>> published = ai.designs.LinPriv(epsilon=1.0, calibration="published", dimension=4)
+    >>> published.guarantee(horizon=300, n_arms=2).epsilon
     2.0
     """
 

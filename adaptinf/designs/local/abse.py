@@ -51,8 +51,9 @@ class ABSE(Design):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments.smooth import SmoothArms
-    >>> sims = ABSE().replicate(SmoothArms(n_arms=3, dimension=1), horizon=20_000, replications=2, rng=0)
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.SmoothArms(n_arms=3, dimension=1)
+    >>> sims = ai.designs.ABSE().replicate(arms, horizon=20_000, replications=2, rng=0)
     >>> bool((sims.regret < 0.3 * 20_000).all())
     True
     """

@@ -65,8 +65,8 @@ class LocallyPrivate(Design):
 
         Examples
         --------
-        >>> from adaptinf.designs import LDPBandit
-        >>> LDPBandit(epsilon=8.0).auxiliary_guarantees()
+        >>> import adaptinf as ai
+        >>> ai.designs.LDPBandit(epsilon=8.0).auxiliary_guarantees()
         ()
         """
         return tuple(

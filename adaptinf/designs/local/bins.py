@@ -118,9 +118,9 @@ class LDPBandit(LocallyPrivate):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments.smooth import SmoothArms
-    >>> design = LDPBandit(epsilon=8.0)
-    >>> log = design.run(SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.LDPBandit(epsilon=8.0)
+    >>> log = design.run(ai.environments.SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
     >>> print(log.guarantee)
     epsilon = 8, pure, per record, local, anticipating
     >>> print(log.reward_guarantee)

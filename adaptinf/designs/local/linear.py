@@ -112,9 +112,9 @@ class LDPLinear(LocallyPrivate):
 
     Examples
     --------
-    >>> from adaptinf.simulation.environments.smooth import SmoothArms
-    >>> design = LDPLinear(epsilon=8.0)
-    >>> log = design.run(SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
+    >>> import adaptinf as ai
+    >>> design = ai.designs.LDPLinear(epsilon=8.0)
+    >>> log = design.run(ai.environments.SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
     >>> print(log.guarantee)
     epsilon = 8, pure, per record, local, anticipating
     >>> print(log.reward_guarantee)

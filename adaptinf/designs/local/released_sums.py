@@ -40,10 +40,9 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from adaptinf.designs.local.bins import LDPBandit
-    >>> from adaptinf.simulation.environments.smooth import SmoothArms
-    >>> log = LDPBandit(epsilon=8.0).run(SmoothArms(), horizon=500, rng=0)
-    >>> bin_sums(log)[["bin", "arm", "low_x1", "high_x1", "participants", "until"]]
+    >>> import adaptinf as ai
+    >>> log = ai.designs.LDPBandit(epsilon=8.0).run(ai.environments.SmoothArms(), horizon=500, rng=0)
+    >>> ai.designs.bin_sums(log)[["bin", "arm", "low_x1", "high_x1", "participants", "until"]]
        bin  arm  low_x1  high_x1  participants  until
     0    0    0     0.0      1.0           500    500
     1    0    1     0.0      1.0           500    500

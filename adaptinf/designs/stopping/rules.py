@@ -52,9 +52,10 @@ class NAS(StoppingRule):
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> result = NAS(alpha=0.2, beta=0.05).run(rng.uniform(0.0, 1.0, 10_000))
+    >>> result = ai.designs.NAS(alpha=0.2, beta=0.05).run(rng.uniform(0.0, 1.0, 10_000))
     >>> result.stopping_time
     6364
     >>> round(result.estimate, 2)
@@ -149,9 +150,10 @@ class DPNAS(StoppingRule):
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> rule = DPNAS(epsilon=1.0, alpha=0.2, beta=0.05)
+    >>> rule = ai.designs.DPNAS(epsilon=1.0, alpha=0.2, beta=0.05)
     >>> result = rule.run(rng.uniform(0.0, 1.0, 20_000), rng=1)
     >>> result.stopped, result.noise
     (True, 'simulation')
@@ -241,9 +243,10 @@ class DPNAS(StoppingRule):
 
         Examples
         --------
-        >>> from adaptinf.audit import epsilon_lower_bound
-        >>> rule = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, steps="exponential")
-        >>> found = epsilon_lower_bound(rule.audit_sampler(), runs=20_000, promised=rule.guarantee(), rng=0)
+        >>> import adaptinf as ai
+        >>> rule = ai.designs.DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, steps="exponential")
+        >>> sampler, promised = rule.audit_sampler(), rule.guarantee()
+        >>> found = ai.audit.epsilon_lower_bound(sampler, runs=20_000, promised=promised, rng=0)
         >>> 2.5 < found.epsilon <= 4.0
         True
         """

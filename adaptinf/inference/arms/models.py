@@ -82,7 +82,9 @@ class ArmMeans:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> share = np.repeat([[0.5, 0.5], [0.4, 0.6]], 200, axis=0)
     >>> action = (rng.random(400) < share[:, 1]).astype(int)
@@ -92,8 +94,8 @@ class ArmMeans:
     ...     propensity=share[np.arange(400), action],
     ...     propensities=share,
     ... )
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
-    >>> result = ArmMeans(log).fit()
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> result = ai.ArmMeans(log).fit()
     >>> result.estimator, result.weights
     ('aipw', 'sqrt')
     >>> result.conf_int().round(2)
@@ -250,12 +252,14 @@ class Contrast:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> arrays = LogArrays(
     ...     action=np.array([0, 1, 0, 1, 0, 1]), reward=np.array([0.1, 0.8, 0.3, 0.6, 0.2, 0.4])
     ... )
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
-    >>> result = Contrast(log, treatment="b", control="a").fit()
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> result = ai.Contrast(log, treatment="b", control="a").fit()
     >>> result.params.round(2)
     b - a    0.42
     Name: estimate, dtype: float64

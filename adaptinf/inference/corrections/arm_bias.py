@@ -49,7 +49,8 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
 
     Examples
     --------
-    >>> bias_bound(PrivacyGuarantee(epsilon=0.1), 500, [0.5, 0.9]).round(4)
+    >>> import adaptinf as ai
+    >>> ai.bias_bound(ai.PrivacyGuarantee(epsilon=0.1), 500, [0.5, 0.9]).round(4)
     array([0.0526, 0.0105])
     """
     values = _means(means)

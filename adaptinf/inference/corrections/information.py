@@ -81,9 +81,10 @@ def max_information(epsilon: float, n: int, beta: float) -> float:
 
     Examples
     --------
-    >>> round(max_information(0.1, 100, beta=0.01), 3)
+    >>> import adaptinf as ai
+    >>> round(ai.max_information(0.1, 100, beta=0.01), 3)
     3.07
-    >>> round(max_information(0.1, 100, beta=0.0), 3)
+    >>> round(ai.max_information(0.1, 100, beta=0.0), 3)
     14.427
     """
     check("max_information", epsilon=(epsilon, EPSILON), n=(n, ROUNDS), beta=(beta, BETA))
@@ -150,7 +151,8 @@ def correct_pvalues(
 
     Examples
     --------
-    >>> correct_pvalues([0.2, 1e-3, 1e-9], epsilon=0.1, n=100).round(9)
+    >>> import adaptinf as ai
+    >>> ai.correct_pvalues([0.2, 1e-3, 1e-9], epsilon=0.1, n=100).round(9)
     array([1.0000000e+00, 1.2486725e-02, 4.3000000e-08])
     """
     values = np.asarray(p, dtype=np.float64)
@@ -216,9 +218,10 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
 
     Examples
     --------
-    >>> round(corrected_level(0.05, epsilon=0.1, n=100), 5)
+    >>> import adaptinf as ai
+    >>> round(ai.corrected_level(0.05, epsilon=0.1, n=100), 5)
     0.00486
-    >>> round(corrected_level(0.05, epsilon=0.1, n=1000), 8)
+    >>> round(ai.corrected_level(0.05, epsilon=0.1, n=1000), 8)
     1.69e-06
     """
     problems = bound_problems(bound) + LEVEL("alpha", alpha)
@@ -264,7 +267,9 @@ class Correction:
 
     Examples
     --------
-    >>> correction = Correction(0.1, 1000, PrivacyGuarantee(epsilon=0.1))
+    >>> import adaptinf as ai
+    >>> from adaptinf.inference.corrections import Correction
+    >>> correction = Correction(0.1, 1000, ai.PrivacyGuarantee(epsilon=0.1))
     >>> print(correction.describe(0.05))
     max-information 14.3 bits (epsilon = 0.1, n = 1000, beta = 1.7e-02 at alpha = 0.05):
     a p-value must be at most 1.6e-06

@@ -88,7 +88,7 @@ def correction_for(
     >>> import adaptinf as ai
     >>> arms = ai.environments.BernoulliArms([0.5, 0.5])
     >>> log = ai.designs.PrivateUCB(epsilon=0.1).run(arms, horizon=300, rng=0)
-    >>> correction_for(log).n, correction_for(log, chosen_from="releases").n
+    >>> ai.correction_for(log).n, ai.correction_for(log, chosen_from="releases").n
     (299, 300)
     """
     check("correction_for", chosen_from=(chosen_from, CHOSEN_FROM), unit=(unit, COUNTED_UNIT))

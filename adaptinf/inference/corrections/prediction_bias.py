@@ -73,6 +73,7 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> down, up = reward_shift(0.1, [0.5, 0.9])
     >>> up.round(4)
     array([0.025 , 0.0086])
@@ -133,7 +134,8 @@ def linear_bias_bound(
 
     Examples
     --------
-    >>> bound = linear_bias_bound(0.1, [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]], [0.5, 0.5])
+    >>> import adaptinf as ai
+    >>> bound = ai.linear_bias_bound(0.1, [[1.0, 0.0], [0.6, 0.6], [0.0, 1.0]], [0.5, 0.5])
     >>> round(bound.bound, 4), round(bound.absolute_weights, 4), bound.published_holds
     (0.0334, 0.0746, False)
     """
@@ -232,10 +234,12 @@ def linear_bias(
 
     Examples
     --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> rewards = (rng.random((4000, 2)) < 0.5).astype(float)
     >>> selected = np.stack([np.ones(4000, bool), rewards[:, 0] == 1.0], axis=1)  # go on after a success
-    >>> measured = linear_bias(selected, rewards, [[1.0], [1.0]], [0.5])
+    >>> measured = ai.linear_bias(selected, rewards, [[1.0], [1.0]], [0.5])
     >>> measured.selected.tolist(), bool(abs(measured.bias[1, 0] - 0.25) < 0.03)
     ([[True, False], [True, True]], True)
     """

@@ -114,12 +114,13 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
 
     Examples
     --------
-    >>> from adaptinf import designs, environments
-    >>> design = designs.EpsilonGreedy(exploration=0.3)
-    >>> log = design.run(environments.BernoulliArms([0.4, 0.6]), horizon=2000, rng=1)
-    >>> diagnose(log).concerns
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.3)
+    >>> log = design.run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=2000, rng=1)
+    >>> ai.diagnose(log).concerns
     ()
-    >>> found = diagnose(designs.UCB().run(environments.BernoulliArms([0.4, 0.6]), horizon=200, rng=1))
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> found = ai.diagnose(ai.designs.UCB().run(arms, horizon=200, rng=1))
     >>> found.check("propensity calibration")[0].advice
     'every known propensity is 0 or 1: the design makes no random choice that could be checked'
     """

@@ -69,13 +69,15 @@ class CATE:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> group, action = rng.integers(0, 2, 800), rng.integers(0, 2, 800)
     >>> reward = rng.binomial(1, np.array([[0.4, 0.7], [0.6, 0.3]])[group, action]).astype(float)
     >>> arrays = LogArrays(action, reward, randomised=np.full(800, True), context={"feature": group})
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("old", "new"))
-    >>> result = CATE(log, by="feature").fit()
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("old", "new"))
+    >>> result = ai.CATE(log, by="feature").fit()
     >>> result.conf_int().round(2)
                 low  high
     feature=0  0.17  0.36

@@ -65,12 +65,15 @@ class CATEProjection:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.inference.effects import CATEProjection
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> age, action = rng.uniform(20, 60, 2000), rng.integers(0, 2, 2000)
     >>> reward = rng.normal(0.1 * action * (age - 40), 1.0)
     >>> arrays = LogArrays(action, reward, propensity=np.full(2000, 0.5), context={"age": age})
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("old", "new"))
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("old", "new"))
     >>> result = CATEProjection("~ age", log).fit()
     >>> result.conf_int().round(2)
                 low  high

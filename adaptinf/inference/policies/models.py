@@ -76,7 +76,9 @@ class PolicyValue:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(size=2000)
     >>> action = rng.integers(0, 2, size=2000)
@@ -87,11 +89,11 @@ class PolicyValue:
     ...     propensities=np.full((2000, 2), 0.5),
     ...     context={"x": x},
     ... )
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
     >>> def adapt(contexts):
     ...     right = (contexts["x"] > 0).to_numpy(float)
     ...     return np.column_stack([1 - right, right])
-    >>> result = PolicyValue(log, ["b", adapt]).fit(snapshots="context-free")
+    >>> result = ai.PolicyValue(log, ["b", adapt]).fit(snapshots="context-free")
     >>> result.conf_int().round(2)
             low  high
     b      0.38  0.52
@@ -212,15 +214,17 @@ class PolicyContrast:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> arrays = LogArrays(
     ...     action=np.array([0, 1, 0, 1, 1, 0]),
     ...     reward=np.array([0.1, 0.8, 0.3, 0.6, 0.7, 0.2]),
     ...     propensity=np.full(6, 0.5),
     ...     propensities=np.full((6, 2), 0.5),
     ... )
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
-    >>> PolicyContrast(log, "b", baseline="uniform").fit(estimator="ipw").params.round(3)
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> ai.PolicyContrast(log, "b", baseline="uniform").fit(estimator="ipw").params.round(3)
     b - uniform    0.25
     Name: estimate, dtype: float64
     """

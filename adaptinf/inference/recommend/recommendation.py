@@ -251,15 +251,16 @@ def recommend(
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import numpy as np
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> action = rng.integers(0, 2, size=400)
     >>> reward = rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float)
-    >>> log = AdaptiveLog.from_arrays(
+    >>> log = ai.AdaptiveLog.from_arrays(
     ...     LogArrays(action=action, reward=reward), arms=("a", "b"), reward_range=(0, 1)
     ... )
-    >>> table = recommend(log)
+    >>> table = ai.recommend(log)
     >>> table.best
     ArmMeans(log).fit(estimator='alee', stationary=True)  # asymptotic
     >>> table.frame.groupby("label").size().to_dict()

@@ -95,15 +95,15 @@ class AdaptiveOLS:
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import numpy as np
-    >>> from adaptinf.designs import Uniform
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> action, dose = rng.integers(0, 2, 400), rng.normal(size=400)
     >>> reward = rng.normal(1.0 + 0.5 * action + dose, 1.0)
     >>> arrays = LogArrays(action, reward, context={"dose": dose})
-    >>> log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=Uniform().record())
-    >>> result = AdaptiveOLS.from_formula("reward ~ C(action) + dose", log).fit()
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=ai.designs.Uniform().record())
+    >>> result = ai.AdaptiveOLS.from_formula("reward ~ C(action) + dose", log).fit()
     >>> result.adjustment
     'none'
     >>> result.conf_int().round(2)

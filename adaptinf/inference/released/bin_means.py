@@ -81,10 +81,9 @@ class BinMeans:
 
     Examples
     --------
-    >>> from adaptinf.designs.local.bins import LDPBandit
-    >>> from adaptinf.simulation.environments.smooth import SmoothArms
-    >>> log = LDPBandit(epsilon=8.0).run(SmoothArms(), horizon=600, rng=0)
-    >>> result = BinMeans(log).fit()
+    >>> import adaptinf as ai
+    >>> log = ai.designs.LDPBandit(epsilon=8.0).run(ai.environments.SmoothArms(), horizon=600, rng=0)
+    >>> result = ai.BinMeans(log).fit()
     >>> result.conf_int().round(2)
                    low  high
     arm 0, bin 0  0.38  0.92

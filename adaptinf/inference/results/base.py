@@ -73,18 +73,8 @@ class Results(JointInference):
 
     Examples
     --------
-    >>> from adaptinf.inference.distributions.base import NormalReference
-    >>> estimate, std_error = np.array([0.5]), np.array([0.1])
-    >>> result = Results(
-    ...     model="ArmMeans",
-    ...     estimands=(Estimand("arm-mean", arm="a"),),
-    ...     terms=("a",),
-    ...     estimate=estimate,
-    ...     std_error=std_error,
-    ...     reference=NormalReference(estimate, std_error),
-    ...     estimator="aipw",
-    ...     facts=LogFacts(n_rounds=100),
-    ... )
+    >>> import adaptinf as ai
+    >>> result = ai.result({"a": 0.5}, {"a": 0.1}, label="my estimator")
     >>> result.conf_int(alpha=0.1).round(3)
          low   high
     a  0.336  0.664

@@ -213,11 +213,12 @@ def compare(*results: Any, alpha: float = 0.05) -> Comparison:
 
     Examples
     --------
-    >>> from adaptinf.inference.arms.models import ArmMeans
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> arrays = LogArrays(action=np.array([0, 1, 0, 1]), reward=np.array([0.1, 0.8, 0.3, 0.6]))
-    >>> means = ArmMeans(AdaptiveLog.from_arrays(arrays, arms=("a", "b")))
-    >>> table = compare({"naive": means.fit("sample-mean"), "alee": means.fit("alee")})
+    >>> means = ai.ArmMeans(ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b")))
+    >>> table = ai.compare({"naive": means.fit("sample-mean"), "alee": means.fit("alee")})
     >>> table.to_frame()[["term", "method", "label", "estimate"]].round(2)
       term method       label  estimate
     0    a  naive   not valid      0.20

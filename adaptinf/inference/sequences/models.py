@@ -76,14 +76,16 @@ class ConfidenceSequence:
 
     Examples
     --------
-    >>> from adaptinf.log import AdaptiveLog, LogArrays
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
     >>> rng = np.random.default_rng(1)
     >>> action = rng.integers(0, 2, size=400)
     >>> reward = rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float)
-    >>> log = AdaptiveLog.from_arrays(
+    >>> log = ai.AdaptiveLog.from_arrays(
     ...     LogArrays(action=action, reward=reward), arms=("a", "b"), reward_range=(0, 1)
     ... )
-    >>> result = ConfidenceSequence(log).fit(method="betting")
+    >>> result = ai.ConfidenceSequence(log).fit(method="betting")
     >>> result.conf_int().round(2)
         low  high
     a  0.19  0.37

@@ -65,10 +65,12 @@ class PolicySnapshots:
 
     Examples
     --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
     >>> def greedy(contexts):
     ...     first = np.where(contexts["x"] > 0, 0.9, 0.1)
     ...     return np.column_stack([first, 1 - first])
-    >>> PolicySnapshots([0, 500], [np.array([0.5, 0.5]), greedy])
+    >>> ai.PolicySnapshots([0, 500], [np.array([0.5, 0.5]), greedy])
     PolicySnapshots: 2 batches, starting at rows 0, 500
     """
 

@@ -114,8 +114,8 @@ class LogColumns(Promises):
 
         Examples
         --------
-        >>> import pandas as pd
         >>> import adaptinf as ai
+        >>> import pandas as pd
         >>> frame = pd.DataFrame({"arm": ["a", "b", "a"], "y": [1, None, 0]})
         >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", missing="drop", reward_range=(0, 1))
         >>> log.filled(0.5).arrays.reward

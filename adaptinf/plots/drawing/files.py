@@ -56,10 +56,10 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import tempfile
-    >>> from adaptinf.plots.drawing.style import figure
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [file.name for file in save(figure()[0], f"{folder}/empty")]
+    ...     [file.name for file in ai.plots.save(ai.plots.figure()[0], f"{folder}/empty")]
     ['empty.png', 'empty.svg']
     """
     plots = pyplot("plots.save")
@@ -104,10 +104,13 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
 
     Examples
     --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> import pandas as pd
     >>> import tempfile
     >>> frame = pd.DataFrame({"arm": ["a", "b"], "mean": [1 / 3, np.nan], "pulls": [1200, 0]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     csv, markdown = save_table(frame, f"{folder}/means")
+    ...     csv, markdown = ai.plots.save_table(frame, f"{folder}/means")
     ...     print(csv.read_text() + markdown.read_text())
     arm,mean,pulls
     a,0.3333333333,1200

@@ -110,7 +110,8 @@ def figure(
 
     Examples
     --------
-    >>> page, panels = figure(1, 2, width=7.0)
+    >>> import adaptinf as ai
+    >>> page, panels = ai.plots.figure(1, 2, width=7.0)
     >>> panels.shape, page.get_size_inches().tolist()
     ((2,), [7.0, 2.2])
     """

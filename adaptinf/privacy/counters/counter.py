@@ -96,14 +96,15 @@ class Counter:
 
     Examples
     --------
-    >>> counter = Counter(epsilon=1.0, mechanism="binary", horizon=7, rng=0)
+    >>> import adaptinf as ai
+    >>> counter = ai.privacy.Counter(epsilon=1.0, mechanism="binary", horizon=7, rng=0)
     >>> [round(counter.add(1.0), 2) for _ in range(4)]
     [1.96, 0.15, -6.36, -6.23]
     >>> counter.count, counter.noise_variance()
     (4, 18.0)
     >>> print(counter.guarantee())
     epsilon = 1, pure, per reward, central, standard
-    >>> vectors = Counter(epsilon=1.0, dimension=3, sensitivity=3**0.5, rng=0)
+    >>> vectors = ai.privacy.Counter(epsilon=1.0, dimension=3, sensitivity=3**0.5, rng=0)
     >>> vectors.add([0.6, 0.8, 0.0]).round(2)
     array([ 1.71, -1.34, -8.67])
     """

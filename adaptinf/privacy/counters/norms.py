@@ -64,10 +64,12 @@ def laplace_norm_bound(
 
     Examples
     --------
-    >>> bound = laplace_norm_bound(0.0, 0, 3.0, 1, dimension=1, log_failure=np.log(0.05))
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> bound = ai.privacy.laplace_norm_bound(0.0, 0, 3.0, 1, dimension=1, log_failure=np.log(0.05))
     >>> bool(abs(bound - 3.0 * np.log(20.0)) < 1e-9)
     True
-    >>> 15.7 < laplace_norm_bound(0.0, 0, 1.0, 1, dimension=5, log_failure=np.log(1e-6)) < 15.9
+    >>> 15.7 < ai.privacy.laplace_norm_bound(0.0, 0, 1.0, 1, dimension=5, log_failure=np.log(1e-6)) < 15.9
     True
     """
     check(
@@ -117,7 +119,9 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
 
     Examples
     --------
-    >>> bound = gaussian_norm_bound(2.0, 4, dimension=1, log_failure=np.log(0.05))
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> bound = ai.privacy.gaussian_norm_bound(2.0, 4, dimension=1, log_failure=np.log(0.05))
     >>> bool(abs(bound - 4.0 * 1.959963984540054) < 1e-9)
     True
     """

@@ -56,7 +56,8 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
 
     Examples
     --------
-    >>> round(gaussian_delta(1.0, 1.0), 12)
+    >>> import adaptinf as ai
+    >>> round(ai.privacy.gaussian_delta(1.0, 1.0), 12)
     0.126936737507
     """
     problems = NON_NEGATIVE("epsilon", epsilon)
@@ -93,7 +94,8 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
     Examples
     --------
-    >>> round(analytic_scale(1.0, 1e-5), 6)
+    >>> import adaptinf as ai
+    >>> round(ai.privacy.analytic_scale(1.0, 1e-5), 6)
     3.730632
     """
     problems = _budget_problems(epsilon, delta, sensitivity)
@@ -144,7 +146,8 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
 
     Examples
     --------
-    >>> round(classical_scale(0.5, 1e-5), 6)
+    >>> import adaptinf as ai
+    >>> round(ai.privacy.classical_scale(0.5, 1e-5), 6)
     9.689611
     """
     problems = _budget_problems(epsilon, delta, sensitivity)

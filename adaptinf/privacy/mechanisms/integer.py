@@ -36,7 +36,9 @@ class DiscreteLaplace(Mechanism):
 
     Examples
     --------
-    >>> mechanism = DiscreteLaplace(epsilon=1.0)
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> mechanism = ai.privacy.DiscreteLaplace(epsilon=1.0)
     >>> np.log(mechanism.probability(0) / mechanism.probability(1)).round(12)
     np.float64(1.0)
     >>> mechanism.release([10, 20], rng=0)
@@ -60,7 +62,8 @@ class DiscreteLaplace(Mechanism):
 
         Examples
         --------
-        >>> float(DiscreteLaplace(epsilon=1.0).probability(0).round(6))
+        >>> import adaptinf as ai
+        >>> float(ai.privacy.DiscreteLaplace(epsilon=1.0).probability(0).round(6))
         0.462117
         """
         k = reals("DiscreteLaplace.probability", k, "k")
@@ -72,7 +75,9 @@ class DiscreteLaplace(Mechanism):
 
         Examples
         --------
-        >>> DiscreteLaplace(epsilon=np.log(2.0)).tail([-1.0, 0.0, 1.0]).round(6)
+        >>> import adaptinf as ai
+        >>> import numpy as np
+        >>> ai.privacy.DiscreteLaplace(epsilon=np.log(2.0)).tail([-1.0, 0.0, 1.0]).round(6)
         array([0.666667, 0.333333, 0.166667])
         """
         k = np.floor(reals("DiscreteLaplace.tail", x, "x"))
@@ -86,7 +91,9 @@ class DiscreteLaplace(Mechanism):
 
         Examples
         --------
-        >>> DiscreteLaplace(epsilon=np.log(2.0)).quantile([0.3, 0.5, 0.9])
+        >>> import adaptinf as ai
+        >>> import numpy as np
+        >>> ai.privacy.DiscreteLaplace(epsilon=np.log(2.0)).quantile([0.3, 0.5, 0.9])
         array([-1.,  0.,  2.])
         """
         p = probabilities("DiscreteLaplace.quantile", p)
@@ -183,10 +190,11 @@ class TruncatedLaplace(Mechanism):
 
     Examples
     --------
-    >>> mechanism = TruncatedLaplace(epsilon=1.0)
+    >>> import adaptinf as ai
+    >>> mechanism = ai.privacy.TruncatedLaplace(epsilon=1.0)
     >>> round(mechanism.scale, 4), round(mechanism.guarantee().epsilon, 12)
     (1.285, 1.0)
-    >>> published = TruncatedLaplace(epsilon=1.0, calibration="published")
+    >>> published = ai.privacy.TruncatedLaplace(epsilon=1.0, calibration="published")
     >>> published.scale, round(published.guarantee().epsilon, 4)
     (2.0, 0.714)
     >>> mechanism.release([0.0, 20.7], rng=0)
@@ -249,7 +257,10 @@ class TruncatedLaplace(Mechanism):
 
         Examples
         --------
-        >>> bool(abs(TruncatedLaplace(epsilon=0.3).probability(np.arange(500), 7.2).sum() - 1.0) < 1e-12)
+        >>> import adaptinf as ai
+        >>> import numpy as np
+        >>> noise = ai.privacy.TruncatedLaplace(epsilon=0.3)
+        >>> bool(abs(noise.probability(np.arange(500), 7.2).sum() - 1.0) < 1e-12)
         True
         """
         whole, _, total = self._at(center)
@@ -262,7 +273,8 @@ class TruncatedLaplace(Mechanism):
 
         Examples
         --------
-        >>> TruncatedLaplace(epsilon=1.0).tail([-1.0, 2.5], center=2).round(4)
+        >>> import adaptinf as ai
+        >>> ai.privacy.TruncatedLaplace(epsilon=1.0).tail([-1.0, 2.5], center=2).round(4)
         array([1.    , 0.3371])
         """
         whole, ratio, total = self._at(center)
@@ -276,7 +288,8 @@ class TruncatedLaplace(Mechanism):
 
         Examples
         --------
-        >>> TruncatedLaplace(epsilon=1.0).quantile([0.01, 0.5, 0.99], center=5)
+        >>> import adaptinf as ai
+        >>> ai.privacy.TruncatedLaplace(epsilon=1.0).quantile([0.01, 0.5, 0.99], center=5)
         array([ 1.,  5., 10.])
         """
         whole, ratio, total = self._at(center)
@@ -294,7 +307,8 @@ class TruncatedLaplace(Mechanism):
 
         Examples
         --------
-        >>> mean, variance = TruncatedLaplace(epsilon=1.0).moments(center=0)
+        >>> import adaptinf as ai
+        >>> mean, variance = ai.privacy.TruncatedLaplace(epsilon=1.0).moments(center=0)
         >>> round(mean, 4), round(variance, 4)
         (0.8492, 1.5705)
         """

@@ -51,7 +51,8 @@ class Laplace(Mechanism):
 
     Examples
     --------
-    >>> mechanism = Laplace(epsilon=0.5)
+    >>> import adaptinf as ai
+    >>> mechanism = ai.privacy.Laplace(epsilon=0.5)
     >>> mechanism.scale, mechanism.variance
     (2.0, 8.0)
     >>> print(mechanism.guarantee())
@@ -77,7 +78,9 @@ class Laplace(Mechanism):
 
         Examples
         --------
-        >>> Laplace(epsilon=1.0).tail([0.0, np.log(50.0)])
+        >>> import adaptinf as ai
+        >>> import numpy as np
+        >>> ai.privacy.Laplace(epsilon=1.0).tail([0.0, np.log(50.0)])
         array([0.5 , 0.01])
         """
         x = reals("Laplace.tail", x, "x")
@@ -89,7 +92,8 @@ class Laplace(Mechanism):
 
         Examples
         --------
-        >>> Laplace(epsilon=2.0).quantile([0.5, 0.975]).round(6)
+        >>> import adaptinf as ai
+        >>> ai.privacy.Laplace(epsilon=2.0).quantile([0.5, 0.975]).round(6)
         array([0.      , 1.497866])
         """
         p = probabilities("Laplace.quantile", p)
@@ -139,7 +143,8 @@ class Laplace(Mechanism):
 
         Examples
         --------
-        >>> noisy = Laplace(epsilon=1.0).release([3.0, 4.0], backend="release")
+        >>> import adaptinf as ai
+        >>> noisy = ai.privacy.Laplace(epsilon=1.0).release([3.0, 4.0], backend="release")
         >>> bool((noisy * 2**20 % 1 == 0).all())
         True
         """
@@ -181,10 +186,11 @@ class Gaussian(Mechanism):
 
     Examples
     --------
-    >>> mechanism = Gaussian(epsilon=0.5, delta=1e-5)
+    >>> import adaptinf as ai
+    >>> mechanism = ai.privacy.Gaussian(epsilon=0.5, delta=1e-5)
     >>> round(mechanism.scale, 4)
     7.0318
-    >>> round(Gaussian(epsilon=0.5, delta=1e-5, calibration="classical").scale, 4)
+    >>> round(ai.privacy.Gaussian(epsilon=0.5, delta=1e-5, calibration="classical").scale, 4)
     9.6896
     >>> print(mechanism.guarantee())
     epsilon = 0.5, delta = 1e-05, per reward, central, standard

@@ -73,7 +73,8 @@ class SparseVector(Mechanism):
 
     Examples
     --------
-    >>> mechanism = SparseVector(epsilon=1.0, sensitivity=2.0)
+    >>> import adaptinf as ai
+    >>> mechanism = ai.privacy.SparseVector(epsilon=1.0, sensitivity=2.0)
     >>> round(mechanism.threshold_scale, 12), round(mechanism.query_scale, 12)
     (6.0, 6.0)
     >>> mechanism.release([0.0, 0.0, 500.0, 0.0], threshold=100.0, rng=0)
@@ -103,7 +104,8 @@ class SparseVector(Mechanism):
 
         Examples
         --------
-        >>> SparseVector(epsilon=3.0).tail([0.0, 1.0, -1.0]).round(6)
+        >>> import adaptinf as ai
+        >>> ai.privacy.SparseVector(epsilon=3.0).tail([0.0, 1.0, -1.0]).round(6)
         array([0.5    , 0.27591, 0.72409])
         """
         x = reals("SparseVector.tail", x, "x")
@@ -124,7 +126,8 @@ class SparseVector(Mechanism):
 
         Examples
         --------
-        >>> SparseVector(epsilon=3.0).quantile([0.5, 0.724090]).round(4)
+        >>> import adaptinf as ai
+        >>> ai.privacy.SparseVector(epsilon=3.0).quantile([0.5, 0.724090]).round(4)
         array([0., 1.])
         """
         p = probabilities("SparseVector.quantile", p)
@@ -150,7 +153,8 @@ class SparseVector(Mechanism):
 
         Examples
         --------
-        >>> questions = SparseVector(epsilon=1.0).start(rng=1)
+        >>> import adaptinf as ai
+        >>> questions = ai.privacy.SparseVector(epsilon=1.0).start(rng=1)
         >>> questions.above(2.0, threshold=50.0), questions.above(200.0, threshold=50.0)
         (False, True)
         >>> questions.stopped, questions.asked
@@ -213,7 +217,8 @@ class SparseVector(Mechanism):
 
         Examples
         --------
-        >>> SparseVector(epsilon=3.0).stopping_law([0.0, 0.0]).round(6)
+        >>> import adaptinf as ai
+        >>> ai.privacy.SparseVector(epsilon=3.0).stopping_law([0.0, 0.0]).round(6)
         array([0.5     , 0.166667, 0.333333])
         """
         statistics, thresholds = self._sequence(values, threshold)

@@ -81,10 +81,11 @@ class Classification(Environment):
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [20, 35, 50, 80], "choice": ["bus", "car", "car", "bus"]})
-    >>> cube = UnitCube(low=[18], high=[98], names=["age"])
-    >>> environment = Classification(frame, "choice", "age", scaler=cube, order="shuffled")
+    >>> cube = ai.environments.UnitCube(low=[18], high=[98], names=["age"])
+    >>> environment = ai.environments.Classification(frame, "choice", "age", scaler=cube, order="shuffled")
     >>> environment
     Classification(arms=['bus', 'car'], dimension=1)
     >>> environment.arm_means(), environment.contexts.ravel()

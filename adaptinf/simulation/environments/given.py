@@ -50,9 +50,10 @@ class Tableau(Environment):
 
     Examples
     --------
-    >>> Tableau([[1.0, 0.0], [0.0, 0.0]]).arm_means()
+    >>> import adaptinf as ai
+    >>> ai.environments.Tableau([[1.0, 0.0], [0.0, 0.0]]).arm_means()
     array([0.5, 0. ])
-    >>> Tableau([[1.0, 0.0], [0.0, 0.0]], vectors=[[0.6, 0.8], [1.0, 0.0]])
+    >>> ai.environments.Tableau([[1.0, 0.0], [0.0, 0.0]], vectors=[[0.6, 0.8], [1.0, 0.0]])
     Tableau(arms=[0, 1], dimension=2)
     """
 
@@ -174,9 +175,10 @@ class Replay(Environment):
 
     Examples
     --------
+    >>> import adaptinf as ai
     >>> import pandas as pd
     >>> data = pd.DataFrame({"arm": ["a", "b", "a", "b"], "y": [1, 0, 0, 0]})
-    >>> Replay(data, action="arm", reward="y").arm_means()
+    >>> ai.environments.Replay(data, action="arm", reward="y").arm_means()
     array([0.5, 0. ])
     """
 

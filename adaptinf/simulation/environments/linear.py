@@ -66,7 +66,9 @@ class LinearArms(Environment):
 
     Examples
     --------
-    >>> environment = LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+    >>> import adaptinf as ai
+    >>> theta = [[0.6, 0.2], [0.1, 0.7]]
+    >>> environment = ai.environments.LinearArms(theta, contexts="orthant", rewards="bernoulli")
     >>> environment.dimension, environment.vector_names
     (2, ('x1_0', 'x2_0', 'x1_1', 'x2_1'))
     >>> environment.arm_means().round(4)

@@ -57,7 +57,8 @@ class UnitCube:
 
     Examples
     --------
-    >>> cube = UnitCube(low=[18, 0], high=[90, 4], names=["age", "visits"])
+    >>> import adaptinf as ai
+    >>> cube = ai.environments.UnitCube(low=[18, 0], high=[90, 4], names=["age", "visits"])
     >>> cube
     UnitCube(age in [18, 90], visits in [0, 4]; fixed before the trial, bounds stated by the user)
     >>> cube.scale([[54, 1], [18, 4]])

@@ -57,7 +57,8 @@ class SmoothArms(Environment):
 
     Examples
     --------
-    >>> environment = SmoothArms(n_arms=3, dimension=2)
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.SmoothArms(n_arms=3, dimension=2)
     >>> environment.expected([[1 / 3, 0.9], [0.5, 0.1]]).round(3)
     array([[1.   , 0.238, 0.001],
            [0.755, 0.755, 0.022]])

@@ -28,7 +28,8 @@ class BernoulliArms(Environment):
 
     Examples
     --------
-    >>> BernoulliArms([0.9, 0.8]).arm_means()
+    >>> import adaptinf as ai
+    >>> ai.environments.BernoulliArms([0.9, 0.8]).arm_means()
     array([0.9, 0.8])
     """
 
@@ -62,7 +63,8 @@ class NormalArms(Environment):
 
     Examples
     --------
-    >>> NormalArms([0.0, 0.5], scale=2.0).reward_range
+    >>> import adaptinf as ai
+    >>> ai.environments.NormalArms([0.0, 0.5], scale=2.0).reward_range
     (-inf, inf)
     """
 
@@ -97,7 +99,8 @@ class UniformArms(Environment):
 
     Examples
     --------
-    >>> UniformArms(low=[0, 0], high=[1.0, 0.9]).arm_means()
+    >>> import adaptinf as ai
+    >>> ai.environments.UniformArms(low=[0, 0], high=[1.0, 0.9]).arm_means()
     array([0.5 , 0.45])
     """
 
@@ -141,7 +144,8 @@ class FiniteContext(Environment):
 
     Examples
     --------
-    >>> environment = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     >>> environment.effects().round(2)
     array([ 0.3, -0.3])
     """
