@@ -24,7 +24,17 @@ _ROWS_SHOWN = 10
 
 
 class AdaptinfError(Exception):
-    """Base of every error that adaptinf raises on purpose; all of them can be pickled."""
+    """Base of every error that adaptinf raises on purpose; all of them can be pickled.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> try:
+    ...     design = ai.designs.EpsilonGreedy(exploration=2.0)
+    ... except ai.errors.AdaptinfError as error:
+    ...     print(type(error).__name__)
+    ParameterError
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(visible(part, "\n") if isinstance(part, str) else part for part in args))
@@ -42,7 +52,16 @@ def _restored(kind: type[AdaptinfError], args: tuple[Any, ...]) -> AdaptinfError
 
 
 class AdaptinfWarning(UserWarning):
-    """Base of every warning that adaptinf gives."""
+    """Base of every warning that adaptinf gives.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ai.errors.AdaptinfWarning)
+    ...     log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(visible(part, "\n") if isinstance(part, str) else part for part in args))
@@ -132,7 +151,18 @@ class FileError(AdaptinfError, OSError):
 
 
 class GuaranteeError(AdaptinfError, ValueError):
-    """Privacy guarantees that cannot be combined were combined."""
+    """Privacy guarantees that cannot be combined were combined.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> central = ai.PrivacyGuarantee(epsilon=0.5)
+    >>> try:
+    ...     both = central.compose(ai.PrivacyGuarantee(epsilon=0.5, unit="record"))
+    ... except ai.errors.GuaranteeError as error:
+    ...     print("refused")
+    refused
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +179,13 @@ class Problem:
         Positions of the first offending rows (from 0); empty where the problem is not of rows.
     total : int
         Number of offending rows.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> problem = ai.errors.Problem("missing-reward", "2 rewards are missing: say what that means", (3, 7), 2)
+    >>> problem.rows
+    (3, 7)
     """
 
     code: str
@@ -174,6 +211,17 @@ class LogValidationError(AdaptinfError, ValueError):
         Everything that was found.
     subject : str
         What was checked.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b"], "y": [1.0, float("inf")]})
+    >>> try:
+    ...     log = ai.AdaptiveLog(frame, action="arm", reward="y")
+    ... except ai.errors.LogValidationError as error:
+    ...     print([problem.code for problem in error.problems])
+    ['infinite-reward']
     """
 
     def __init__(self, problems: Sequence[Problem], subject: str = "the log") -> None:
@@ -196,6 +244,16 @@ class InvalidForLog(AdaptinfError, ValueError):
         Why this log does not support it.
     alternatives : sequence of str
         What this log supports, and with which reservation.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+    >>> try:
+    ...     result = ai.ArmMeans(log).fit("aipw")
+    ... except ai.errors.InvalidForLog as error:
+    ...     print(error.method, bool(error.reason))
+    aipw True
     """
 
     def __init__(self, method: str, reason: str, alternatives: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ def visible(text: str, keep: str = "") -> str:
 
     Examples
     --------
-    >>> import adaptinf as ai
+    >>> from adaptinf.texts import visible
     >>> print(visible("a\x1b[31mb\u202ec"))
     a\x1b[31mb\u202ec
     """
@@ -42,7 +42,7 @@ def spreadsheet_cell(text: str) -> str:
 
     Examples
     --------
-    >>> import adaptinf as ai
+    >>> from adaptinf.texts import spreadsheet_cell
     >>> spreadsheet_cell("=1+1"), spreadsheet_cell("-0.5")
     ("'=1+1", '-0.5')
     """

@@ -30,6 +30,16 @@ class Design(ABC):
     Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
     vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], and whether a round that
     a `Mixture` overrides enters nothing.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> isinstance(design, ai.designs.Design), design.traits.adapts
+    (True, True)
+    >>> design.replicate(arms, horizon=100, replications=64, rng=0).pulls.shape
+    (64, 2)
     """
 
     statuses: ClassVar[tuple[Status, ...]] = ()

@@ -52,6 +52,14 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     user's frame when it is read. In a CSV of other origin pandas decides the types, and text such as ``NA``
     is a missing value; but labels stay as they are written: in a column of arms or units that holds 01 or
     1.50, and in a context of whole numbers that holds 01234, everything is text.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> log = ai.designs.Uniform().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+    >>> log.to_parquet("trial.parquet")
+    >>> ai.read_log("trial.parquet").n_rounds
+    50
     """
     content = read_file(path, named=bool(options))
     if isinstance(content, RestoredLog):

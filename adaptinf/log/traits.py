@@ -42,6 +42,15 @@ class Floor:
         Exponent, 0 for a floor that does not fall.
     shared : bool
         Whether the scale is divided by the number of arms.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> traits = ai.designs.DesignTraits(uses_context="no", floor=ai.designs.Floor(0.2, shared=True))
+    >>> design = ai.designs.FunctionDesign(lambda state, context, rng: [0.1, 0.9], traits=traits)
+    >>> design.run(arms, horizon=10, rng=0).arrays.propensities.min().item()
+    0.1
     """
 
     scale: float
@@ -62,6 +71,15 @@ class Stability:
         Under what, or why not.
     source : str
         Where it is shown.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> settled = ai.designs.Stability(True, "constant probabilities", "law of large numbers")
+    >>> traits = ai.designs.DesignTraits(stability=settled)
+    >>> design = ai.designs.FunctionDesign(lambda state, context, rng: [0.3, 0.7], traits=traits)
+    >>> design.traits.stability.stable
+    True
     """
 
     stable: bool

@@ -41,6 +41,15 @@ class Environment:
         Names of the columns that hold the context vectors in a log.
     context_norm : float
         Largest Euclidean length that a context vector can have; 0 where contexts are not vectors.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.FiniteContext(probabilities=[0.5, 0.5], means=[[0.2, 0.8], [0.9, 0.4]])
+    >>> isinstance(env, ai.environments.Environment), env.n_arms, env.features
+    (True, 2, (0, 1))
+    >>> env.effects(treatment=1, control=0).round(2).tolist()
+    [0.6, -0.5]
     """
 
     means: FloatArray

@@ -26,6 +26,14 @@ class Hardness:
         H_BAI, what the rewards alone ask for.
     privacy : float
         H_pri, what privacy adds.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> features = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
+    >>> found = ai.theory.hardness(features, [0.9, 0.5], epsilon=0.1)
+    >>> found.privacy > found.bai
+    True
     """
 
     bai: float

@@ -51,6 +51,15 @@ class Frontier:
         too small.
     runs : int
         Number of runs.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> sims = ai.designs.ConSE(alpha=0.2).replicate(env, 20_000, 64, rng=0)
+    >>> point = ai.theory.frontier(sims)
+    >>> point.runs, point.product > 0.0
+    (64, True)
     """
 
     errors: FloatArray

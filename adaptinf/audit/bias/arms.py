@@ -64,6 +64,15 @@ class SimulatedBias:
         Rounds of a run, and runs.
     notes : tuple of str
         What to know of the numbers.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> found = ai.audit.simulate_bias(log, replications=512, rng=0)
+    >>> found.frame.loc[found.frame["kind"] == "arm-mean", ["term", "pulled"]].to_dict("list")
+    {'term': ['0', '1'], 'pulled': [1.0, 1.0]}
     """
 
     frame: pd.DataFrame

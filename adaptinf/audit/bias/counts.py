@@ -39,6 +39,14 @@ class CountStability:
         The largest over the arms; infinite where an arm has a median of 0.
     horizon, replications : int
         Rounds of a run, and runs.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> found = ai.audit.stability(ai.designs.UCB(), arms, 500, 200, rng=0)
+    >>> list(found.frame.columns), found.variation < 1.0
+    (['arm', 'mean', 'median', 'sd', 'variation'], True)
     """
 
     frame: pd.DataFrame

@@ -38,6 +38,14 @@ class DecorrelationRidge:
         Which quantile.
     horizon : int
         Rounds of an experiment.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+    >>> found = ai.audit.decorrelation_ridge(ai.designs.LinUCB(), env, 100, 64, rng=0)
+    >>> found.horizon, found.ridge > 1.0
+    (100, True)
     """
 
     ridge: float

@@ -73,6 +73,15 @@ class ExactTest:
     -----
     Exact where success rates do not drift, the number of rounds was fixed in advance, and the arms were drawn
     by the very design named.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> found = ai.audit.exact_test(log)
+    >>> 0.0 < found.pvalue < 0.05
+    True
     """
 
     design: str

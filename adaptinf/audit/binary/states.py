@@ -28,6 +28,14 @@ class ExactBias:
         Bias of the difference, arm 1 minus arm 0, given that both were pulled.
     unpulled1, unpulled0 : ndarray of shape (k,)
         Probability that the arm is never pulled.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> law = ai.audit.exact(ai.designs.EpsilonGreedy(exploration=0.2), horizon=20)
+    >>> bias = law.bias(0.5, 0.5)
+    >>> bool(bias.arm1 < 0.0), bool(bias.arm0 < 0.0)
+    (True, True)
     """
 
     arm1: FloatArray

@@ -41,6 +41,15 @@ class ExactLaw(CountLaw):
     together, none of these numbers is right, and a randomisation test is the way out.
 
     Arm 1 is the second arm of a log or environment, arm 0 its first.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> law = ai.audit.exact(ai.designs.EpsilonGreedy(exploration=0.2), horizon=20)
+    >>> law
+    <ExactLaw: EpsilonGreedy, 20 rounds, 1,771 states>
+    >>> bool(law.max_size("wald")[0] > 0.05)
+    True
     """
 
     def region(self, test: str | Callable[..., Any], alpha: float = 0.05) -> BoolArray:

@@ -39,6 +39,15 @@ class Coverage:
         What was simulated.
     horizon, replications : int
         Rounds of a trial and number of trials.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> fit = lambda log: ai.ArmMeans(log).fit()
+    >>> found = ai.audit.coverage(ai.designs.Uniform(), arms, fit, horizon=100, replications=64, rng=0)
+    >>> found.frame[["term", "truth", "runs"]].to_dict("list")
+    {'term': ['0', '1'], 'truth': [0.4, 0.6], 'runs': [64, 64]}
     """
 
     frame: pd.DataFrame
@@ -159,6 +168,19 @@ def coverage_from_tallies(
     ------
     ParameterError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> def normal_intervals(runs):
+    ...     error = (runs.means * (1.0 - runs.means) / runs.pulls) ** 0.5
+    ...     return {"normal": (runs.means, runs.means - 1.96 * error, runs.means + 1.96 * error)}
+    >>> found = ai.audit.coverage_from_tallies(
+    ...     ai.designs.Uniform(), arms, normal_intervals, [0.4, 0.6], horizon=400, replications=6_400, rng=0
+    ... )
+    >>> found.frame["coverage"].round(2).tolist()
+    [0.94, 0.95]
     """
     root = _root(replications, rng, alpha)
     values = np.atleast_1d(np.asarray(truth, dtype=np.float64))

@@ -61,6 +61,14 @@ class OperatingCharacteristics(PlanTable):
             has no interval, or that there is no such result or term.
     alpha, design, replications, notes
         As for every table of a plan.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> plan = ai.audit.operating_characteristics(ai.designs.UCB(), arms, horizon=100, replications=64, rng=0)
+    >>> plan.frame["measure"].unique().tolist()[:5]
+    ['rounds', 'share', 'successes', 'regret', 'wrong way']
     """
 
     def table(self, digits: int = 3, *, errors: bool = True) -> pd.DataFrame:

@@ -69,6 +69,15 @@ class Power(PlanTable):
         errors are NaN for a single trial; for a share of 0 or 1 they are 0, and the limits say what is known.
     alpha, design, replications, notes
         As for every table of a plan.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = {"equal": ai.environments.BernoulliArms([0.4, 0.4])}
+    >>> fit = lambda log: ai.Contrast(log, treatment=1, control=0).fit()
+    >>> plan = ai.audit.power(ai.designs.Uniform(), env, fit, horizon=100, replications=64, rng=0)
+    >>> plan.frame[["scenario", "kind"]].to_dict("list")
+    {'scenario': ['equal'], 'kind': ['type-I error']}
     """
 
     def to_markdown(self, columns: Sequence[str] = _SHOWN, digits: int = 4) -> str:

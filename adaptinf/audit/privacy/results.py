@@ -24,6 +24,12 @@ class Finding:
         the promise needs, or goes with a reward or with other noise.
     text : str
         In words: what, where and how often.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.audit.Finding("noise", "its scale is half of what the promise needs").text
+    'its scale is half of what the promise needs'
     """
 
     check: str
@@ -59,6 +65,13 @@ class EpsilonLowerBound:
     own_promise : bool
         Whether the promise is the target's own. What is found speaks of that one: it does not refute a weaker
         promise that was given in its place.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> found = ai.audit.epsilon_lower_bound(ai.privacy.Laplace(epsilon=1.0), runs=20_000, rng=0)
+    >>> 0.5 < found.epsilon < 1.0
+    True
     """
 
     epsilon: float

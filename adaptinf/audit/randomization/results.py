@@ -52,6 +52,14 @@ class RandomizationTest:
         What was re-run.
     assumptions : tuple of str
         What the p-value rests on.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> round(ai.audit.randomization_test(log, replications=199, rng=0).pvalue, 3)
+    0.015
     """
 
     pvalue: float
@@ -119,6 +127,15 @@ class RandomizationInterval:
         As in `RandomizationTest`.
     assumptions, notes : tuple of str
         What the interval rests on, and what happened on the way.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.NormalArms([0.0, 1.0]), horizon=100, rng=0)
+    >>> found = ai.audit.randomization_interval(log, treatment=1, control=0, replications=199, rng=0)
+    >>> found.low < 1.0 < found.high
+    True
     """
 
     low: float
@@ -183,6 +200,15 @@ class WeightedRandomizationTest:
         Where paths come from, and whose propensities weigh them.
     assumptions, notes : tuple of str
         What the p-value rests on, and whether the weights have collapsed.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> found = ai.audit.weighted_randomization_test(log, replications=199, rng=0)
+    >>> 0.0 < found.pvalue <= 1.0
+    True
     """
 
     pvalue: float

@@ -41,6 +41,18 @@ class AnalysisError(AdaptinfError, RuntimeError):
     ----------
     message : str
         Cell, replicate, what was raised, and how to have the trial again.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> def no_estimate(log):
+    ...     raise ValueError("no estimate")
+    >>> try:
+    ...     found = ai.audit.coverage(ai.designs.Uniform(), arms, no_estimate, 50, 64, rng=0)
+    ... except ai.audit.AnalysisError as error:
+    ...     print("no estimate" in str(error))
+    True
     """
 
 

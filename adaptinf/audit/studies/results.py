@@ -50,6 +50,22 @@ class Study:
         The manifest: grid, seed, parameters and versions.
     path : Path or None
         Folder of the study.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> study = ai.audit.study(
+    ...     {"uniform": ai.designs.Uniform()},
+    ...     {"arms": arms},
+    ...     {"default": lambda log: ai.ArmMeans(log).fit()},
+    ...     horizons=[100],
+    ...     replications=64,
+    ...     rng=0,
+    ...     progress=False,
+    ... )
+    >>> study.frame[["design", "analysis", "term"]].to_dict("list")
+    {'design': ['uniform', 'uniform'], 'analysis': ['default', 'default'], 'term': ['0', '1']}
     """
 
     frame: pd.DataFrame

@@ -27,6 +27,13 @@ class OptimalDesign:
     gap : float
         Kiefer-Wolfowitz gap: the largest a'V^-1 a over arms, over d, less 1, with V = sum_i w_i a_i a_i'. It
         is 0 for an optimal design and positive for any other.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> found = ai.designs.optimal_design([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+    >>> found.weights.round(2).tolist()
+    [0.5, 0.5, 0.0]
     """
 
     weights: FloatArray

@@ -47,7 +47,7 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
 
     Examples
     --------
-    >>> import adaptinf as ai
+    >>> from adaptinf.designs.best_arm.schedule import max_det_schedule
     >>> found = max_det_schedule(10_000, 16)
     >>> round(found.ratio, 2), found.fast_phases, found.phases, found.sizes.tolist()
     (27.65, 3, 8, [10000, 423, 77, 32, 16, 8, 4, 2, 1])

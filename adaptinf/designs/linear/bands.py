@@ -28,6 +28,15 @@ class PredictionBands:
         Predictions x'theta_hat.
     width : ndarray of shape (rounds, arms)
         Half the length of the bands; the design pulls the arm with the largest center + width.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+    >>> log = ai.designs.LinUCB().run(env, horizon=100, rng=0)
+    >>> bands = ai.designs.prediction_bands(log)
+    >>> bands.center.shape
+    (100, 2)
     """
 
     contexts: FloatArray

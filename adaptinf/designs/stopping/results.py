@@ -43,6 +43,15 @@ class StoppingResult:
         Backend of the noise.
     design : DesignRecord
         Name and parameters of the rule.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> stream = iter(np.random.default_rng(0).random(100_000))
+    >>> found = ai.designs.NAS(alpha=0.2, beta=0.1).run(stream)
+    >>> found.stopped, round(found.estimate, 1)
+    (True, 0.5)
     """
 
     estimate: float
@@ -132,6 +141,14 @@ class StoppingReplications:
         Samples that were read.
     alpha, beta : float
         The accuracy asked for.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> rule = ai.designs.NAS(alpha=0.2, beta=0.1)
+    >>> runs = rule.replicate(ai.environments.BernoulliArms([0.5]), replications=64, rng=0, max_rounds=10_000)
+    >>> runs
+    <StoppingReplications: 64 runs, 64 stopped, after 6,084.19 samples on average>
     """
 
     estimate: FloatArray

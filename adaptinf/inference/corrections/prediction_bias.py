@@ -73,7 +73,7 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
 
     Examples
     --------
-    >>> import adaptinf as ai
+    >>> from adaptinf.inference.corrections.prediction_bias import reward_shift
     >>> down, up = reward_shift(0.1, [0.5, 0.9])
     >>> up.round(4)
     array([0.025 , 0.0086])

@@ -222,6 +222,15 @@ class RegressionResults(Results):
         span of the columns; NaN for estimators other than least squares.
     arm : label or None
         The arm whose rounds were used; None for all.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", rewards="bernoulli")
+    >>> log = ai.designs.Uniform().run(env, horizon=400, rng=0)
+    >>> fitted = ai.AdaptiveOLS(log, arm=0).fit()
+    >>> fitted.params.index.tolist()
+    ['Intercept', 'x1_0', 'x2_0', 'x1_1', 'x2_1']
     """
 
     adjustment: str

@@ -169,7 +169,7 @@ def released_estimate(
 
     Examples
     --------
-    >>> import adaptinf as ai
+    >>> from adaptinf.inference.released.effects import released_estimate
     >>> released_estimate([20.0, 1.0], [100.0, 4.0], epsilon_count=0.4, minimum=25.0).round(4)
     array([0.398,   nan])
     """

@@ -46,6 +46,15 @@ class SequenceResults(Results):
 
     Simultaneous intervals and p-values are Bonferroni's. Šidák's formula needs normal or independent
     statistics, which the sequences of one log are not, and is refused.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> sequence = ai.ConfidenceSequence(log).fit()
+    >>> sequence.conf_int().round(1).to_numpy().tolist()
+    [[0.0, 0.7], [0.7, 0.9]]
     """
 
     reference: SequenceReference

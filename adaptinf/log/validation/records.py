@@ -42,6 +42,15 @@ class LogArrays:
         of row ``known[t]``, counted from 0, was the first that it could move.
     observation : ndarray of float64, shape (T,), or None
         Probability that the round's outcome is observed.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
+    >>> arrays = LogArrays(action=np.array([0, 1, 0]), reward=np.array([1.0, 0.0, 1.0]))
+    >>> ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b")).arms
+    ('a', 'b')
     """
 
     action: IntArray
@@ -138,6 +147,14 @@ class DesignRecord:
     traits : DesignTraits or None
         What it says about itself. None where nothing is known but the name, which decides nothing: rewards
         and contexts may then have moved the choice of arms.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> log.design.name, log.design.parameters["exploration"]
+    ('EpsilonGreedy', 0.2)
     """
 
     name: str

@@ -271,6 +271,13 @@ class Questions:
     ----------
     mechanism : SparseVector
         What is being run.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> questions = ai.privacy.SparseVector(epsilon=1.0).start(rng=0)
+    >>> questions.asked
+    0
     """
 
     def __init__(self, mechanism: SparseVector, generator: np.random.Generator | None) -> None:

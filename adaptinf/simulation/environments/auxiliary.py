@@ -36,6 +36,16 @@ class AuxiliaryLog:
     Contexts must have been brought into the cube by the scaling of the trial, fixed beforehand (`UnitCube`).
     A trial takes the log only where both have the same arms in the same order, the same context columns in
     the same order, and the same reward range.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> env = ai.environments.SmoothArms(n_arms=3, dimension=1)
+    >>> earlier = ai.designs.Uniform().run(env, horizon=500, rng=0)
+    >>> auxiliary = ai.environments.AuxiliaryLog(earlier, epsilon=2.0)
+    >>> design = ai.designs.LDPBandit(epsilon=1.0, auxiliary=(auxiliary,))
+    >>> design.traits.auxiliary
+    (2.0,)
     """
 
     log: AdaptiveLog
