@@ -57,7 +57,7 @@ class Design(ABC):
         """Compiled entry point and tables for one environment and horizon."""
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        """Whether a run can be made of stretches in which nothing adapts, exactly in distribution."""
+        """Whether a run that keeps no rounds can be drawn in a shorter way, exactly in distribution."""
         return False
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
@@ -271,7 +271,7 @@ class Design(ABC):
         by_rounds : bool, optional
             Loop over every round, with the numbers of `run`. By default only where the design has no exact
             shortcut: over a stretch in which nothing adapts, counts and sums of 0/1 rewards are binomial, so
-            that drawing these has the same distribution.
+            that drawing these has the same distribution; so has Thompson sampling from one draw an arm.
 
         Returns
         -------

@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from adaptinf.designs import UCB, ConSE, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
+from adaptinf.designs import (
+    UCB,
+    ConSE,
+    DPConSE,
+    EpsilonGreedy,
+    ExplorationSampling,
+    PrivateUCB,
+    Thompson,
+    TopTwoThompson,
+)
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import (
     COUNT,
@@ -236,6 +245,8 @@ REFUSED: list[tuple[type, dict[str, Any], list[str]]] = [
     (Thompson, {"prior_parameters": 3.0}, ["prior_parameters"]),
     (Thompson, {"floor": (0.1, 0.2, 0.3)}, ["floor"]),
     (Thompson, {"floor": (-0.1, -0.2)}, ["floor scale", "floor decay"]),
+    (ExplorationSampling, {"batch_size": 0, "floor": 2.0}, ["batch_size", "floor"]),
+    (TopTwoThompson, {"leader_share": 0.0, "draws": 2.5}, ["draws", "leader_share"]),
 ]
 
 
