@@ -105,6 +105,7 @@ def _tables(
         noise_variance=1.0,
         draws=0,
         forced=0,
+        dealt=False,
         floor=np.zeros(horizon),
         share=np.zeros(horizon) if share is None else share,
         log_gamma=np.zeros((6, 1)),
@@ -129,6 +130,7 @@ def _thompson(rule: Thompson, horizon: int) -> Allocation:
         noise_variance=1.0 if rule.noise_scale is None else float(rule.noise_scale) ** 2,
         draws=rule.frequency_draws(),
         forced=2 * int(rule.initial_pulls),
+        dealt=rule.initial == "dealt",
         floor=np.minimum(scale * np.arange(1.0, horizon + 1.0) ** -decay, 0.5),
     )
     if beta:

@@ -30,14 +30,19 @@ class PosteriorDesign(Design):
     noise_scale: Positive | None = 1.0
     floor: float | tuple[float, float] | None = None
     initial_pulls: Annotated[int, Count(0)] = 0
+    initial: Annotated[str, OneOf("drawn", "dealt")] = "drawn"
     batch_size: Whole = 1
     draws: Whole | None = None
 
     @property
     def traits(self) -> DesignTraits:
-        """No contexts, and the floor that was asked for."""
+        """No contexts, the floor that was asked for, and how it starts."""
         scale, decay = self.floor_parts()
-        return DesignTraits(uses_context="no", floor=None if self.floor is None else Floor(scale, decay))
+        return DesignTraits(
+            uses_context="no",
+            floor=None if self.floor is None else Floor(scale, decay),
+            dealt=int(self.initial_pulls) if self.initial == "dealt" else 0,
+        )
 
     def floor_parts(self) -> tuple[float, float]:
         """Scale and decay of the floor, 0 without one."""
@@ -113,6 +118,7 @@ class PosteriorDesign(Design):
             draws=draws,
             single=not by_rounds and not recording,
             initial_pulls=int(self.initial_pulls),
+            dealt=self.initial == "dealt",
             floor_scale=scale,
             floor_decay=decay,
             batch_size=int(self.batch_size),

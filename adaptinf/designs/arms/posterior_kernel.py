@@ -11,7 +11,15 @@ from numpy.random import Generator
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.arms.normal_race import best_of_normals
 from adaptinf.privacy.noise import uniform
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    World,
+    certain_arm,
+    no_outcome,
+    simulate_block,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 MATCHING, EXPLORATION, TOP_TWO = range(3)
@@ -39,6 +47,7 @@ class PosteriorTables(NamedTuple):
     draws: int
     single: bool
     initial_pulls: int
+    dealt: bool
     floor_scale: float
     floor_decay: float
     batch_size: int
@@ -251,6 +260,9 @@ def _choose(tables: PosteriorTables, state: FloatArray, context: FloatArray, sou
     if step == 0 and not tables.beta_prior:
         for arm in range(tables.n_arms):
             _renew_normal(tables, state, arm)
+    if step < initial and tables.dealt:
+        certain_arm(tables, step % tables.n_arms)
+        return step % tables.n_arms
     if step < initial:
         for arm in range(tables.n_arms):
             state[_PROBABILITY, arm] = 1.0 / tables.n_arms

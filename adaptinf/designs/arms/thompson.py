@@ -32,7 +32,11 @@ class Thompson(PosteriorDesign):
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds an arm, on average, that are assigned uniformly at the start; they are a batch of their own.
+        Rounds an arm at the start, before the posterior decides; they are a batch of their own.
+    initial : {"drawn", "dealt"}
+        How these are assigned: each by a uniform draw, so that `initial_pulls` holds on average, or dealt out
+        to the arms in turn, so that it holds exactly. Nothing is drawn in dealt rounds: their propensities
+        are 0 and 1, and inverse weighting cannot use the rounds of one arm for another.
     batch_size : int
         Rounds after which the posterior is renewed.
     draws : int, optional
@@ -47,6 +51,9 @@ class Thompson(PosteriorDesign):
     exact, given the past and the frequencies. Probabilities below the floor are raised to it and the excess
     of the others over it shrinks in proportion.
 
+    The simulation of Hadad et al. (2021) deals the initial pulls out in turn and logs them as if drawn. Here
+    a dealt round has the propensities 0 and 1; means by inverse weighting leave it to its arm.
+
     Without a floor and without batches, to draw once for each arm and pull the highest has the same law.
     `replicate` does so, as it keeps no propensities; ``by_rounds=True`` gives the numbers of `run`.
 
@@ -54,6 +61,9 @@ class Thompson(PosteriorDesign):
     ----------
     Thompson, W. R. (1933). On the likelihood that one unknown probability exceeds another in view of the
     evidence of two samples. Biometrika 25, 285-294.
+
+    Hadad, V., Hirshberg, D. A., Zhan, R., Wager, S. and Athey, S. (2021). Confidence intervals for policy
+    evaluation in adaptive experiments. PNAS 118.
 
     Examples
     --------

@@ -29,7 +29,11 @@ class TopTwoThompson(PosteriorDesign):
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
-        Rounds an arm, on average, that are assigned uniformly at the start; they are a batch of their own.
+        Rounds an arm at the start, before the posterior decides; they are a batch of their own.
+    initial : {"drawn", "dealt"}
+        How these are assigned: each by a uniform draw, so that `initial_pulls` holds on average, or dealt out
+        to the arms in turn, so that it holds exactly. Nothing is drawn in dealt rounds: their propensities
+        are 0 and 1, and inverse weighting cannot use the rounds of one arm for another.
     batch_size : int
         Rounds after which the posterior is renewed.
     draws : int, optional
