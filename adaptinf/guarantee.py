@@ -72,16 +72,9 @@ class PrivacyGuarantee:
     Examples
     --------
     >>> import adaptinf as ai
-    >>> from adaptinf.guarantee import parallel
     >>> half = ai.PrivacyGuarantee(epsilon=0.5)
-    >>> print(half)
-    epsilon = 0.5, pure, per reward, central, standard
     >>> print(half.compose(half))
     epsilon = 1, pure, per reward, central, standard
-    >>> print(parallel(half, ai.PrivacyGuarantee(epsilon=0.2), over="arms"))
-    epsilon = 0.5, pure, per reward, central, standard
-    >>> print(half.group(3))
-    epsilon = 1.5, pure, per person of at most 3 rounds (reward), central, standard
     """
 
     epsilon: float
@@ -300,12 +293,11 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
     Examples
     --------
-    >>> import adaptinf as ai
-    >>> from adaptinf.guarantee import parallel
-    >>> by_arm = ai.PrivacyGuarantee(epsilon=0.5)
+    >>> from adaptinf.guarantee import PrivacyGuarantee, parallel
+    >>> by_arm = PrivacyGuarantee(epsilon=0.5)
     >>> parallel(by_arm, by_arm, over="arms").epsilon
     0.5
-    >>> by_group = ai.PrivacyGuarantee(epsilon=1.0, unit="record")
+    >>> by_group = PrivacyGuarantee(epsilon=1.0, unit="record")
     >>> parallel(by_group, by_group, over="contexts")
     Traceback (most recent call last):
         ...

@@ -23,6 +23,11 @@ def _global_state() -> bytes:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Prepare what was collected."""
+    empty_namespaces(items)
+
+
+def empty_namespaces(items: list[pytest.Item]) -> None:
     """Empty the namespaces of doctests: an example has to run where nothing but it was typed."""
     for item in items:
         if (case := getattr(item, "dtest", None)) is not None:

@@ -4,9 +4,11 @@ Parameters out of range raise one `ParameterError` that lists them all.
 """
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
+from adaptinf.designs.arms.exploration_sampling import ExplorationSampling
 from adaptinf.designs.arms.kl_ucb import KLUCB
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.thompson import Thompson
+from adaptinf.designs.arms.top_two import TopTwoThompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
 from adaptinf.designs.base import Design
@@ -44,6 +46,7 @@ __all__ = [
     "Design",
     "DesignTraits",
     "EpsilonGreedy",
+    "ExplorationSampling",
     "Floor",
     "FunctionDesign",
     "LDPBandit",
@@ -64,6 +67,7 @@ __all__ = [
     "StoppingResult",
     "SuccessiveElimination",
     "Thompson",
+    "TopTwoThompson",
     "Uniform",
     "bin_sums",
     "max_det",

@@ -34,12 +34,8 @@ class Design(ABC):
     Examples
     --------
     >>> import adaptinf as ai
-    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
-    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
-    >>> isinstance(design, ai.designs.Design), design.traits.adapts
-    (True, True)
-    >>> design.replicate(arms, horizon=100, replications=64, rng=0).pulls.shape
-    (64, 2)
+    >>> isinstance(ai.designs.UCB(), ai.designs.Design)
+    True
     """
 
     statuses: ClassVar[tuple[Status, ...]] = ()
@@ -67,7 +63,7 @@ class Design(ABC):
         """Compiled entry point and tables for one environment and horizon."""
 
     def _has_shortcut(self, environment: Environment) -> bool:
-        """Whether a run can be made of stretches in which nothing adapts, exactly in distribution."""
+        """Whether a run that keeps no rounds can be drawn in a shorter way, exactly in distribution."""
         return False
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
@@ -75,10 +71,8 @@ class Design(ABC):
 
         Parameters
         ----------
-        horizon : int
-            Rounds of the trial.
-        n_arms : int
-            Number of arms.
+        horizon, n_arms : int
+            Rounds of the trial, and number of arms.
 
         Returns
         -------
@@ -98,10 +92,8 @@ class Design(ABC):
 
         Parameters
         ----------
-        horizon : int
-            Rounds of the trial.
-        n_arms : int
-            Number of arms.
+        horizon, n_arms : int
+            Rounds of the trial, and number of arms.
 
         Returns
         -------
@@ -226,10 +218,8 @@ class Design(ABC):
         ----------
         env : Environment
             Where contexts and rewards come from.
-        horizon : int
-            Rounds of a run.
-        replications : int
-            Where to stop.
+        horizon, replications : int
+            Rounds of a run, and where to stop.
         rng : int, SeedSequence, Generator or None
             Source of randomness.
         start : int
@@ -281,7 +271,7 @@ class Design(ABC):
         by_rounds : bool, optional
             Loop over every round, with the numbers of `run`. By default only where the design has no exact
             shortcut: over a stretch in which nothing adapts, counts and sums of 0/1 rewards are binomial, so
-            that drawing these has the same distribution.
+            that drawing these has the same distribution; so has Thompson sampling from one draw an arm.
 
         Returns
         -------

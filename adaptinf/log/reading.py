@@ -56,9 +56,12 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     Examples
     --------
     >>> import adaptinf as ai
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> log = ai.designs.Uniform().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
-    >>> log.to_parquet("trial.parquet")
-    >>> ai.read_log("trial.parquet").n_rounds
+    >>> path = Path(tempfile.mkdtemp()) / "trial.parquet"
+    >>> log.to_parquet(path)
+    >>> ai.read_log(path).n_rounds
     50
     """
     content = read_file(path, named=bool(options))

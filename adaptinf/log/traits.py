@@ -16,6 +16,7 @@ from adaptinf.parameters import (
     SHARE,
     UNIT,
     Constraint,
+    Count,
     Is,
     OneOf,
     OrNone,
@@ -194,6 +195,9 @@ class DesignTraits:
         Lower bound of its propensities, where it has one.
     stability : Stability or None
         Whether its arm counts settle, where that is known.
+    dealt : int
+        Rounds an arm at the start that are dealt out to the arms in turn, whatever the rewards. There the
+        floor does not hold.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
         Whether means of whole arms can be compared, or what takes their place.
     auxiliary : tuple of float
@@ -216,6 +220,7 @@ class DesignTraits:
     uses_context: UsesContext = "unknown"
     own_coins: bool = True
     floor: Floor | None = None
+    dealt: int = 0
     stability: Stability | None = None
     arm_means: ArmMeans = "comparable"
     auxiliary: tuple[float, ...] = ()
@@ -227,8 +232,8 @@ class DesignTraits:
         return "assignment" if self.own_coins else "order"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as a file keeps them."""
-        return asdict(self)
+        """Plain values, as a file keeps them; what was added later only where it says something."""
+        return {name: value for name, value in asdict(self).items() if _ADDED.get(name, _NEVER) != value}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> DesignTraits:
@@ -244,7 +249,9 @@ class DesignTraits:
         ParameterError
             If a field is missing or unknown, or has a value that no trait has.
         """
-        traits: DesignTraits = _made("traits", cls, stored)
+        given: Any = stored
+        whole = {**_ADDED, **given} if isinstance(given, Mapping) else given
+        traits: DesignTraits = _made("traits", cls, whole)
         refuse("DesignTraits", traits_problems(traits))
         return traits
 
@@ -256,6 +263,10 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
     "arm_means": get_args(ArmMeans),
 }
 _TEXT = Is(str, "a text")
+_DEALT = Count(0)
+_ADDED: Mapping[str, Any] = {"dealt": 0}
+"""Traits that files of earlier versions do not have, with what they mean there."""
+_NEVER = object()
 _CONSTRAINTS: Mapping[type, Mapping[str, Constraint]] = {
     Floor: {"scale": UNIT, "decay": NON_NEGATIVE, "shared": BOOLEAN},
     Stability: {"stable": BOOLEAN, "condition": _TEXT, "source": _TEXT},
@@ -287,6 +298,7 @@ def traits_problems(traits: Any) -> list[str]:
     auxiliary: Any = traits.auxiliary
     if not isinstance(auxiliary, tuple) or any(POSITIVE("epsilon", epsilon) for epsilon in auxiliary):
         problems.append(f"traits.auxiliary must be a tuple of epsilons, got {auxiliary!r:.60}")
+    problems += _DEALT("traits.dealt", traits.dealt)
     return problems + _part_problems("traits", DesignTraits, traits)
 
 

@@ -1,7 +1,8 @@
 """Thompson sampling that starts as the authors' simulation does: the arms are dealt out in turn.
 
-The first rounds are logged as if drawn with probability 1/3, although nothing is drawn in them. The designs
-of the package draw every arm that they log, so this start is simulated here, for many trials at once.
+The first rounds are logged as if drawn with probability 1/3, although nothing is drawn in them. The
+package's `Thompson(initial="dealt")` logs propensities of 0 and 1 there, so the authors' trial is simulated
+here, for many trials at once.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ class RuleTables(NamedTuple):
     noise_variance: float
     draws: int
     forced: int
+    dealt: bool
     floor: FloatArray
     share: FloatArray
     log_gamma: FloatArray
@@ -220,6 +221,12 @@ def _mix(tables: RuleTables, step: int, size: int, work: Work) -> None:
 @kernel
 def _probabilities(tables: RuleTables, n1: int, n0: int, start: int, work: Work) -> None:
     size = (n1 + 1) * (n0 + 1)
+    if n1 + n0 < tables.forced and tables.dealt:
+        share, turn = tables.share[n1 + n0], float((n1 + n0) % 2)
+        for i in range(size):
+            work.up[i] = 0.5 * share + (1.0 - share) * turn
+            work.down[i] = 0.5 * share + (1.0 - share) * (1.0 - turn)
+        return
     if n1 + n0 < tables.forced or tables.kind == UNIFORM:
         for i in range(size):
             work.up[i] = 0.5

@@ -105,6 +105,7 @@ def _tables(
         noise_variance=1.0,
         draws=0,
         forced=0,
+        dealt=False,
         floor=np.zeros(horizon),
         share=np.zeros(horizon) if share is None else share,
         log_gamma=np.zeros((6, 1)),
@@ -115,20 +116,21 @@ def _tables(
 
 def _thompson(rule: Thompson, horizon: int) -> Allocation:
     beta = rule.prior == "beta"
-    first, second = rule.prior_parameters or ((1.0, 1.0) if beta else (0.0, 1.0))
+    first, second = rule.prior_parts()
     if beta and min(first, second) < _SMALLEST_PRIOR:
         problem = f"a Beta prior must have parameters of at least {_SMALLEST_PRIOR:g}, got {(first, second)}"
         raise ParameterError("exact", [problem])
     if not beta and rule.noise_scale is None:
         problem = "noise_scale=None makes decisions on reward variances: give a number, or the Beta prior"
         raise ParameterError("exact", [problem])
-    scale, decay = rule.floor if isinstance(rule.floor, tuple) else (rule.floor or 0.0, 0.0)
+    scale, decay = rule.floor_parts()
     if scale > 0.5:
         raise ParameterError("exact", [f"floor must be at most 1/2 for two arms, got {scale:g}"])
     tables = _tables(horizon, codes.POSTERIOR if beta else codes.NORMAL, first, second)._replace(
         noise_variance=1.0 if rule.noise_scale is None else float(rule.noise_scale) ** 2,
-        draws=int(rule.draws) if beta else 0,
+        draws=rule.frequency_draws(),
         forced=2 * int(rule.initial_pulls),
+        dealt=rule.initial == "dealt",
         floor=np.minimum(scale * np.arange(1.0, horizon + 1.0) ** -decay, 0.5),
     )
     if beta:

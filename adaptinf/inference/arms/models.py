@@ -84,17 +84,14 @@ class ArmMeans:
     --------
     >>> import adaptinf as ai
     >>> import numpy as np
-    >>> from adaptinf.log import LogArrays
+    >>> import pandas as pd
     >>> rng = np.random.default_rng(1)
     >>> share = np.repeat([[0.5, 0.5], [0.4, 0.6]], 200, axis=0)
     >>> action = (rng.random(400) < share[:, 1]).astype(int)
-    >>> arrays = LogArrays(
-    ...     action=action,
-    ...     reward=rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float),
-    ...     propensity=share[np.arange(400), action],
-    ...     propensities=share,
-    ... )
-    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> reward = rng.binomial(1, np.array([0.3, 0.6])[action])
+    >>> frame = pd.DataFrame({"arm": np.array(["a", "b"])[action], "y": reward})
+    >>> frame[["p_a", "p_b"]] = share
+    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p_{arm}")
     >>> result = ai.ArmMeans(log).fit()
     >>> result.estimator, result.weights
     ('aipw', 'sqrt')
@@ -253,12 +250,9 @@ class Contrast:
     Examples
     --------
     >>> import adaptinf as ai
-    >>> import numpy as np
-    >>> from adaptinf.log import LogArrays
-    >>> arrays = LogArrays(
-    ...     action=np.array([0, 1, 0, 1, 0, 1]), reward=np.array([0.1, 0.8, 0.3, 0.6, 0.2, 0.4])
-    ... )
-    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b"] * 3, "y": [0.1, 0.8, 0.3, 0.6, 0.2, 0.4]})
+    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y")
     >>> result = ai.Contrast(log, treatment="b", control="a").fit()
     >>> result.params.round(2)
     b - a    0.42

@@ -9,7 +9,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs import UCB, ConSE, DPConSE, EpsilonGreedy, PrivateUCB, Replications, Thompson, Uniform
+from adaptinf.designs import (
+    UCB,
+    ConSE,
+    DPConSE,
+    EpsilonGreedy,
+    ExplorationSampling,
+    PrivateUCB,
+    Replications,
+    Thompson,
+    TopTwoThompson,
+    Uniform,
+)
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import (
     BernoulliArms,
@@ -35,6 +46,8 @@ EVERY: list[tuple[Any, Environment]] = [
     (EpsilonGreedy(), CONTEXTS),
     (Thompson(draws=20, floor=0.05, batch_size=4), ARMS),
     (Thompson(prior="normal", initial_pulls=2), NormalArms([0.0, 0.2])),
+    (ExplorationSampling(prior="normal", batch_size=7), NormalArms([0.0, 0.2, 0.1])),
+    (TopTwoThompson(draws=10), ARMS),
     (UCB(), NormalArms([0.0, 0.2, 0.1], scale=0.5)),
     (PrivateUCB(epsilon=1.0), ARMS),
     (PrivateUCB(epsilon=5.0, counter="binary"), NormalArms([0.3, 0.8])),

@@ -50,7 +50,9 @@ def test_the_shortcut_is_refused_where_it_is_not_exact():
     with pytest.raises(ParameterError, match="no shortcut"):
         ConSE().replicate(uniform, 1_000, 64, rng=0, by_rounds=False)
     with pytest.raises(ParameterError, match="no shortcut"):
-        Thompson().replicate(BernoulliArms([0.5, 0.5]), 100, 64, rng=0, by_rounds=False)
+        Thompson(floor=0.1).replicate(BernoulliArms([0.5, 0.5]), 100, 64, rng=0, by_rounds=False)
+    with pytest.raises(ParameterError, match="no shortcut"):
+        Thompson(batch_size=2).replicate(BernoulliArms([0.5, 0.5]), 100, 64, rng=0, by_rounds=False)
 
 
 def test_uniform_rewards_run_round_by_round():

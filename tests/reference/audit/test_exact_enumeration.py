@@ -128,6 +128,15 @@ def frequencies(draws: int, floor: Callable[[int], float], share: Callable[[int]
     return law
 
 
+def dealt(rounds: int, later: BatchLaw) -> BatchLaw:
+    """Arms 0 and 1 in turn, then another law."""
+
+    def law(state: State, before: int, actions: tuple[int, ...]) -> Any:
+        return int(actions[0] == before % 2) if before < rounds else later(state, before, actions)
+
+    return law
+
+
 def exploring(exploration: float, decay: float) -> BatchLaw:
     def law(state: State, before: int, actions: tuple[int, ...]) -> float:
         arm, product = greedy(state), 1.0
@@ -159,6 +168,18 @@ CASES: dict[str, tuple[Any, int, list[int], BatchLaw]] = {
         6,
         every(6),
         single(lambda x, t: Fraction(1, 2) if t < 2 else thompson(x)),
+    ),
+    "dealt": (
+        Thompson(initial_pulls=2, initial="dealt", floor=(0.45, 0.3), draws=7),
+        7,
+        every(7),
+        dealt(4, frequencies(7, lambda t: 0.45 * t**-0.3, lambda t: 0.0)),
+    ),
+    "dealt mixture": (
+        Mixture(Thompson(initial_pulls=1, initial="dealt"), exploration=0.4),
+        6,
+        every(6),
+        mixed(lambda x, t: t % 2 if t < 2 else thompson(x), 0.4),
     ),
     "floor": (
         Thompson(floor=(0.45, 0.3), draws=7),

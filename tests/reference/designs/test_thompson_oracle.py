@@ -10,7 +10,8 @@ import pytest
 from scipy import integrate, stats
 
 from adaptinf.designs import Thompson
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, UniformArms
 from adaptinf.simulation.replicate import block_stream
@@ -252,6 +253,46 @@ def test_initial_rounds_are_uniform() -> None:
     log = Thompson(initial_pulls=4).run(BernoulliArms([0.1, 0.9, 0.5]), horizon=20, rng=0)
     np.testing.assert_allclose(log.arrays.propensities[:12], 1 / 3)
     assert not np.allclose(log.arrays.propensities[12:], 1 / 3)
+
+
+def test_initial_rounds_may_be_dealt_in_turn() -> None:
+    design = Thompson(initial_pulls=4, initial="dealt", floor=0.2, batch_size=5)
+    log = design.run(BernoulliArms([0.1, 0.9, 0.5]), horizon=20, rng=0)
+    np.testing.assert_array_equal(log.arrays.action[:12], np.arange(12) % 3)
+    np.testing.assert_array_equal(log.arrays.propensities[:12], np.eye(3)[np.arange(12) % 3])
+    assert (log.arrays.propensities[12:] >= 0.2 - 1e-12).all()
+    np.testing.assert_array_equal(log.arrays.batch, [0] * 12 + [1] * 5 + [2] * 3)
+    assert (design.traits.dealt, Thompson(initial_pulls=4).traits.dealt) == (4, 0)
+    one = Thompson(initial_pulls=3, initial="dealt").replicate(BernoulliArms([0.1, 0.9]), 6, 70, rng=0)
+    np.testing.assert_array_equal(one.pulls, 3.0)
+
+
+def test_inverse_weighting_leaves_dealt_rounds_to_their_arms() -> None:
+    """Scores by hand: an arm's own dealt rounds count with propensity 1, those of the others not at all."""
+    design = Thompson(initial_pulls=5, initial="dealt", floor=0.2)
+    log = design.run(BernoulliArms([0.3, 0.5]), horizon=400, rng=3)
+    reward, action, p = log.arrays.reward, log.arrays.action, log.arrays.propensities
+    found = ArmMeans(log).fit("ipw", "uniform")
+    for arm in range(2):
+        used = p[:, arm] > 0.0
+        assert used.sum() == 395
+        scores = (action == arm)[used] * reward[used] / p[used, arm]
+        assert found.estimate[arm] == pytest.approx(scores.mean(), rel=1e-12)
+    assert "Left out of 400 rounds: 5 for 0, 5 for 1" in " ".join(found.notes)
+    assert "could no longer be chosen" not in " ".join(found.cautions)
+    pair = Contrast(log, treatment=1, control=0).fit("aipw")
+    assert "Left out of 400 rounds: 10" in " ".join(pair.notes)
+    assert "could no longer be chosen" not in " ".join(pair.cautions)
+    p[200, :] = [0.0, 1.0]
+    action[200] = 1
+    learnt = AdaptiveLog(
+        log.frame.assign(propensity=p[np.arange(400), action]),
+        action="action",
+        reward="reward",
+        design=design,
+    )
+    with pytest.raises(InvalidForLog, match="takes arms away by what it learns"):
+        ArmMeans(learnt).fit("ipw")
 
 
 def test_a_floor_above_one_over_the_arms_is_refused() -> None:

@@ -16,6 +16,7 @@ from adaptinf.designs import (
     Design,
     DPConSE,
     EpsilonGreedy,
+    ExplorationSampling,
     LinPriv,
     LinUCB,
     Mixture,
@@ -23,6 +24,7 @@ from adaptinf.designs import (
     PrivateUCB,
     SuccessiveElimination,
     Thompson,
+    TopTwoThompson,
     Uniform,
 )
 from adaptinf.errors import ParameterError
@@ -48,6 +50,8 @@ EVERY: list[tuple[Design, Environment]] = [
     (Uniform(), THREE_ARMS),
     (EpsilonGreedy(exploration=0.2, decay=0.1, batch_size=5), THREE_ARMS),
     (Thompson(draws=20, floor=0.05, batch_size=4), THREE_ARMS),
+    (ExplorationSampling(draws=20, batch_size=4), THREE_ARMS),
+    (TopTwoThompson(draws=20, leader_share=0.6), THREE_ARMS),
     (UCB(), THREE_ARMS),
     (PrivateUCB(epsilon=1.0), THREE_ARMS),
     (PrivateUCB(epsilon=1.0, calibration="published", counter="binary"), THREE_ARMS),

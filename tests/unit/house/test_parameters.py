@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from adaptinf.designs import UCB, ConSE, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
+from adaptinf.designs import (
+    UCB,
+    ConSE,
+    DPConSE,
+    EpsilonGreedy,
+    ExplorationSampling,
+    PrivateUCB,
+    Thompson,
+    TopTwoThompson,
+)
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import (
     COUNT,
@@ -226,16 +235,28 @@ REFUSED: list[tuple[type, dict[str, Any], list[str]]] = [
             "batch_size": 0,
             "draws": 0,
             "initial_pulls": -1,
+            "initial": "thrown",
             "floor": 1.5,
             "prior_parameters": (1.0, 0.0),
         },
-        ["prior", "noise_scale", "batch_size", "draws", "initial_pulls", "floor", "prior failures"],
+        [
+            "prior",
+            "noise_scale",
+            "batch_size",
+            "draws",
+            "initial_pulls",
+            "initial",
+            "floor",
+            "prior failures",
+        ],
     ),
     (Thompson, {"prior": "normal", "prior_parameters": (math.nan, 1.0)}, ["prior mean"]),
     (Thompson, {"prior": "normal", "prior_parameters": ("0", -1.0)}, ["prior mean", "prior variance"]),
     (Thompson, {"prior_parameters": 3.0}, ["prior_parameters"]),
     (Thompson, {"floor": (0.1, 0.2, 0.3)}, ["floor"]),
     (Thompson, {"floor": (-0.1, -0.2)}, ["floor scale", "floor decay"]),
+    (ExplorationSampling, {"batch_size": 0, "floor": 2.0}, ["batch_size", "floor"]),
+    (TopTwoThompson, {"leader_share": 0.0, "draws": 2.5}, ["draws", "leader_share"]),
 ]
 
 

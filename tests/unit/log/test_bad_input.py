@@ -116,6 +116,8 @@ RUN: list[designs.Design] = [
     designs.Uniform(),
     designs.EpsilonGreedy(),
     designs.Thompson(),
+    designs.ExplorationSampling(),
+    designs.TopTwoThompson(),
     designs.KLUCB(),
     designs.FunctionDesign(lambda state, context, rng: [0.5, 0.5]),
     designs.UCB(),

@@ -23,6 +23,7 @@ def every_trait() -> DesignTraits:
         uses_context="groups",
         own_coins=False,
         floor=Floor(0.25, 0.7, shared=True),
+        dealt=3,
         stability=Stability(True, "a condition", "a source"),
         arm_means="by-group",
         outputs=Outputs(
@@ -109,6 +110,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"stability": {"stable": 1, "condition": "", "source": ""}}, r"traits\.stability\.stable must be True"),
     ({"adapts": 1}, r"traits\.adapts must be one of True, False, got 1"),
     ({"arm_means": ["comparable"]}, r"traits\.arm_means must be one of"),
+    ({"dealt": -1}, r"traits\.dealt must be"),
     ({"colour": "red"}, r"traits must have the fields adapts, .*, got .*colour"),
 ]
 
@@ -118,3 +120,10 @@ def test_stored_traits_are_checked(damage: dict[str, Any], message: str) -> None
     assert DesignTraits.from_dict(every_trait().to_dict()) == every_trait()
     with pytest.raises(ParameterError, match=message):
         DesignTraits.from_dict({**every_trait().to_dict(), **damage})
+
+
+def test_traits_of_files_from_before_there_were_dealt_rounds() -> None:
+    assert "dealt" not in DesignTraits().to_dict()
+    assert every_trait().to_dict()["dealt"] == 3
+    earlier = {name: value for name, value in every_trait().to_dict().items() if name != "dealt"}
+    assert DesignTraits.from_dict(earlier).dealt == 0

@@ -53,7 +53,7 @@ def gaps_refusal(question: Question) -> str:
     if not possible.any():
         both = "could both arms" if question.contrast else "could the arms asked for"
         return f"{found}: in no round {both} have been chosen, and there is nothing to weight"
-    if profile.traits is not None and profile.traits.adapts:
+    if profile.traits is not None and profile.traits.adapts and not possible[_dealt(question) :].all():
         return (
             f"{found}, where it could not have been chosen: {profile.design_title} takes arms away by what "
             "it learns, and rounds that rewards select are no fair sample"
@@ -81,7 +81,8 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
         f"Left out of {log.n_rounds} rounds: {told}, in which {where} could not be chosen (propensity 0). "
         f"Assumes that {same} the same in the rounds that are used as in those that it is wanted for."
     ]
-    gone = [arm for arm, here in zip(arms, possible.T, strict=True) if _leaves(here)]
+    learnt = possible[_dealt(question) :]
+    gone = [arm for arm, here in zip(arms, learnt.T, strict=True) if _leaves(here)]
     if question.contrast:
         gone = arms * bool(gone)
     if not gone or not profile.adaptive:
@@ -103,6 +104,15 @@ def _possible(question: Question) -> BoolArray:
     every = None if profile.propensities is None else profile.propensities[:, question.codes]
     own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
     return possible_rounds(chosen, own, every, jointly=question.contrast)
+
+
+def _dealt(question: Question) -> int:
+    """Rounds at the start of a log of rows in which the calendar alone dealt out the arms."""
+    profile = question.profile
+    if profile.traits is None or profile.traits.dealt == 0 or profile.propensity is None:
+        return 0
+    start = profile.propensity[: profile.traits.dealt * profile.log.n_arms] >= 1.0
+    return len(start) if start.all() else int(np.argmin(start))
 
 
 def _drawn(question: Question) -> BoolArray:

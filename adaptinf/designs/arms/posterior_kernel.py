@@ -1,0 +1,301 @@
+"""Designs that look at the posterior alone: propensities from the probabilities of being best."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.designs.arms.normal_race import best_of_normals
+from adaptinf.privacy.noise import uniform
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    World,
+    certain_arm,
+    no_outcome,
+    simulate_block,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+MATCHING, EXPLORATION, TOP_TWO = range(3)
+"""What is made of the probabilities of being best: they themselves, alpha (1 - alpha), or top two."""
+
+_COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _SECOND, _SPACE, ROWS = range(1, 10)
+SCALAR_COLUMNS = 8
+_NOTHING = 1e-280  # its inverse is still a number
+
+
+class PosteriorTables(NamedTuple):
+    """Prior, floor scale * t^-decay, and how the probability of being best is computed.
+
+    Without `draws` it is exact: normal posteriors by quadrature, for which `normal` is a table (513, 7), else
+    (0, 7). With `single`, one draw an arm decides, and nothing is computed.
+    """
+
+    n_arms: int
+    rule: int
+    leader_share: float
+    beta_prior: bool
+    prior_first: float
+    prior_second: float
+    noise_variance: float
+    draws: int
+    single: bool
+    initial_pulls: int
+    dealt: bool
+    floor_scale: float
+    floor_decay: float
+    batch_size: int
+    normal: FloatArray
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _posterior_draw(tables: PosteriorTables, state: FloatArray, arm: int, source: Any) -> float:
+    if tables.beta_prior:
+        successes = state[_SUM, arm]
+        failures = state[_COUNT, arm] - successes
+        return float(source.beta(tables.prior_first + successes, tables.prior_second + failures))
+    return float(state[_MEAN, arm] + state[_SPREAD, arm] * source.standard_normal())
+
+
+@kernel
+def _noise_variance(tables: PosteriorTables, state: FloatArray, arm: int) -> float:
+    if tables.noise_variance > 0.0:
+        return tables.noise_variance
+    variance = state[_SQUARES, arm] / max(state[_COUNT, arm], 1.0)
+    return variance if variance > 0.0 else tables.prior_second
+
+
+@kernel
+def _renew_normal(tables: PosteriorTables, state: FloatArray, arm: int) -> None:
+    """Mean and standard deviation of an arm's normal posterior."""
+    noise_variance = _noise_variance(tables, state, arm)
+    precision = 1.0 / tables.prior_second + state[_COUNT, arm] / noise_variance
+    mean = tables.prior_first / tables.prior_second + state[_SUM, arm] / noise_variance
+    state[_MEAN, arm] = mean / precision
+    state[_SPREAD, arm] = math.sqrt(1.0 / precision)
+
+
+@kernel
+def _highest_draw(tables: PosteriorTables, state: FloatArray, source: Any) -> int:
+    """The arm whose posterior draw is the highest of one an arm."""
+    best = 0
+    highest = -np.inf
+    for arm in range(tables.n_arms):
+        draw = _posterior_draw(tables, state, arm, source)
+        if draw > highest:
+            highest = draw
+            best = arm
+    return best
+
+
+@kernel
+def _first_two(tables: PosteriorTables, state: FloatArray, source: Any) -> tuple[int, int]:
+    """The arms whose posterior draws are the highest and the second highest."""
+    best, second = 0, 0
+    highest, next_highest = -np.inf, -np.inf
+    for arm in range(tables.n_arms):
+        draw = _posterior_draw(tables, state, arm, source)
+        if draw > highest:
+            highest, next_highest = draw, highest
+            best, second = arm, best
+        elif draw > next_highest:
+            next_highest = draw
+            second = arm
+    return best, second
+
+
+@kernel
+def _exact_probabilities(tables: PosteriorTables, state: FloatArray) -> None:
+    """Write the probability that each normal posterior is the highest."""
+    if tables.n_arms == 2:
+        spread = math.sqrt(state[_SPREAD, 0] ** 2 + state[_SPREAD, 1] ** 2)
+        gap = (state[_MEAN, 1] - state[_MEAN, 0]) / spread
+        state[_PROBABILITY, 1] = 0.5 * math.erfc(-gap / math.sqrt(2.0))
+        state[_PROBABILITY, 0] = 0.5 * math.erfc(gap / math.sqrt(2.0))
+        return
+    best_of_normals(
+        tables.normal,
+        state[_MEAN],
+        state[_SPREAD],
+        tables.n_arms,
+        state[_PROBABILITY],
+        state[_SECOND],
+        state[_SPACE],
+    )
+
+
+@kernel
+def _frequencies(tables: PosteriorTables, state: FloatArray, source: Any) -> None:
+    """Write how often each arm's posterior draw was the highest, and the second highest."""
+    for arm in range(tables.n_arms):
+        state[_PROBABILITY, arm] = 0.0
+        state[_SECOND, arm] = 0.0
+    for _ in range(tables.draws):
+        best, second = _first_two(tables, state, source)
+        state[_PROBABILITY, best] += 1.0
+        state[_SECOND, second] += 1.0
+    for arm in range(tables.n_arms):
+        state[_PROBABILITY, arm] /= tables.draws
+
+
+@kernel
+def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> None:
+    """Write 1 for the arm likeliest to beat a leader, by normal posteriors, and 0 for the others."""
+    rival, least = leader, np.inf
+    for arm in range(tables.n_arms):
+        state[_SECOND, arm] = 0.0
+        spread = math.sqrt(state[_SPREAD, leader] ** 2 + state[_SPREAD, arm] ** 2)
+        gap = (state[_MEAN, leader] - state[_MEAN, arm]) / spread
+        if arm != leader and gap < least:
+            rival, least = arm, gap
+    state[_SECOND, rival] = 1.0
+
+
+@kernel
+def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
+    """Where no arm but one can be told to win: its limiting share, and of the rest by second places."""
+    leader, others, seconds = 0, 0.0, 0.0
+    for arm in range(tables.n_arms):
+        if state[_PROBABILITY, arm] > state[_PROBABILITY, leader]:
+            leader = arm
+    for arm in range(tables.n_arms):
+        if arm != leader:
+            others += state[_PROBABILITY, arm]
+    if others > _NOTHING:
+        return False
+    if tables.draws == 0:
+        _nearest_rival(tables, state, leader)
+    for arm in range(tables.n_arms):
+        if arm != leader:
+            seconds += state[_SECOND, arm]
+    for arm in range(tables.n_arms):
+        state[_PROBABILITY, arm] = (1.0 - tables.leader_share) * state[_SECOND, arm] / seconds
+    state[_PROBABILITY, leader] = tables.leader_share
+    return True
+
+
+@kernel
+def _remodel(tables: PosteriorTables, state: FloatArray) -> None:
+    """Make of the probabilities of being best those of exploration sampling, or of top-two Thompson sampling.
+
+    An arm's complement is the sum over the others: 1 - alpha would lose what is small.
+    """
+    if _certain_leader(tables, state):
+        return
+    for arm in range(tables.n_arms):
+        others = 0.0
+        for other in range(tables.n_arms):
+            if other != arm:
+                others += state[_PROBABILITY, other]
+        state[_SPACE, arm] = others
+        state[_SECOND, arm] = state[_PROBABILITY, arm] / others
+    share, scale = tables.leader_share, 0.0
+    for arm in range(tables.n_arms):
+        if tables.rule == EXPLORATION:
+            state[_PROBABILITY, arm] *= state[_SPACE, arm]
+        else:
+            rivals = 0.0
+            for other in range(tables.n_arms):
+                if other != arm:
+                    rivals += state[_SECOND, other]
+            state[_PROBABILITY, arm] *= share + (1.0 - share) * rivals
+        scale += state[_PROBABILITY, arm]
+    for arm in range(tables.n_arms):
+        state[_PROBABILITY, arm] /= scale
+
+
+@kernel
+def _lift_to_floor(tables: PosteriorTables, state: FloatArray, now: float) -> None:
+    """Raise every probability to the floor and shrink what lies above it in proportion."""
+    floor = min(tables.floor_scale * math.pow(now, -tables.floor_decay), 1.0 / tables.n_arms)
+    if floor <= 0.0:
+        return
+    above = 0.0
+    for arm in range(tables.n_arms):
+        above += max(state[_PROBABILITY, arm] - floor, 0.0)
+    room = 1.0 - tables.n_arms * floor
+    for arm in range(tables.n_arms):
+        share = max(state[_PROBABILITY, arm] - floor, 0.0) / above if above > 0.0 else 0.0
+        state[_PROBABILITY, arm] = floor + room * share
+
+
+@kernel
+def _renew(tables: PosteriorTables, state: FloatArray, now: float, source: Any) -> None:
+    """Write the propensities that follow from the posterior."""
+    if tables.draws > 0:
+        _frequencies(tables, state, source)
+    else:
+        _exact_probabilities(tables, state)
+    if tables.rule != MATCHING:
+        _remodel(tables, state)
+    _lift_to_floor(tables, state, now)
+
+
+@kernel
+def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
+    """The arm that a uniform number stands for; never one of probability 0."""
+    last = 0
+    for arm in range(tables.n_arms):
+        if state[_PROBABILITY, arm] > 0.0:
+            last = arm
+            draw -= state[_PROBABILITY, arm]
+            if draw < 0.0:
+                return arm
+    return last
+
+
+@kernel
+def _choose(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    step = int(state[SCALARS, ROUND])
+    initial = tables.initial_pulls * tables.n_arms
+    if step == 0 and not tables.beta_prior:
+        for arm in range(tables.n_arms):
+            _renew_normal(tables, state, arm)
+    if step < initial and tables.dealt:
+        certain_arm(tables, step % tables.n_arms)
+        return step % tables.n_arms
+    if step < initial:
+        for arm in range(tables.n_arms):
+            state[_PROBABILITY, arm] = 1.0 / tables.n_arms
+    elif tables.single:
+        return _highest_draw(tables, state, source)
+    elif (step - initial) % tables.batch_size == 0:
+        _renew(tables, state, step + 1.0, source)
+    if tables.propensity.shape[0] > 0:
+        for arm in range(tables.n_arms):
+            tables.propensity[arm] = state[_PROBABILITY, arm]
+    return _drawn_arm(tables, state, uniform(source))
+
+
+@kernel
+def _update(
+    tables: PosteriorTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    state[SCALARS, ROUND] += 1.0
+    if tables.beta_prior:
+        state[_SUM, arm] += min(max(reward, 0.0), 1.0)
+        state[_COUNT, arm] += 1.0
+        return
+    if state[_COUNT, arm] > 0.0:
+        gap = reward - state[_SUM, arm] / state[_COUNT, arm]
+        state[_SQUARES, arm] += gap * gap * state[_COUNT, arm] / (state[_COUNT, arm] + 1.0)
+    state[_SUM, arm] += reward
+    state[_COUNT, arm] += 1.0
+    _renew_normal(tables, state, arm)
+
+
+@compiled
+def run_block(
+    tables: PosteriorTables, world: World, rng: Generator, state: FloatArray, results: Results
+) -> None:
+    """Run one of the designs, on one stream of random numbers."""
+    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
