@@ -258,10 +258,8 @@ class Design(ABC):
         ----------
         env : Environment
             Where contexts and rewards come from.
-        horizon : int
-            Rounds of a run.
-        replications : int
-            Number of runs.
+        horizon, replications : int
+            Rounds of a run, and number of runs.
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
@@ -341,7 +339,7 @@ class Design(ABC):
     ) -> AdaptiveLog:
         record, (guarantee, reward_guarantee) = run.record, promised
         phases = tuple(dict.fromkeys(status.phase for status in self.round_statuses()))
-        return AdaptiveLog.from_arrays(
+        log = AdaptiveLog.from_arrays(
             self._arrays(run, env, phases),
             arms=env.arms,
             phases=phases,
@@ -357,6 +355,8 @@ class Design(ABC):
             guarantee_source="design",
             recommended=self._recommended(run, env),
         )
+        log.units = run.units
+        return log
 
     def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
         record = run.record

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.run import EnvironmentTables
 from adaptinf.simulation.vectors import LINEAR
 from adaptinf.typing import FloatArray
+
+
+class Renewed(NamedTuple):
+    """One more run of an environment; units (rounds,) where rounds belong to units."""
+
+    tables: EnvironmentTables
+    units: NDArray[Any] | None = None
 
 
 class Environment:
@@ -103,9 +110,9 @@ class Environment:
         """Tables as a program is told of them before a run: of an environment that is renewed, no rounds."""
         return self.tables(horizon)
 
-    def renew(self, horizon: int, rng: np.random.Generator) -> EnvironmentTables:
+    def renew(self, horizon: int, rng: np.random.Generator) -> Renewed:
         """Tables of one more run; the same for all where the environment is not renewed."""
-        return self.tables(horizon)
+        return Renewed(self.tables(horizon))
 
     def arm_means(self) -> FloatArray:
         """Mean reward of each arm over the contexts at their average arrival probabilities, shape (arms,)."""

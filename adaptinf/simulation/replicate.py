@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
 
 from adaptinf.parameters import SEED, check
 from adaptinf.privacy.noise import generator
@@ -52,7 +53,7 @@ def enter(
         program.entry(program.tables, world, stream, state, results)
         return
     for run in range(results.tallies.shape[0]):
-        there = world._replace(environment=environment.renew(world.horizon, stream))
+        there = world._replace(environment=environment.renew(world.horizon, stream).tables)
         program.entry(program.tables, there, stream, state, results.of_run(run))
 
 
@@ -88,11 +89,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Raw results of one recorded run: its rounds, its releases and what it reported at the end."""
+    """Raw results of one recorded run: its rounds, its releases, what it reported at the end, its units."""
 
     record: Record
     released: FloatArray
     outcome: FloatArray
+    units: NDArray[Any] | None = None
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
@@ -158,8 +160,12 @@ def iterate_runs(
         record = empty_record(horizon, environment.n_arms, with_propensities, environment.dimension)
         outcomes = np.zeros((1, program.n_outcomes))
         tallies[:] = 0.0
-        enter(program, environment, world, stream, state, Results(tallies, outcomes, regret, record))
-        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0])
+        there, units = world, None
+        if environment.renewed:
+            drawn = environment.renew(horizon, stream)
+            there, units = world._replace(environment=drawn.tables), drawn.units
+        program.entry(tables, there, stream, state, Results(tallies, outcomes, regret, record))
+        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0], units)
 
 
 def _run_blocks(

@@ -3,6 +3,7 @@
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.fields import DriftingArms, HeavyTailedArms, RepeatedUnits
 from adaptinf.simulation.environments.function import FunctionEnvironment
 from adaptinf.simulation.environments.given import Replay, Tableau
 from adaptinf.simulation.environments.linear import LinearArms
@@ -14,11 +15,14 @@ __all__ = [
     "AuxiliaryLog",
     "BernoulliArms",
     "Classification",
+    "DriftingArms",
     "Environment",
     "FiniteContext",
     "FunctionEnvironment",
+    "HeavyTailedArms",
     "LinearArms",
     "NormalArms",
+    "RepeatedUnits",
     "Replay",
     "SmoothArms",
     "Tableau",

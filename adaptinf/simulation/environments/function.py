@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import COUNT, Callee, OrNone, number_array, refuse
-from adaptinf.simulation.environment import Environment, environment_tables, numbers
+from adaptinf.simulation.environment import Environment, Renewed, environment_tables, numbers
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
 from adaptinf.typing import FloatArray, IntArray
@@ -28,8 +28,9 @@ class FunctionEnvironment(Environment):
     draw : callable
         ``draw(rng, horizon)`` returns the rewards that every arm would pay in every round, of shape (horizon,
         arms); or a tuple of them and the contexts: labels from `features`, of shape (horizon,), or context
-        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). It is
-        called once a run.
+        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension); or a
+        tuple of rewards, contexts or None, and labels of the units (persons) to which rounds belong, of shape
+        (horizon,), which logs keep. It is called once a run.
     means : array_like, optional
         True mean reward of every arm, of shape (arms,), or (features, arms) with `features`: what intervals
         are judged by and regret is counted from. Without it both are unknown: audits of coverage want
@@ -95,13 +96,14 @@ class FunctionEnvironment(Environment):
         self.reward_range = (float(reward_range[0]), float(reward_range[1]))
         self.context_name = "feature" if self.features else None
         tried = _TRIED if horizon is None else min(_TRIED, int(horizon))
-        rewards, contexts = self._called(np.random.default_rng(0), tried)
+        rewards, contexts, units = self._called(np.random.default_rng(0), tried)
         n_arms = rewards.shape[1] if rewards.ndim == 2 else 0
         self.arms = tuple(range(n_arms) if arms is None else arms)
         self.means = np.full((self.n_features, len(self.arms)), np.nan)
         self._shape = None if contexts is None or self.features else contexts.shape[1:]
         self._place_vectors()
-        refuse(_SUBJECT, _arm_problems(self.arms) or self._drawn_problems(rewards, contexts, tried))
+        problems = _arm_problems(self.arms) or self._drawn_problems(rewards, contexts, tried)
+        refuse(_SUBJECT, problems + _unit_problems(units, tried))
         self._set_truth(means, probabilities)
         self._blank = self._tables_of(np.zeros((0, n_arms)), np.zeros(0, np.int64), self._no_vectors())
 
@@ -164,16 +166,16 @@ class FunctionEnvironment(Environment):
         refuse(_SUBJECT, self.horizon_problems(horizon))
         return self._blank
 
-    def renew(self, horizon: int, rng: np.random.Generator) -> EnvironmentTables:
-        """Tables of one more run."""
-        rewards, contexts = self._called(rng, horizon)
-        refuse(_SUBJECT, self._drawn_problems(rewards, contexts, horizon))
+    def renew(self, horizon: int, rng: np.random.Generator) -> Renewed:
+        """Tables and units of one more run."""
+        rewards, contexts, units = self._called(rng, horizon)
+        refuse(_SUBJECT, self._drawn_problems(rewards, contexts, horizon) + _unit_problems(units, horizon))
         codes = np.zeros(horizon, dtype=np.int64)
         if self.features:
             position = {label: code for code, label in enumerate(self.features)}
             codes = np.array([position[label] for label in contexts.tolist()], dtype=np.int64)
         vectors = contexts.reshape(horizon, -1).astype(np.float64) if self._shape else None
-        return self._tables_of(rewards, codes, vectors)
+        return Renewed(self._tables_of(rewards, codes, vectors), units)
 
     def _tables_of(
         self, rewards: FloatArray, codes: IntArray, vectors: FloatArray | None
@@ -190,19 +192,21 @@ class FunctionEnvironment(Environment):
             mean_law=GIVEN,
         )
 
-    def _called(self, rng: np.random.Generator, horizon: int) -> tuple[FloatArray, Any]:
-        """Rewards and contexts of a run of that many rounds, as arrays of whatever shape."""
+    def _called(self, rng: np.random.Generator, horizon: int) -> tuple[FloatArray, Any, Any]:
+        """Rewards, contexts and units of a run of that many rounds, as arrays of whatever shape."""
         try:
             found = self.draw(rng, horizon)
         except Exception as error:
             problem = f"draw(rng, {horizon}) failed: {type(error).__name__}: {error}"
             raise ParameterError(_SUBJECT, [problem]) from error
-        given, contexts = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+        parts = found if isinstance(found, tuple) and len(found) in (2, 3) else (found,)
+        given, contexts, units = (*parts, None, None)[:3]
         rewards = number_array(given)
         if rewards is None:
             problem = f"draw(rng, {horizon}) must return rewards as numbers, got {given!r:.60}"
             raise ParameterError(_SUBJECT, [problem])
-        return rewards.copy(), None if contexts is None else np.asarray(contexts)
+        labels = None if units is None else np.array(units)
+        return rewards.copy(), None if contexts is None else np.array(contexts), labels
 
     def _drawn_problems(self, rewards: FloatArray, contexts: Any, horizon: int) -> list[str]:
         """What is wrong with what was drawn."""
@@ -241,6 +245,12 @@ class FunctionEnvironment(Environment):
         if not np.isfinite(contexts.astype(np.float64)).all():
             return [f"{call} must return finite context vectors"]
         return []
+
+
+def _unit_problems(units: Any, horizon: int) -> list[str]:
+    if units is None or (units.shape == (horizon,) and units.dtype.kind in "biuUS"):
+        return []
+    return [f"draw(rng, {horizon}) must return {horizon} labels of units, integers or texts, or None"]
 
 
 def _range_problems(reward_range: Any) -> list[str]:
