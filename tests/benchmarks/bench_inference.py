@@ -77,7 +77,7 @@ def many(start: int, stop: int) -> tuple[np.ndarray, float]:
     With the seconds of processor time that they took.
     """
     began = time.process_time()
-    design = Thompson(prior="normal", initial_pulls=5, floor=(1.0 / 3.0, DECAY))
+    design = Thompson(prior="normal", initial_pulls=5, floor=(1.0 / 3.0, DECAY), draws=100)
     environment = UniformArms([-0.5, 0.0, 0.5], [1.5, 2.0, 2.5])
     found = np.zeros((stop - start, 4))
     for row, run in enumerate(iterate_runs(design, environment, HORIZON, start, stop, 1)):
