@@ -11,6 +11,7 @@ import numpy as np
 
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
+from adaptinf.designs.requirements import environment_problems
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
@@ -28,8 +29,8 @@ class Design(ABC):
     """Base of all designs: frozen parameters, checked when they are given.
 
     Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
-    vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], and whether a round that
-    a `Mixture` overrides enters nothing.
+    vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], whether a round that a
+    `Mixture` overrides enters nothing, and whether outcomes may come late.
 
     Examples
     --------
@@ -48,6 +49,7 @@ class Design(ABC):
     unit_rewards: ClassVar[bool] = False
     outcomes: ClassVar[tuple[str, ...]] = ()
     skips_overrides: ClassVar[bool] = False
+    takes_delays: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self, self._problems)
@@ -150,23 +152,7 @@ class Design(ABC):
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         """What keeps the design from being run there, found before anything is collected."""
-        problems = []
-        if env.n_arms < self.min_arms or (self.max_arms is not None and env.n_arms > self.max_arms):
-            span = (
-                f"exactly {self.min_arms}" if self.min_arms == self.max_arms else f"at least {self.min_arms}"
-            )
-            problems.append(f"the environment must have {span} arms, got {env.n_arms}")
-        if self.vectors == "needed" and not env.dimension:
-            problems.append(f"needs context vectors, as LinearArms has them; {type(env).__name__} has none")
-        if self.vectors == "refused" and env.dimension:
-            problems.append(f"takes contexts from a finite list; {type(env).__name__} has context vectors")
-        low, high = env.reward_range
-        if self.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
-            problems.append(
-                f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: "
-                "rescale them by constants that are fixed beforehand"
-            )
-        return problems
+        return environment_problems(self, env)
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         """Rounds whose reward can change a later action."""
@@ -379,6 +365,7 @@ class Design(ABC):
             phase=phase,
             randomised=randomised,
             context=context,
+            known=run.known,
         )
 
     def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:

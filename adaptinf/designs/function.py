@@ -157,6 +157,8 @@ class FunctionDesign(Design):
             uses, "any"
         )
 
+    takes_delays = True
+
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:

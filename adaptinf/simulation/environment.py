@@ -11,7 +11,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.run import EnvironmentTables
 from adaptinf.simulation.vectors import LINEAR
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 
 class Renewed(NamedTuple):
@@ -42,6 +42,8 @@ class Environment:
         Whether `reward_range` was taken from the data. Private designs refuse to run on it.
     renewed : bool
         Whether rewards and contexts are drawn anew for each run, by a function.
+    delayed : bool
+        Whether outcomes become known some rounds later.
     dimension : int
         Length of the context vector that every arm has; 0 where contexts are not vectors.
     vector_names : tuple of str
@@ -70,6 +72,7 @@ class Environment:
     reward_range: tuple[float, float]
     range_learnt: bool = False
     renewed: bool = False
+    delayed: bool = False
     _tables: EnvironmentTables
 
     @property
@@ -158,6 +161,7 @@ def environment_tables(
     shared: bool = False,
     vectors: FloatArray | None = None,
     mean_law: int = LINEAR,
+    delay: IntArray | None = None,
 ) -> EnvironmentTables:
     """Tables of an environment; whatever its kind does not use stays empty."""
     n_features = location.shape[0]
@@ -183,6 +187,7 @@ def environment_tables(
         vectors=np.zeros((0, 0)) if vectors is None else np.ascontiguousarray(vectors, dtype=np.float64),
         order=np.zeros(0, dtype=np.int64),
         mean_law=mean_law,
+        delay=np.zeros((0, 0), dtype=np.int64) if delay is None else delay,
     )
 
 

@@ -98,22 +98,28 @@ class _Path:
         self.proposals: list[int] = []
         self.overridden: list[bool] = []
         self.propensities: list[list[float]] = []
+        self.state: Any = None
+        self.kept = b""
 
     def walk(self) -> None:
         """Choose, pay and learn, round by round."""
         choose, update = self.functions.choose, self.functions.update
-        state = self.functions.begin()
+        self.state = self.functions.begin()
         rewards, contexts = self.potential.reward, self._contexts()
         share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
-        kept = _pickled(state, "start") if self.checked else b""
+        delay = self.world.environment.delay.tolist()
+        due: list[list[tuple[Any, int, float]]] = [[] for _ in delay]
+        self.kept = _pickled(self.state, "start") if self.checked else b""
         for step in range(self.world.horizon):
+            for seen, chosen, earlier in due[step] if delay else ():
+                self._learn(seen, chosen, earlier, step - 1)
             context = None if contexts is None else contexts[step]
             try:
-                answer = choose(state, context, rng)
+                answer = choose(self.state, context, rng)
             except Exception as error:
                 raise _failed("choose", error, step) from error
             if self.checked:
-                _refuse_change("choose", kept, state, step)
+                _refuse_change("choose", self.kept, self.state, step)
             arm = self._read(answer, step)
             overridden = bool(share) and rng.random() < share[step]
             if overridden:
@@ -124,20 +130,30 @@ class _Path:
             self.overridden.append(overridden)
             if update is None:
                 continue
-            try:
-                after = update(state, context, arm, float(rewards[step, arm]))
-            except Exception as error:
-                raise _failed("update", error, step) from error
-            if after is None and state is not None:
-                raise _wrong("update returned None in the place of a state: does it end with return?", step)
-            if self.checked:
-                if after is not state:
-                    _refuse_change("update", kept, state, step)
-                found = _pickled(after, "the state", step)
-                if after is state and found != kept:
-                    raise _changed("update", step)
-                kept = found
-            state = after
+            reward = float(rewards[step, arm])
+            if not delay:
+                self._learn(context, arm, reward, step)
+            elif step + 1 + delay[step][arm] < len(due):
+                due[step + 1 + delay[step][arm]].append((context, arm, reward))
+
+    def _learn(self, context: Any, arm: int, reward: float, step: int) -> None:
+        """Update the state by an outcome, after a round."""
+        update, state = self.functions.update, self.state
+        assert update is not None
+        try:
+            after = update(state, context, arm, reward)
+        except Exception as error:
+            raise _failed("update", error, step) from error
+        if after is None and state is not None:
+            raise _wrong("update returned None in the place of a state: does it end with return?", step)
+        if self.checked:
+            if after is not state:
+                _refuse_change("update", self.kept, state, step)
+            found = _pickled(after, "the state", step)
+            if after is state and found != self.kept:
+                raise _changed("update", step)
+            self.kept = found
+        self.state = after
 
     def _contexts(self) -> Any:
         """What `choose` sees, one entry a round; None where it sees nothing."""

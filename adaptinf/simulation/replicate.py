@@ -14,7 +14,7 @@ from adaptinf.parameters import SEED, check
 from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
-from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.typing import FloatArray, IntArray, RandomSource
 
 BLOCK = 64
 """Replicates that share a stream: replicate r depends on (rng, r) alone."""
@@ -89,12 +89,16 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Raw results of one recorded run: its rounds, its releases, what it reported at the end, its units."""
+    """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
+
+    Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`.
+    """
 
     record: Record
     released: FloatArray
     outcome: FloatArray
     units: NDArray[Any] | None = None
+    known: IntArray | None = None
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
@@ -165,7 +169,19 @@ def iterate_runs(
             drawn = environment.renew(horizon, stream)
             there, units = world._replace(environment=drawn.tables), drawn.units
         program.entry(tables, there, stream, state, Results(tallies, outcomes, regret, record))
-        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0], units)
+        known = _known(there.environment.delay, record.action)
+        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0], units, known)
+
+
+def _known(delay: IntArray, action: IntArray) -> IntArray | None:
+    """Rounds that had begun when each outcome became known.
+
+    Shapes: delay (rounds, arms) or (0, 0), action (rounds,).
+    """
+    if not delay.shape[0]:
+        return None
+    steps = np.arange(len(action))
+    return np.asarray(np.minimum(steps + 1 + delay[steps, action], len(action)), dtype=np.int64)
 
 
 def _run_blocks(

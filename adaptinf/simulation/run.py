@@ -29,7 +29,8 @@ class EnvironmentTables(NamedTuple):
 
     Shapes: arrivals (periods, features), location, scale (features, arms), start, size (features, arms),
     tableau (rounds, arms), tableau_features (rounds,), theta (arms, dimension), vectors (rows, arms *
-    dimension) or (rows, dimension), order (rows,) or (0,).
+    dimension) or (rows, dimension), order (rows,) or (0,), delay (rounds, arms) or (0, 0): after how many
+    more rounds an outcome is known.
     """
 
     kind: int
@@ -49,6 +50,7 @@ class EnvironmentTables(NamedTuple):
     vectors: FloatArray
     order: IntArray
     mean_law: int
+    delay: IntArray
 
 
 class World(NamedTuple):

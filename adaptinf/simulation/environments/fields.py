@@ -219,8 +219,8 @@ class RepeatedUnits(FunctionEnvironment):
         self.n_units, self.unit_scale, self.scale = int(units), unit_scale, scale
         super().__init__(self._drawn, self._means)
 
-    def _drawn(self, rng: np.random.Generator, horizon: int) -> tuple[FloatArray, None, Any]:
+    def _drawn(self, rng: np.random.Generator, horizon: int) -> dict[str, Any]:
         units = rng.integers(0, self.n_units, horizon)
         levels = self.unit_scale * rng.standard_normal(self.n_units)
         noise = self.scale * rng.standard_normal((horizon, self._means.size))
-        return self._means + levels[units, None] + noise, None, units
+        return {"rewards": self._means + levels[units, None] + noise, "units": units}

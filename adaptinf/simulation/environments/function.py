@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,15 @@ _TRIED = 8
 _SUBJECT = "FunctionEnvironment"
 
 
+class _Drawn(NamedTuple):
+    """What a function drew for one run."""
+
+    rewards: FloatArray
+    contexts: Any = None
+    units: Any = None
+    delays: Any = None
+
+
 class FunctionEnvironment(Environment):
     """An environment of your own: a function that draws the potential rewards of a run.
 
@@ -28,9 +37,10 @@ class FunctionEnvironment(Environment):
     draw : callable
         ``draw(rng, horizon)`` returns the rewards that every arm would pay in every round, of shape (horizon,
         arms); or a tuple of them and the contexts: labels from `features`, of shape (horizon,), or context
-        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension); or a
-        tuple of rewards, contexts or None, and labels of the units (persons) to which rounds belong, of shape
-        (horizon,), which logs keep. It is called once a run.
+        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). Or a dict
+        of "rewards", "contexts", "units", labels of the persons to which rounds belong, and "delays", after
+        how many more rounds an outcome is known, of shape (horizon,) or (horizon, arms). Logs keep units and
+        delays; of designs only a `FunctionDesign` takes delays. It is called once a run.
     means : array_like, optional
         True mean reward of every arm, of shape (arms,), or (features, arms) with `features`: what intervals
         are judged by and regret is counted from. Without it both are unknown: audits of coverage want
@@ -96,16 +106,17 @@ class FunctionEnvironment(Environment):
         self.reward_range = (float(reward_range[0]), float(reward_range[1]))
         self.context_name = "feature" if self.features else None
         tried = _TRIED if horizon is None else min(_TRIED, int(horizon))
-        rewards, contexts, units = self._called(np.random.default_rng(0), tried)
+        drawn = self._called(np.random.default_rng(0), tried)
+        rewards, contexts = drawn.rewards, drawn.contexts
         n_arms = rewards.shape[1] if rewards.ndim == 2 else 0
         self.arms = tuple(range(n_arms) if arms is None else arms)
         self.means = np.full((self.n_features, len(self.arms)), np.nan)
         self._shape = None if contexts is None or self.features else contexts.shape[1:]
         self._place_vectors()
-        problems = _arm_problems(self.arms) or self._drawn_problems(rewards, contexts, tried)
-        refuse(_SUBJECT, problems + _unit_problems(units, tried))
+        self.delayed = drawn.delays is not None
+        refuse(_SUBJECT, _arm_problems(self.arms) or self._drawn_problems(drawn, tried))
         self._set_truth(means, probabilities)
-        self._blank = self._tables_of(np.zeros((0, n_arms)), np.zeros(0, np.int64), self._no_vectors())
+        self._blank = self._tables_of(np.zeros((0, n_arms)), np.zeros(0, np.int64), self._no_vectors(), None)
 
     def _set_truth(self, means: ArrayLike | None, probabilities: ArrayLike | None) -> None:
         problems: list[str] = []
@@ -168,17 +179,21 @@ class FunctionEnvironment(Environment):
 
     def renew(self, horizon: int, rng: np.random.Generator) -> Renewed:
         """Tables and units of one more run."""
-        rewards, contexts, units = self._called(rng, horizon)
-        refuse(_SUBJECT, self._drawn_problems(rewards, contexts, horizon) + _unit_problems(units, horizon))
+        drawn = self._called(rng, horizon)
+        refuse(_SUBJECT, self._drawn_problems(drawn, horizon))
+        contexts, delays = drawn.contexts, drawn.delays
         codes = np.zeros(horizon, dtype=np.int64)
         if self.features:
             position = {label: code for code, label in enumerate(self.features)}
             codes = np.array([position[label] for label in contexts.tolist()], dtype=np.int64)
         vectors = contexts.reshape(horizon, -1).astype(np.float64) if self._shape else None
-        return Renewed(self._tables_of(rewards, codes, vectors), units)
+        if delays is not None:
+            late = delays if delays.ndim == 2 else np.repeat(delays[:, None], len(self.arms), axis=1)
+            delays = np.minimum(late, horizon).astype(np.int64)
+        return Renewed(self._tables_of(drawn.rewards, codes, vectors, delays), drawn.units)
 
     def _tables_of(
-        self, rewards: FloatArray, codes: IntArray, vectors: FloatArray | None
+        self, rewards: FloatArray, codes: IntArray, vectors: FloatArray | None, delays: IntArray | None
     ) -> EnvironmentTables:
         return environment_tables(
             TABLEAU,
@@ -190,27 +205,31 @@ class FunctionEnvironment(Environment):
             shared=self._shape is not None and len(self._shape) == 1,
             vectors=vectors,
             mean_law=GIVEN,
+            delay=delays,
         )
 
-    def _called(self, rng: np.random.Generator, horizon: int) -> tuple[FloatArray, Any, Any]:
-        """Rewards, contexts and units of a run of that many rounds, as arrays of whatever shape."""
+    def _called(self, rng: np.random.Generator, horizon: int) -> _Drawn:
+        """What is drawn for a run of that many rounds, as arrays of whatever shape."""
         try:
             found = self.draw(rng, horizon)
         except Exception as error:
             problem = f"draw(rng, {horizon}) failed: {type(error).__name__}: {error}"
             raise ParameterError(_SUBJECT, [problem]) from error
-        parts = found if isinstance(found, tuple) and len(found) in (2, 3) else (found,)
-        given, contexts, units = (*parts, None, None)[:3]
-        rewards = number_array(given)
-        if rewards is None:
-            problem = f"draw(rng, {horizon}) must return rewards as numbers, got {given!r:.60}"
-            raise ParameterError(_SUBJECT, [problem])
-        labels = None if units is None else np.array(units)
-        return rewards.copy(), None if contexts is None else np.array(contexts), labels
+        if isinstance(found, tuple) and len(found) == 2:
+            found = {"rewards": found[0], "contexts": found[1]}
+        parts = dict(found) if isinstance(found, Mapping) else {"rewards": found}
+        unknown = [name for name in parts if name not in _Drawn._fields]
+        rewards = number_array(parts.pop("rewards", None))
+        if rewards is None or unknown:
+            told = f"a dict with {', '.join(map(repr, found))}" if isinstance(found, Mapping) else repr(found)
+            problem = f"draw(rng, {horizon}) must return rewards as numbers, got {told:.80}"
+            raise ParameterError(_SUBJECT, [f"{problem}; a dict has {', '.join(_Drawn._fields)}"])
+        others = {name: None if part is None else np.array(part) for name, part in parts.items()}
+        return _Drawn(rewards.copy(), **others)
 
-    def _drawn_problems(self, rewards: FloatArray, contexts: Any, horizon: int) -> list[str]:
+    def _drawn_problems(self, drawn: _Drawn, horizon: int) -> list[str]:
         """What is wrong with what was drawn."""
-        call, n_arms = f"draw(rng, {horizon})", len(self.arms)
+        call, n_arms, rewards = f"draw(rng, {horizon})", len(self.arms), drawn.rewards
         if rewards.shape != (horizon, n_arms) or not n_arms:
             wanted = f"({horizon}, {n_arms or 'arms'})"
             return [f"{call} must return rewards of shape {wanted}, got shape {rewards.shape}"]
@@ -223,7 +242,9 @@ class FunctionEnvironment(Environment):
                 f"{call} must return finite rewards from {low:g} to {high:g}, got {rewards[step, arm]:g} for "
                 f"arm {self.arms[arm]!r} in round {step + 1}"
             )
-        return problems + self._context_problems(contexts, call, horizon)
+        problems += _unit_problems(drawn.units, call, horizon)
+        problems += _delay_problems(drawn.delays, call, rewards.shape, self.delayed)
+        return problems + self._context_problems(drawn.contexts, call, horizon)
 
     def _context_problems(self, contexts: Any, call: str, horizon: int) -> list[str]:
         if self.features:
@@ -247,10 +268,23 @@ class FunctionEnvironment(Environment):
         return []
 
 
-def _unit_problems(units: Any, horizon: int) -> list[str]:
+def _unit_problems(units: Any, call: str, horizon: int) -> list[str]:
     if units is None or (units.shape == (horizon,) and units.dtype.kind in "biuUS"):
         return []
-    return [f"draw(rng, {horizon}) must return {horizon} labels of units, integers or texts, or None"]
+    return [f"{call} must return {horizon} labels of units, integers or texts, or None"]
+
+
+def _delay_problems(delays: Any, call: str, shape: tuple[int, ...], delayed: bool) -> list[str]:
+    if (delays is not None) != delayed:
+        return [f"{call} must return delays in every run, or in none"]
+    if delays is None:
+        return []
+    fits = delays.shape in (shape, shape[:1]) and delays.dtype.kind in "iu"
+    if fits and (delays.size == 0 or int(delays.min()) >= 0):
+        return []
+    return [
+        f"{call} must return delays as whole numbers of rounds, 0 or more, of shape {shape[:1]} or {shape}"
+    ]
 
 
 def _range_problems(reward_range: Any) -> list[str]:

@@ -11,6 +11,7 @@ from adaptinf.errors import ParameterError
 DriftingArms = ai.environments.DriftingArms
 HeavyTailedArms = ai.environments.HeavyTailedArms
 RepeatedUnits = ai.environments.RepeatedUnits
+FunctionEnvironment = ai.environments.FunctionEnvironment
 
 
 class TestDrift:
@@ -103,6 +104,56 @@ class TestUnits:
 
     def test_units_that_are_no_labels(self) -> None:
         with pytest.raises(ParameterError, match="labels of units"):
-            ai.environments.FunctionEnvironment(lambda rng, n: (np.zeros((n, 2)), None, np.zeros(n)))
+            ai.environments.FunctionEnvironment(
+                lambda rng, n: {"rewards": np.zeros((n, 2)), "units": np.zeros(n)}
+            )
         with pytest.raises(ParameterError, match="units must be"):
             RepeatedUnits([0.0, 0.3], units=1)
+
+
+class TestDelays:
+    @staticmethod
+    def env(delays: object) -> ai.environments.FunctionEnvironment:
+        """Rewards that are the number of their round."""
+
+        def draw(rng: np.random.Generator, n: int) -> dict[str, object]:
+            rewards = np.repeat(np.arange(1.0, n + 1.0)[:, None], 2, axis=1)
+            return {"rewards": rewards, "delays": np.resize(np.asarray(delays), n)}
+
+        return FunctionEnvironment(draw)
+
+    def test_update_has_an_outcome_before_the_round_that_it_may_move(self) -> None:
+        seen: list[tuple[float, ...]] = []
+
+        def choose(state: tuple[float, ...], context: object, rng: np.random.Generator) -> list[float]:
+            seen.append(state)
+            return [0.5, 0.5]
+
+        design = ai.designs.FunctionDesign(choose, lambda state, context, arm, reward: (*state, reward), ())
+        log = design.run(self.env([0, 2, 0, 1, 9]), 5, rng=0)
+        # round 1 is known before round 2, round 2 before round 5, round 3 before round 4
+        assert seen == [(), (1.0,), (1.0,), (1.0, 3.0), (1.0, 3.0, 2.0)]
+        assert log.arrays.known is not None
+        assert log.arrays.known.tolist() == [1, 4, 3, 5, 5]
+
+    def test_without_delays_nothing_changes(self) -> None:
+        own = ai.designs.FunctionDesign(
+            lambda state, context, rng: [0.2, 0.8] if state > 20 else [0.5, 0.5],
+            lambda state, context, arm, reward: state + arm,
+            0,
+        )
+        plain = FunctionEnvironment(lambda rng, n: np.repeat(np.arange(1.0, n + 1.0)[:, None], 2, axis=1))
+        logs = [own.run(env, 60, rng=1) for env in (self.env([0]), plain)]
+        np.testing.assert_array_equal(logs[0].arrays.action, logs[1].arrays.action)
+        assert logs[1].arrays.known is None
+
+    def test_designs_that_learn_at_once_refuse(self) -> None:
+        with pytest.raises(ParameterError, match="outcomes come late"):
+            ai.designs.Thompson().run(self.env([3]), 10, rng=0)
+        with pytest.raises(ParameterError, match="outcomes come late"):
+            ai.designs.Mixture(ai.designs.UCB()).run(self.env([3]), 10, rng=0)
+
+    @pytest.mark.parametrize("wrong", [[-1], [0.5]])
+    def test_delays_that_are_none(self, wrong: list[float]) -> None:
+        with pytest.raises(ParameterError, match="whole numbers of rounds, 0 or more"):
+            self.env(wrong)
