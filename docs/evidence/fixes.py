@@ -34,6 +34,7 @@ class Fix:
 
 ARMS, VALID, SCORES = "inference/arms", "inference/validity", "inference/scores"
 UNIT = "tests/unit/inference"
+RARE = f"{UNIT}/regression/test_regression.py::TestRareOutcomes"
 FIXES = (
     Fix(
         "t law by effective size",
@@ -162,6 +163,27 @@ FIXES = (
         "*exact_test_note(question)",
         "*[]",
         f"{UNIT}/results/test_compare.py::test_a_short_trial_of_two_arms_names_its_exact_test",
+    ),
+    Fix(
+        "tests of coefficients without events are refused, joint ones too",
+        "inference/regression/joint.py",
+        "without = np.any((hypothesis.matrix != 0.0) & self.hidden, axis=1)",
+        "without = np.zeros(len(hypothesis.matrix), dtype=bool)",
+        f"{RARE}::test_combinations_that_involve_it_have_none_either",
+    ),
+    Fix(
+        "p-values of all diagnostics are adjusted together",
+        "inference/diagnostics/results.py",
+        'adjusted_logs(np.array([check.log_pvalue for check in checks], dtype=np.float64), "holm")',
+        "np.array([check.log_pvalue for check in checks], dtype=np.float64)",
+        f"{UNIT}/diagnostics/test_diagnose.py::test_all_p_values_of_the_table_are_adjusted_together",
+    ),
+    Fix(
+        "own weights of sums by batches of single rounds are refused",
+        f"{ARMS}/circumstances/from_sums.py",
+        'weights == "sqrt" and (moving or not settled)',
+        'weights == "sqrt" and moving',
+        f"{UNIT}/arms/test_from_sums.py::test_own_weights_of_batches_of_single_rounds_are_refused",
     ),
     Fix(
         "a first table loads no scipy.stats",
