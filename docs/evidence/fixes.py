@@ -68,8 +68,8 @@ FIXES = (
         "weights by the round before",
         f"{VALID}/profile.py",
         'return self.traits is not None and self.traits.uses_context == "no"\n\n    @cached_property\n'
-        "    def undeclared_context",
-        "return True\n\n    @cached_property\n    def undeclared_context",
+        "    def fixed_before_contexts",
+        "return True\n\n    @cached_property\n    def fixed_before_contexts",
         f"{UNIT}/recommend/test_recommend.py::test_weights_by_propensities_that_follow_contexts_are_biased",
     ),
     Fix(

@@ -85,7 +85,7 @@ class HeterogeneityTest:
         return visible_lines([*lines, *(f"  {note}" for note in self.notes)])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GroupResults(Results):
     """Effects by group, and comparisons between the groups; made by `CATE.fit`.
 

@@ -72,7 +72,7 @@ WEIGHTS = ("uniform", "combined", "two-point")
 _GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ProjectionResults(Results):
     """Coefficients of the effect's projection on covariates; made by `CATEProjection.fit`.
 

@@ -199,7 +199,7 @@ class CoefficientTests:
         return LinearHypothesis(hypothesis.matrix @ self.back, hypothesis.values, hypothesis.labels)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RegressionResults(Results):
     """Coefficients of a regression; made by `AdaptiveOLS.fit`.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Results(JointInference):
     """Estimates with tests and intervals that come from one distribution.
 
@@ -308,6 +308,10 @@ class Results(JointInference):
         from adaptinf.inference.results.summary import summarise
 
         return summarise(self, alpha, adjust)
+
+    def __repr__(self) -> str:
+        terms = "1 term" if len(self.terms) == 1 else f"{len(self.terms):,} terms"
+        return f"<{self.model}, {self.estimator}: {terms}; print() shows the table>"
 
     def __str__(self) -> str:
         return self.summary().as_text()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PER_DECADE = 10
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SequenceResults(Results):
     """Confidence sequences, seen after the last round or after any other.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import adaptinf as ai
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
@@ -147,3 +148,17 @@ def test_printing_is_the_summary() -> None:
     result = make()
     assert str(result) == result.summary().as_text()
     assert result._repr_html_() == result.summary().as_html()
+
+
+def test_in_an_interpreter_a_result_is_one_line() -> None:
+    groups = ai.environments.FiniteContext(probabilities=[0.5, 0.5], means=[[0.2, 0.8], [0.7, 0.4]])
+    log = ai.designs.EpsilonGreedy(exploration=0.4).run(groups, 800, rng=0)
+    assert repr(ai.ArmMeans(log).fit("aipw")) == "<ArmMeans, aipw: 2 terms; print() shows the table>"
+    one = ai.Contrast(log, treatment=1, control=0).fit("aipw")
+    assert repr(one) == "<Contrast, aipw: 1 term; print() shows the table>"
+    others = (
+        ai.CATE(log, by="feature", treatment=1, control=0).fit("aipw"),
+        ai.ConfidenceSequence(log).fit(),
+        ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("none"),
+    )
+    assert all(len(repr(result)) < 80 for result in others)
