@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results import compare, result
     from adaptinf.inference.sequences import ConfidenceSequence
     from adaptinf.inference.validity import PolicySnapshots
+    from adaptinf.inference.winners import winner_interval
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
@@ -72,6 +73,7 @@ __all__ = [
     "recommend",
     "result",
     "theory",
+    "winner_interval",
 ]
 
 _MODULES = {
@@ -111,6 +113,7 @@ _HOMES = {
     "max_information": "adaptinf.inference.corrections",
     "read_log": "adaptinf.log",
     "recommend": "adaptinf.inference.recommend",
+    "winner_interval": "adaptinf.inference.winners",
 }
 
 

@@ -1,0 +1,230 @@
+"""Intervals for the best of several estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from adaptinf.inference.winners.truncated import mean_at
+from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
+from adaptinf.typing import FloatArray
+
+METHODS = ("hybrid", "conditional", "projection")
+_TIED = 1e-12
+_SHARE = 0.1
+"""Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinnerInterval:
+    """The best of several estimates, with an interval that knows that it was picked.
+
+    Attributes
+    ----------
+    winner : label
+        Which one it is: its label, or its position.
+    estimate, std_error : float
+        What was estimated for it; too high on average, as it was picked for being high.
+    median_unbiased : float
+        Estimate that is too high as often as too low, given which one won.
+    low, high : float
+        Limits of the interval.
+    naive : (float, float)
+        The usual interval, which takes no notice of the choice.
+    method : {"hybrid", "conditional", "projection"}
+        How it was made.
+    alpha : float
+        One minus the nominal level.
+    note : str
+        What to know of it; empty where there is nothing.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> found = ai.winner_interval([2.0, 1.9], [[1.0, 0.0], [0.0, 1.0]])
+    >>> found.winner, round(found.low, 2), round(found.high, 2)
+    (0, -1.02, 3.12)
+    """
+
+    winner: Any
+    estimate: float
+    std_error: float
+    median_unbiased: float
+    low: float
+    high: float
+    naive: tuple[float, float]
+    method: str
+    alpha: float
+    note: str = ""
+
+    def __str__(self) -> str:
+        level = f"{100.0 * (1.0 - self.alpha):g}%"
+        lines = [
+            f"Winner: {self.winner!r}",
+            f"  estimate            {self.estimate:.6g} (standard error {self.std_error:.4g})",
+            f"  median-unbiased     {self.median_unbiased:.6g}",
+            f"  {level + ' interval':<19} {self.low:.6g} to {self.high:.6g} ({self.method})",
+            f"  without the choice  {self.naive[0]:.6g} to {self.naive[1]:.6g}",
+        ]
+        return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
+
+
+def winner_interval(
+    estimates: ArrayLike,
+    covariance: ArrayLike,
+    alpha: float = 0.05,
+    method: str = "hybrid",
+    *,
+    labels: Sequence[Any] | None = None,
+) -> WinnerInterval:
+    """Interval for the highest of several normal estimates, which was picked by these very estimates.
+
+    Parameters
+    ----------
+    estimates : array_like of shape (k,)
+        Estimates that are jointly normal about their targets, such as AIPW means of arms.
+    covariance : array_like of shape (k, k)
+        Their covariance, taken as known.
+    alpha : float
+        One minus the level, between 0 and 0.5.
+    method : {"hybrid", "conditional", "projection"}
+        The conditional interval has its level given which one won, and no finite expected length; the
+        projection is the winner's part of a simultaneous interval; the hybrid is conditional within a
+        projection of level 1 - alpha / 10, and never much wider than either.
+    labels : sequence, optional
+        Names of the estimates; their positions by default.
+
+    Returns
+    -------
+    WinnerInterval
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit: shapes, numbers that are not finite, a matrix that is no
+        covariance.
+
+    Notes
+    -----
+    With X ~ N(theta, Sigma), winner w and g = Sigma_w / Sigma_ww, the estimate X_w is independent of
+    Z = X - g X_w, and winning means that X_w is at least Z_k / (1 - g_k) for g_k < 1, at most that for
+    g_k > 1. Given Z, X_w is therefore a truncated normal, which is inverted for theta_w. The hybrid also
+    conditions on X_w being within c of theta_w, with c the simultaneous critical value at level
+    beta = alpha / 10, and has level (alpha - beta) / (1 - beta). Coverage is at least nominal for normal
+    estimates with known covariance, and exact for the conditional one. Simultaneous critical values are
+    Šidák's, exact for independent estimates and large enough for all.
+
+    Where the two highest estimates are equal, the choice between them was made by something else: the
+    interval is then the projection.
+
+    References
+    ----------
+    Andrews, I., Kitagawa, T. and McCloskey, A. (2024). Inference on winners. Quarterly Journal of Economics.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.35])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> means = ai.ArmMeans(log).fit("aipw")
+    >>> found = ai.winner_interval(means.params, means.covariance, labels=log.arms)
+    >>> found.winner, found.low < 0.35 < found.high
+    (2, True)
+    """
+    x, sigma = _read(estimates, covariance, alpha, method, labels)
+    size = x.size
+    names = list(range(size)) if labels is None else list(labels)
+    won = int(np.argmax(x))
+    scale = math.sqrt(float(sigma[won, won]))
+    low, high = _selection(x, sigma, won)
+    own, low, high = float(x[won]) / scale, low / scale, high / scale
+    tied = size > 1 and float(np.sort(x)[-2]) >= x[won] - _TIED * max(scale, abs(x[won]))
+    beta = _SHARE * alpha if method == "hybrid" and not tied else alpha
+    note = ""
+    if tied:
+        note = "Tied with another one: something else chose between them, and the interval is the projection."
+    if method == "projection" or tied:
+        width = _critical(size, beta)
+        ends = own - width, own + width
+    else:
+        window = math.inf if method == "conditional" else _critical(size, beta)
+        level = alpha if method == "conditional" else (alpha - beta) / (1.0 - beta)
+        ends = (
+            mean_at(math.log1p(-0.5 * level), own, low, high, window),
+            mean_at(math.log(0.5 * level), own, low, high, window),
+        )
+    middle = own if tied else mean_at(math.log(0.5), own, low, high, _critical(size, _SHARE * alpha))
+    usual = -float(ndtri(0.5 * alpha))
+    return WinnerInterval(
+        winner=names[won],
+        estimate=float(x[won]),
+        std_error=scale,
+        median_unbiased=middle * scale,
+        low=ends[0] * scale,
+        high=ends[1] * scale,
+        naive=((own - usual) * scale, (own + usual) * scale),
+        method="projection" if tied else method,
+        alpha=float(alpha),
+        note=note,
+    )
+
+
+def _selection(x: FloatArray, sigma: FloatArray, won: int) -> tuple[float, float]:
+    """Limits between which the winner's estimate wins, given what is independent of it.
+
+    Shapes: x (k,), sigma (k, k).
+    """
+    slope = sigma[:, won] / sigma[won, won]
+    rest = x - slope * x[won]
+    others = np.arange(x.size) != won
+    below, above = others & (slope < 1.0), others & (slope > 1.0)
+    low = float(np.max(rest[below] / (1.0 - slope[below]), initial=-np.inf))
+    high = float(np.min(rest[above] / (1.0 - slope[above]), initial=np.inf))
+    return low, high
+
+
+def _critical(size: int, level: float) -> float:
+    """Simultaneous critical value of some estimates by Šidák's inequality, in standard errors."""
+    return -float(ndtri(-0.5 * math.expm1(math.log1p(-level) / size)))
+
+
+def _read(
+    estimates: Any, covariance: Any, alpha: Any, method: Any, labels: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Checked estimates and covariance."""
+    problems = alpha_problems(alpha) + OneOf(*METHODS)("method", method)
+    x, sigma = number_array(estimates), number_array(covariance)
+    if x is None or x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
+        problems.append(f"estimates must be a list of finite numbers, got {estimates!r:.60}")
+        x = None
+    if sigma is None or sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.isfinite(sigma).all():
+        problems.append("covariance must be a square matrix of finite numbers")
+    elif x is not None and sigma.shape[0] != x.size:
+        problems.append(f"covariance must be of shape {(x.size, x.size)}, got {sigma.shape}")
+    else:
+        problems += _covariance_problems(sigma)
+    if labels is not None and x is not None and len(list(labels)) != x.size:
+        problems.append(f"labels must be {x.size} names, got {len(list(labels))}")
+    refuse("winner_interval", problems)
+    assert x is not None
+    assert sigma is not None
+    return x, sigma
+
+
+def _covariance_problems(sigma: FloatArray) -> list[str]:
+    """What keeps a square matrix from being a covariance of estimates; sigma (k, k)."""
+    scale = np.sqrt(np.abs(np.diagonal(sigma)))
+    if not (np.diagonal(sigma) > 0.0).all():
+        return ["covariance must have positive variances"]
+    correlation = sigma / np.outer(scale, scale)
+    if np.abs(correlation - correlation.T).max() > 1e-8:
+        return ["covariance must be symmetric"]
+    if np.linalg.eigvalsh(correlation).min() < -1e-8:
+        return ["covariance must have no negative eigenvalue"]
+    return []
