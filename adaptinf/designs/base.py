@@ -341,7 +341,7 @@ class Design(ABC):
             guarantee_source="design",
             recommended=self._recommended(run, env),
         )
-        log.units = run.units
+        log.units, log._outcome_rounds = run.units, run.known
         return log
 
     def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:

@@ -193,7 +193,9 @@ class FunctionDesign(Design):
         return problems
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
-        return horizon - 1 if self.traits.adapts else 0
+        if not self.traits.adapts:
+            return 0
+        return horizon - 1 if run.known is None else int(np.count_nonzero(run.known < horizon))
 
     def _log(
         self, run: Run, env: Environment, horizon: int, *promised: PrivacyGuarantee | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,15 @@ class TestDelays:
         logs = [own.run(env, 60, rng=1) for env in (self.env([0]), plain)]
         np.testing.assert_array_equal(logs[0].arrays.action, logs[1].arrays.action)
         assert logs[1].arrays.known is None
+
+    def test_a_log_keeps_when_outcomes_were_known(self, tmp_path: Path) -> None:
+        design = ai.designs.FunctionDesign(lambda *_: [0.5, 0.5], lambda state, *_: state + 1, 0)
+        log = design.run(self.env([3]), 40, rng=0)
+        assert log.adaptive_rounds == 36  # round 36 is known before round 40
+        log.to_parquet(tmp_path / "late.parquet")
+        again = ai.read_log(tmp_path / "late.parquet")
+        np.testing.assert_array_equal(again.arrays.known, log.arrays.known)
+        assert ai.ArmMeans(again).fit("aipw").params.notna().all()
 
     def test_designs_that_learn_at_once_refuse(self) -> None:
         with pytest.raises(ParameterError, match="outcomes come late"):
