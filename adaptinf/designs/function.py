@@ -231,11 +231,13 @@ def _name(function: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
 
 
+@dataclass(eq=False)
 class _CountRule:
     """Probabilities of two arms from a rule by counts, kept once they are known."""
 
-    def __init__(self, probability: Callable[..., Any]) -> None:
-        self.probability = probability
+    probability: Callable[..., Any]
+
+    def __post_init__(self) -> None:
         self._known: dict[Any, list[float]] = {}
 
     def __call__(self, state: Any, context: Any, rng: np.random.Generator) -> list[float]:

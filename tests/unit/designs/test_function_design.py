@@ -260,6 +260,26 @@ class TestMistakes:
 
 
 class TestAudits:
+    def test_a_study_of_own_parts_goes_on_after_they_were_used(self, tmp_path: Any) -> None:
+        design = FunctionDesign.of_counts(lambda n1, s1, n0, s0, t: np.full(np.shape(n1), 0.4))
+        world = ai.environments.FunctionEnvironment(
+            lambda rng, horizon: rng.standard_normal((horizon, 2)), means=[0.0, 0.0]
+        )
+        found = [
+            ai.audit.study(
+                {"own": design, "greedy": OWN},
+                {"world": world},
+                {"default": lambda log: ai.ArmMeans(log).fit("sample-mean")},
+                [30],
+                replications,
+                rng=0,
+                path=tmp_path / "study",
+                progress=False,
+            ).frame
+            for replications in (64, 64)
+        ]
+        assert found[0].equals(found[1])
+
     def test_a_stored_log_asks_for_the_design(self, tmp_path: Any) -> None:
         OWN.run(ENV, 60, rng=0).to_parquet(tmp_path / "log.parquet")
         log = ai.read_log(tmp_path / "log.parquet")
