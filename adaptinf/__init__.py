@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results import compare, result
     from adaptinf.inference.sequences import ConfidenceSequence
     from adaptinf.inference.validity import PolicySnapshots
-    from adaptinf.inference.winners import winner_interval
+    from adaptinf.inference.winners import Winner, winner_interval
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
@@ -50,6 +50,7 @@ __all__ = [
     "PolicyValue",
     "PrivacyGuarantee",
     "Sums",
+    "Winner",
     "__version__",
     "aggregate",
     "audit",
@@ -113,6 +114,7 @@ _HOMES = {
     "max_information": "adaptinf.inference.corrections",
     "read_log": "adaptinf.log",
     "recommend": "adaptinf.inference.recommend",
+    "Winner": "adaptinf.inference.winners",
     "winner_interval": "adaptinf.inference.winners",
 }
 

@@ -10,15 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
 from adaptinf.inference.winners.results import WinnerInterval
-from adaptinf.inference.winners.truncated import mean_at
 from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
 from adaptinf.typing import FloatArray
-
-METHODS = ("hybrid", "conditional", "projection")
-_TIED = 1e-12
-_SHARE = 0.1
-"""Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
 
 
 def winner_interval(
@@ -84,60 +79,22 @@ def winner_interval(
     (2, True)
     """
     x, sigma = _read(estimates, covariance, alpha, method, labels)
-    size = x.size
-    names = list(range(size)) if labels is None else list(labels)
-    won = int(np.argmax(x))
-    scale = math.sqrt(float(sigma[won, won]))
-    low, high = _selection(x, sigma, won)
-    own, low, high = float(x[won]) / scale, low / scale, high / scale
-    tied = size > 1 and float(np.sort(x)[-2]) >= x[won] - _TIED * max(scale, abs(x[won]))
-    beta = _SHARE * alpha if method == "hybrid" and not tied else alpha
-    note = ""
-    if tied:
-        note = "Tied with another one: something else chose between them, and the interval is the projection."
-    if method == "projection" or tied:
-        width = _critical(size, beta)
-        ends = own - width, own + width
-    else:
-        window = math.inf if method == "conditional" else _critical(size, beta)
-        level = alpha if method == "conditional" else (alpha - beta) / (1.0 - beta)
-        ends = (
-            mean_at(math.log1p(-0.5 * level), own, low, high, window),
-            mean_at(math.log(0.5 * level), own, low, high, window),
-        )
-    middle = own if tied else mean_at(math.log(0.5), own, low, high, _critical(size, _SHARE * alpha))
-    usual = -float(ndtri(0.5 * alpha))
+    law = WinnerLaw.of(x, sigma, method)
+    names = list(range(x.size)) if labels is None else list(labels)
+    (low, high), usual = law.interval(math.log(alpha))[0], -float(ndtri(0.5 * alpha)) * law.scale
+    estimate = float(x[law.won])
     return WinnerInterval(
-        winner=names[won],
-        estimate=float(x[won]),
-        std_error=scale,
-        median_unbiased=middle * scale,
-        low=ends[0] * scale,
-        high=ends[1] * scale,
-        naive=((own - usual) * scale, (own + usual) * scale),
-        method="projection" if tied else method,
+        winner=names[law.won],
+        estimate=estimate,
+        std_error=law.scale,
+        median_unbiased=law.median,
+        low=float(low),
+        high=float(high),
+        naive=(estimate - usual, estimate + usual),
+        method=law.method,
         alpha=float(alpha),
-        note=note,
+        note=TIED if law.tied else "",
     )
-
-
-def _selection(x: FloatArray, sigma: FloatArray, won: int) -> tuple[float, float]:
-    """Limits between which the winner's estimate wins, given what is independent of it.
-
-    Shapes: x (k,), sigma (k, k).
-    """
-    slope = sigma[:, won] / sigma[won, won]
-    rest = x - slope * x[won]
-    others = np.arange(x.size) != won
-    below, above = others & (slope < 1.0), others & (slope > 1.0)
-    low = float(np.max(rest[below] / (1.0 - slope[below]), initial=-np.inf))
-    high = float(np.min(rest[above] / (1.0 - slope[above]), initial=np.inf))
-    return low, high
-
-
-def _critical(size: int, level: float) -> float:
-    """Simultaneous critical value of some estimates by Šidák's inequality, in standard errors."""
-    return -float(ndtri(-0.5 * math.expm1(math.log1p(-level) / size)))
 
 
 def _read(

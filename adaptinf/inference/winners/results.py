@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from adaptinf.inference.results import Results
+
 
 @dataclass(frozen=True, kw_only=True)
 class WinnerInterval:
@@ -58,3 +60,21 @@ class WinnerInterval:
             f"  without the choice  {self.naive[0]:.6g} to {self.naive[1]:.6g}",
         ]
         return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class WinnerResults(Results):
+    """The mean of the best arm.
+
+    Parameters
+    ----------
+    winner : label
+        Which arm it is.
+    means : Results
+        The estimates of all arms.
+    **others
+        As for `Results`.
+    """
+
+    winner: Any
+    means: Results

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import adaptinf as ai
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.winners.truncated import log_between, log_distribution
 from adaptinf.typing import FloatArray
 
@@ -154,6 +154,60 @@ class TestCoverage:
         for _ in range(20):
             ai.winner_interval(x, sigma)
         assert (time.process_time() - began) / 20 < 0.5  # 50 ms is wanted; a loaded machine may be slower
+
+
+class TestModel:
+    @staticmethod
+    def log(seed: int = 0) -> ai.AdaptiveLog:
+        arms = ai.environments.BernoulliArms([0.3, 0.34, 0.33])
+        return ai.designs.EpsilonGreedy(exploration=0.4).run(arms, horizon=1_500, rng=seed)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_fit_is_the_interval_of_its_means(self, method: str) -> None:
+        means = ai.ArmMeans(self.log()).fit("aipw")
+        best = ai.Winner(self.log()).fit("aipw", method=method)
+        found = ai.winner_interval(means.params, means.covariance, 0.1, method, labels=self.log().arms)
+        assert best.winner == found.winner
+        assert best.conf_int(0.1).to_numpy()[0] == pytest.approx([found.low, found.high], rel=1e-12)
+        assert best.params.iloc[0] == pytest.approx(found.median_unbiased, rel=1e-12)
+        assert best.notes[0].startswith(f"Arm {found.winner!r} has the highest of 3 estimates")
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_p_value_is_the_level_at_which_the_interval_ends(self, method: str) -> None:
+        best = ai.Winner(self.log()).fit("aipw", method=method, null=0.3)
+        level = float(best.pvalues.iloc[0])
+        wide, narrow = best.conf_int(level * 0.999), best.conf_int(min(level * 1.001, 0.49))
+        assert wide["low"].iloc[0] <= 0.3 <= wide["high"].iloc[0]
+        assert not narrow["low"].iloc[0] <= 0.3 <= narrow["high"].iloc[0]
+
+    def test_equal_arms_are_covered_where_the_usual_interval_is_not(self) -> None:
+        arms = ai.environments.NormalArms([0.0] * 6)
+        found = ai.audit.coverage(
+            ai.designs.EpsilonGreedy(exploration=0.5),
+            arms,
+            lambda log: {"winner": ai.Winner(log).fit("aipw")},
+            1_200,
+            512,
+            rng=3,
+            n_jobs=2,
+        ).frame
+        shares = found["coverage"].to_numpy() @ found["runs"].to_numpy() / found["runs"].sum()
+        assert shares > 0.95 - 4.5 * math.sqrt(0.0475 / 512)
+
+    def test_sums_serve_as_well(self) -> None:
+        log = self.log()
+        frame = log.frame.assign(batch=np.arange(1_500) // 100)
+        batched = ai.AdaptiveLog(frame, action="action", reward="reward", batch="batch")
+        best = ai.Winner(ai.Sums.of_log(batched)).fit("aipw")
+        rows = ai.Winner(batched).fit("aipw", weights=best.weights, outcome="batch-mean")
+        assert best.conf_int().to_numpy() == pytest.approx(rows.conf_int().to_numpy(), rel=1e-9)
+
+    def test_an_arm_without_an_estimate_is_refused_by_name(self) -> None:
+        frame = self.log().frame[["action", "reward"]]
+        log = ai.AdaptiveLog(frame, action="action", reward="reward", arms=[0, 1, 2, 3], context_free=True)
+        with pytest.raises(InvalidForLog, match=r"no estimate with a standard error of 3; .*arms="):
+            ai.Winner(log).fit()
+        assert ai.Winner(log, arms=[0, 1, 2]).fit().winner in (1, 2)
 
 
 class TestInput:

@@ -1,0 +1,126 @@
+"""The law of the highest of several normal estimates, given what does not depend on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri
+
+from adaptinf.inference.winners.truncated import mean_at
+from adaptinf.typing import FloatArray
+
+METHODS = ("hybrid", "conditional", "projection")
+TIED = "Tied with another one: something else chose between them, and the interval is the projection."
+_EQUAL = 1e-12
+_SHARE = 0.1
+"""Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
+_STEPS = 60
+_USUAL = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class WinnerLaw:
+    """Intervals and p-values for the mean of the highest of some estimates: a `Reference` of one term.
+
+    Attributes
+    ----------
+    won, size : int
+        Position of the highest, and how many there are.
+    own, low, high : float
+        Its estimate, and the limits between which it wins given the rest, in standard errors.
+    scale : float
+        Its standard error.
+    method : str
+        How intervals are made.
+    tied : bool
+        Whether another one is as high.
+    """
+
+    won: int
+    size: int
+    own: float
+    low: float
+    high: float
+    scale: float
+    method: str
+    tied: bool
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "z", False, False
+
+    @classmethod
+    def of(cls, x: FloatArray, sigma: FloatArray, method: str) -> WinnerLaw:
+        """The law for estimates (k,) with covariance (k, k)."""
+        won = int(np.argmax(x))
+        scale = math.sqrt(float(sigma[won, won]))
+        low, high = selection(x, sigma, won)
+        second = float(np.sort(x)[-2]) if x.size > 1 else -math.inf
+        tied = second >= x[won] - _EQUAL * max(scale, abs(x[won]))
+        own = float(x[won]) / scale
+        used = "projection" if tied else method
+        return cls(won, x.size, own, low / scale, high / scale, scale, used, tied)
+
+    @property
+    def name(self) -> str:
+        """The law behind the numbers."""
+        return "simultaneous normal" if self.method == "projection" else "normal, truncated by the choice"
+
+    @property
+    def median(self) -> float:
+        """The mean at which the estimate is as often lower as higher; of a tie, the estimate.
+
+        But for the conditional method it is sought within the simultaneous interval of level .995.
+        """
+        if self.tied:
+            return self.own * self.scale
+        window = math.inf if self.method == "conditional" else self._critical(_USUAL)
+        return mean_at(math.log(0.5), self.own, self.low, self.high, window) * self.scale
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        alpha = math.exp(log_alpha)
+        if alpha == 0.0:
+            return np.array([[-math.inf, math.inf]])
+        if self.method == "projection":
+            width = self._critical(alpha)
+            return np.array([[self.own - width, self.own + width]]) * self.scale
+        window, level = math.inf, alpha
+        if self.method == "hybrid":
+            beta = _SHARE * alpha
+            window, level = self._critical(beta), (alpha - beta) / (1.0 - beta)
+        logs = math.log1p(-0.5 * level), math.log(0.5 * level)
+        ends = [mean_at(log, self.own, self.low, self.high, window) for log in logs]
+        return np.array([ends]) * self.scale
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Log of the level from which on the interval excludes the null, shape (1,)."""
+        if self.method == "projection":
+            single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
+            kept = self.size * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
+            far = single + math.log(self.size)
+            return np.array([far if kept == 0.0 else math.log(-math.expm1(kept))])
+        low, high = -700.0, 0.0
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            ends = self.interval(middle)[0]
+            low, high = (middle, high) if ends[0] <= null <= ends[1] else (low, middle)
+        return np.array([high])
+
+    def _critical(self, level: float) -> float:
+        """Simultaneous critical value by Šidák's inequality, in standard errors."""
+        return -float(ndtri(-0.5 * math.expm1(math.log1p(-level) / self.size)))
+
+
+def selection(x: FloatArray, sigma: FloatArray, won: int) -> tuple[float, float]:
+    """Limits between which the winner's estimate wins, given what is independent of it.
+
+    Shapes: x (k,), sigma (k, k).
+    """
+    slope = sigma[:, won] / sigma[won, won]
+    rest = x - slope * x[won]
+    others = np.arange(x.size) != won
+    below, above = others & (slope < 1.0), others & (slope > 1.0)
+    low = float(np.max(rest[below] / (1.0 - slope[below]), initial=-np.inf))
+    high = float(np.min(rest[above] / (1.0 - slope[above]), initial=np.inf))
+    return low, high
