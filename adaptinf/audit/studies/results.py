@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
 from adaptinf.audit.simulation.measures import SHOWN
-from adaptinf.audit.simulation.tables import check_columns, markdown
+from adaptinf.audit.simulation.tables import check_columns, latex, markdown
 from adaptinf.audit.studies.folder import Folder
 from adaptinf.audit.studies.manifest import identity, read_manifest
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
+from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
-from adaptinf.texts import frame_text, literal, with_texts
+from adaptinf.texts import csv_text, frame_text, literal, with_texts
 
 _WHOLE = ("horizon", "runs", "missing", "invalid")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -209,7 +210,96 @@ class Study:
         """
         check_columns(self.frame, columns)
         rows, notes = self._shown(columns)
-        return "\n\n".join([markdown(rows, digits), *notes])
+        return "\n\n".join([markdown(rows, digits), *numbered(notes)])
+
+    def to_latex(
+        self, columns: Sequence[str] = SHOWN, digits: int = 4, path: str | Path | None = None
+    ) -> str:
+        r"""The table as LaTeX, every text escaped.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of `frame` that follow design, environment, horizon, analysis and term; of these five the
+            ones that are the same in every row stand in the title. Notes stand below, by number.
+        digits : int
+            Decimals.
+        path : str or Path, optional
+            File to write as well.
+
+        Returns
+        -------
+        str
+            A tabular (it needs the booktabs package), centred under its title.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column.
+        FileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> tables = ai.audit.study(
+        ...     designs={"100% random": ai.designs.Uniform()},
+        ...     environments={"signal": ai.environments.BernoulliArms([0.3, 0.6])},
+        ...     analyses={"means": lambda log: ai.ArmMeans(log).fit()},
+        ...     horizons=[50],
+        ...     replications=64,
+        ...     rng=0,
+        ...     progress=False,
+        ... )
+        >>> lines = tables.to_latex(["truth", "coverage"], digits=2).splitlines()
+        >>> print(lines[1].partition("; ")[2])
+        design 100\% random, environment signal, horizon 50, analysis means} \\[0.5ex]
+        >>> print(lines[4])
+        \textbf{term} & \textbf{truth} & \textbf{coverage}  \\
+        """
+        check_columns(self.frame, columns, "to_latex")
+        rows, notes = self._shown(columns)
+        same = [name for name in (*_PLACE, "analysis", "term") if rows[name].nunique() == 1]
+        same = same[: len(_PLACE) + 1]  # the term stays, for a table needs a first column
+        given = ", ".join(f"{name} {rows[name].iloc[0]}" for name in same)
+        title = f"{self._head}; {given}" if given else self._head
+        return _stored("to_latex", latex(rows.drop(columns=same), title, notes, digits), path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The whole table as comma-separated text, numbers in full.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write as well.
+
+        Returns
+        -------
+        str
+            All columns of `frame`. A text that a spreadsheet would take for a formula begins with an
+            apostrophe.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> tables = ai.audit.study(
+        ...     designs={"uniform": ai.designs.Uniform()},
+        ...     environments={"signal": ai.environments.BernoulliArms([0.3, 0.6])},
+        ...     analyses={"means": lambda log: ai.ArmMeans(log).fit()},
+        ...     horizons=[50],
+        ...     replications=64,
+        ...     rng=0,
+        ...     progress=False,
+        ... )
+        >>> tables.to_csv().splitlines()[1][:29]
+        'uniform,signal,50,means,0,0.3'
+        """
+        return _stored("to_csv", csv_text(self.frame), path)
 
     def _shown(self, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
         """What is printed: rows whose notes are numbers, and the notes."""
@@ -218,7 +308,7 @@ class Study:
         if notes:
             numbers = [f"[{notes.index(note) + 1}]" if note else "" for note in self.frame["note"]]
             rows = rows.assign(note=numbers)
-        return rows, [f"[{number}] {literal(note)}" for number, note in enumerate(notes, 1)]
+        return rows, notes
 
     @property
     def _head(self) -> str:
@@ -228,12 +318,25 @@ class Study:
     def __str__(self) -> str:
         rows, notes = self._shown(SHOWN)
         text = frame_text(rows, float_format=lambda value: f"{value:.4f}")
-        return "\n".join([self._head, text, *notes])
+        return "\n".join([self._head, text, *numbered(notes)])
 
     def _repr_html_(self) -> str:
         rows, notes = self._shown(SHOWN)
         table = with_texts(rows, literal).to_html(index=False, float_format=lambda value: f"{value:.4f}")
-        return f"<p>{html.escape(self._head)}</p>{table}" + "".join(f"<p>{html.escape(n)}</p>" for n in notes)
+        below = "".join(f"<p>{html.escape(note)}</p>" for note in numbered(notes))
+        return f"<p>{html.escape(self._head)}</p>{table}{below}"
+
+
+def numbered(notes: Sequence[str]) -> list[str]:
+    """Notes with the numbers that rows refer to, each in one visible line."""
+    return [f"[{number}] {literal(note)}" for number, note in enumerate(notes, 1)]
+
+
+def _stored(subject: str, text: str, path: str | Path | None) -> str:
+    """The text, written to a file where one is given."""
+    if path is not None:
+        atomic_write(as_path(subject, "path", path), lambda file: file.write(text.encode()))
+    return text
 
 
 def grid_places(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
