@@ -24,9 +24,10 @@ from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
 from adaptinf.texts import csv_text, frame_text, literal, with_texts
 
-_WHOLE = ("horizon", "runs", "missing", "invalid")
+_WHOLE = ("horizon", "runs", "missing", "invalid", "failed", "absent")
 _TEXT = ("design", "environment", "analysis", "term", "note")
 _PLACE = ("design", "environment", "horizon")
+_SHOWN = (*SHOWN, "regret", "regret_se")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +39,19 @@ class Study:
     frame : DataFrame
         One row a design, environment, horizon, analysis and term. `truth`: the true value; `null`: what is
         tested. `runs`: trials with an interval; `missing` and `missing_share`: trials with a result but no
-        interval, and their share; `invalid`: trials whose log does not support the analysis, with the
-        reason in `note`. Among the trials with an interval: `coverage`; `below` and `above`: shares of
-        intervals wholly below or above the truth; `rejected`: share of intervals that exclude the null,
-        which is the type I error where `null` equals `truth`, else the power; `bias`; `sd` of the
-        estimates; `rmse`; mean `width`; `std_error`: mean estimated standard error; `std_error_ratio`: that
-        over `sd`. Binomial standard errors: `coverage_se`, `rejected_se`; that of the bias: `bias_se`.
+        interval, and their share; `invalid`: trials whose log does not support the analysis; `failed`: those
+        in which it raised an error; `absent`: those whose result lacks the row. The five counts add up to
+        the replications, and `note` gives reasons with their number of trials. Among the trials with an
+        interval: `coverage`; `below` and `above`: shares of intervals wholly below or above the truth;
+        `rejected`: share of intervals that exclude the null, which is the type I error where `null` equals
+        `truth`, else the power; `bias`; `sd` of the estimates; `rmse`; mean `width`; `std_error`: mean
+        estimated standard error; `std_error_ratio`: that over `sd`. `regret`: mean pseudo-regret of a
+        trial, over all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se`
+        and `rejected_se` (binomial), `bias_se`, `regret_se`.
+
+        A test has the term "test" and a p-value instead of an interval: `rejected` is the share of p-values
+        of at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in a
+        context, its `null` 0; what only intervals have is NaN.
     times : DataFrame
         Processor time of designs and analyses: seconds in all and milliseconds a run. It differs from
         run to run of the study, and is kept apart from the tables.
@@ -172,7 +180,7 @@ class Study:
         Returns
         -------
         DataFrame
-            Columns run, analysis, term, estimate, std_error, low and high, in the order of the runs.
+            Columns run, analysis, term, estimate, std_error, low, high and pvalue, in the order of the runs.
 
         Raises
         ------
@@ -188,7 +196,7 @@ class Study:
         frame: pd.DataFrame = table.to_pandas()
         return frame.astype({"analysis": "str", "term": "str"})
 
-    def to_markdown(self, columns: Sequence[str] = SHOWN, digits: int = 4) -> str:
+    def to_markdown(self, columns: Sequence[str] = _SHOWN, digits: int = 4) -> str:
         """The table as Markdown.
 
         Parameters
@@ -213,7 +221,7 @@ class Study:
         return "\n\n".join([markdown(rows, digits), *numbered(notes)])
 
     def to_latex(
-        self, columns: Sequence[str] = SHOWN, digits: int = 4, path: str | Path | None = None
+        self, columns: Sequence[str] = _SHOWN, digits: int = 4, path: str | Path | None = None
     ) -> str:
         r"""The table as LaTeX, every text escaped.
 
@@ -316,12 +324,12 @@ class Study:
         return f"{runs:,} replications a cell, nominal coverage {1.0 - self.settings['alpha']:g}"
 
     def __str__(self) -> str:
-        rows, notes = self._shown(SHOWN)
+        rows, notes = self._shown(_SHOWN)
         text = frame_text(rows, float_format=lambda value: f"{value:.4f}")
         return "\n".join([self._head, text, *numbered(notes)])
 
     def _repr_html_(self) -> str:
-        rows, notes = self._shown(SHOWN)
+        rows, notes = self._shown(_SHOWN)
         table = with_texts(rows, literal).to_html(index=False, float_format=lambda value: f"{value:.4f}")
         below = "".join(f"<p>{html.escape(note)}</p>" for note in numbered(notes))
         return f"<p>{html.escape(self._head)}</p>{table}{below}"
