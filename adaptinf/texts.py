@@ -65,6 +65,12 @@ def frame_text(frame: Any, **options: Any) -> str:
     return str(with_texts(frame, literal).to_string(index=False, **options))
 
 
+def csv_text(frame: Any, float_format: str | None = None) -> str:
+    """A pandas frame as comma-separated text without its index, safe for spreadsheets."""
+    shown = with_texts(frame, spreadsheet_cell)
+    return str(shown.to_csv(index=False, float_format=float_format, lineterminator="\n"))
+
+
 def with_texts(frame: Any, change: Callable[[str], str]) -> Any:
     """A pandas frame whose texts, names of columns among them, are changed."""
     changed = frame.copy()

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from adaptinf.audit.simulation.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
+from adaptinf.audit.simulation.analyses import Fit
+from adaptinf.audit.simulation.engine import Chunk, LogCell, Simulated, gathered, spans, total_sums
 from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, table_rows
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
@@ -124,7 +125,7 @@ def coverage(
     ['0', '1']
     """
     root = _root(replications, rng, alpha)
-    cell = LogCell((repr(design), repr(env)), design, env, horizon, {"": fit}, alpha, root)
+    cell = LogCell((repr(design), repr(env)), design, env, horizon, {"": fit}, alpha, root, regret=True)
     return _simulate(cell, design, env, horizon, replications, alpha, n_jobs)
 
 
@@ -203,9 +204,11 @@ class _TallyCell:
 
     def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
         chunk = Chunk(start, stop)
-        fits = self.fit(self.design.replicate(self.env, self.horizon, stop, self.root, start=start))
+        sims = self.design.replicate(self.env, self.horizon, stop, self.root, start=start)
+        fits = self.fit(sims)
         for first, last in spans(stop - start, BLOCK):
             sums = BlockSums()
+            sums.add_regret(sims.regret[first:last])
             for name, numbers in fits.items():
                 keys = [Key(name, term, value, None) for term, value in self.terms]
                 add_runs(sums, keys, *(part[first:last] for part in numbers))

@@ -17,7 +17,8 @@ from adaptinf.audit.planning.plans import (
     plan_problems,
 )
 from adaptinf.audit.planning.rows import Place, trial_rows, wide_rows
-from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums
+from adaptinf.audit.simulation.analyses import Fit
+from adaptinf.audit.simulation.engine import LogCell, gathered, total_sums
 from adaptinf.audit.simulation.selection import SELECTIONS, Select, Selection
 from adaptinf.audit.simulation.trials import TrialCell, Trials
 from adaptinf.designs.base import Design

@@ -9,13 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from adaptinf.audit.planning.plans import (
-    PlanTable,
-    design_of_rule,
-    null_problems,
-    plan_problems,
-)
-from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums
+from adaptinf.audit.planning.plans import PlanTable, design_of_rule, null_problems, plan_problems
+from adaptinf.audit.simulation.analyses import Fit
+from adaptinf.audit.simulation.engine import LogCell, gathered, total_sums
 from adaptinf.audit.simulation.measures import (
     BlockSums,
     binomial_error,

@@ -10,7 +10,7 @@ from typing import Any
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import BOOLEAN, COUNT, SEED, alpha_problems
+from adaptinf.parameters import BOOLEAN, COUNT, SEED, OneOf, alpha_problems
 from adaptinf.simulation.environments import Environment
 
 _NAMED = (
@@ -69,6 +69,7 @@ def _settings_problems(given: Mapping[str, Any]) -> list[str]:
         problems.append(f"keep must be 'estimates' or None, got {keep!r:.60}")
     elif keep is not None and path is None:
         problems.append("keep='estimates' needs path=, a folder to keep them in")
+    problems += OneOf("raise", "count")("on_error", given["on_error"])
     problems += BOOLEAN("progress", given["progress"]) + BOOLEAN("same_sources", given["same_sources"])
     if isinstance(given["truth"], Mapping) and isinstance(given["analyses"], Mapping):
         strangers = [name for name in given["truth"] if name not in given["analyses"]]

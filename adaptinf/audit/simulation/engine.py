@@ -13,8 +13,19 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 
-from adaptinf.audit.simulation.measures import BlockSums, Key, add_runs
-from adaptinf.audit.simulation.truth import true_value
+from adaptinf.audit.simulation.analyses import (
+    TEST,
+    Answer,
+    Fit,
+    analysed,
+    is_test,
+    seed_of_trial,
+    short,
+    takes_rng,
+    why_missing,
+)
+from adaptinf.audit.simulation.measures import FAILED, INVALID, MISSING, BlockSums, Gap, Key, add_runs
+from adaptinf.audit.simulation.truth import largest_difference, true_value
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.results.base import Results
@@ -24,11 +35,10 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import FloatArray
 
-Fit: TypeAlias = "Callable[[AdaptiveLog], Results | Mapping[str, Results]]"
-Truth: TypeAlias = "Callable[[Environment, Results], ArrayLike]"
+Truth: TypeAlias = "Callable[[Environment, Any], ArrayLike]"
 
 DESIGN_TIME = "(design)"
-_ESTIMATE, _SE, _LOW, _HIGH = range(4)
+_ESTIMATE, _SE, _LOW, _HIGH, _PVALUE = range(5)
 _CHUNK = 16 * BLOCK
 _TASKS = 4
 """Pieces a worker, so that none waits long for another at the end."""
@@ -58,7 +68,7 @@ class AnalysisError(AdaptinfError, RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Numbers of single runs of one analysis; runs (runs,), values (runs, terms, 4)."""
+    """Numbers of single runs of one analysis; runs (runs,), values (runs, terms, 5)."""
 
     keys: tuple[Key, ...]
     runs: np.ndarray[Any, np.dtype[np.int64]]
@@ -163,6 +173,8 @@ class LogCell:
     root: np.random.SeedSequence
     truth: Mapping[str, Truth] = field(default_factory=dict)
     null: float | Mapping[str, float] | None = None
+    on_error: str = "raise"
+    regret: bool = False
 
     def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
         """Runs `start` (a multiple of 64) to `stop`."""
@@ -173,12 +185,16 @@ class LogCell:
             # What an analysis warns of is what is being measured.
             warnings.simplefilter("ignore", AdaptinfWarning)
             for first in range(start, stop, BLOCK):
-                block = _Block(terms)
+                block = _Block(terms, keep)
                 for run in range(first, min(first + BLOCK, stop)):
                     self._run(run, logs, block, chunk.seconds)
                 chunk.blocks.append(block.sums())
                 if keep:
                     chunk.kept.extend(block.kept())
+        if self.regret:
+            sims = self.design.replicate(self.env, self.horizon, stop, self.root, start=start, by_rounds=True)
+            for place, sums in enumerate(chunk.blocks):
+                sums.add_regret(sims.regret[place * BLOCK : (place + 1) * BLOCK])
         return chunk
 
     def _run(self, run: int, logs: Iterator[AdaptiveLog], block: _Block, seconds: dict[str, float]) -> None:
@@ -188,39 +204,54 @@ class LogCell:
         except Exception as error:
             raise self._failed("the design", run, error) from error
         seconds[DESIGN_TIME] += (now := time.process_time()) - began
+        seed = seed_of_trial(self.root, run)
         for name, fit in self.analyses.items():
-            began = now
+            began, fitted = now, None
             try:
-                fitted = fit(log)
-                for label, result in self._named(name, fitted):
-                    block.add(run, name, label, result)
+                fitted = analysed(fit, log, seed)
+                for label, answer in self._named(name, fitted):
+                    block.add(run, name, label, answer, log)
             except Exception as error:
-                if not (name and isinstance(error, InvalidForLog)):
+                if name and isinstance(error, InvalidForLog):
+                    block.refuse(Gap(INVALID, name), error.reason)
+                elif name and self.on_error == "count" and fitted is None:
+                    block.refuse(Gap(FAILED, name), short(error))
+                else:
                     what = f"analysis {name!r}" if name else "the analysis"
-                    raise self._failed(what, run, error) from error
-                block.refuse(name, error.reason)
+                    raise self._failed(what, run, error, takes_rng(fit)) from error
             seconds[name] += (now := time.process_time()) - began
 
-    def _named(self, name: str, fitted: Any) -> Iterator[tuple[str, Results]]:
+    def _named(self, name: str, fitted: Any) -> Iterator[tuple[str, Answer]]:
         if isinstance(fitted, Mapping):
             for label, result in fitted.items():
                 yield (f"{name}: {label}" if name else str(label)), result
         elif isinstance(fitted, Results):
             yield name or fitted.estimator, fitted
+        elif is_test(fitted):
+            yield name or type(fitted).__name__, fitted
         else:
-            problem = f"it must return a result of fit(), or a dict of them, got {fitted!r:.60}"
+            problem = (
+                f"it must return a result of fit(), a test (anything with a number `pvalue`), or a dict of "
+                f"them, got {fitted!r:.60}"
+            )
             raise ParameterError(name or "fit", [problem])
 
-    def _failed(self, what: str, run: int, error: Exception) -> Exception:
+    def _failed(self, what: str, run: int, error: Exception, drew: bool = False) -> Exception:
         design, env = self.names
         first = run - run % BLOCK
-        seed = f"np.random.SeedSequence({self.root.entropy}"
-        seed += f", spawn_key={tuple(self.root.spawn_key)})" if self.root.spawn_key else ")"
+        source = f"{run + 1}, {_written(self.root)}, start={first}"
+        own = f"; its rng was {_written(seed_of_trial(self.root, run))}" if drew else ""
         return AnalysisError(
             f"{what} failed in replicate {run} of design {design!r} in environment {env!r} over "
             f"{self.horizon:,} rounds: {type(error).__name__}: {error}\n"
-            f"its log is the last one of design.logs(env, {self.horizon}, {run + 1}, {seed}, start={first})"
+            f"its log is the last one of design.logs(env, {self.horizon}, {source}){own}"
         )
+
+
+def _written(seed: np.random.SeedSequence) -> str:
+    """A seed sequence as code."""
+    key = f", spawn_key={tuple(seed.spawn_key)}" if seed.spawn_key else ""
+    return f"np.random.SeedSequence({seed.entropy}{key})"
 
 
 class _Terms:
@@ -230,6 +261,18 @@ class _Terms:
         self.cell = cell
         self.log_alpha = math.log(cell.alpha)
         self._known: dict[str, list[tuple[Results, tuple[Key, ...]]]] = {}
+        self._tests: dict[str, Key] = {}
+
+    def of_test(self, analysis: str, label: str, test: Answer) -> Key:
+        """The row of a test: of no difference between arms, unless `truth` says what it is of."""
+        if label not in self._tests:
+            env, truth = self.cell.env, largest_difference(self.cell.env)
+            if analysis in self.cell.truth:
+                truth = float(np.asarray(self.cell.truth[analysis](env, test), dtype=np.float64).item())
+            null = self.cell.null
+            value = null.get(TEST) if isinstance(null, Mapping) else null or 0.0
+            self._tests[label] = Key(label, TEST, truth, value)
+        return self._tests[label]
 
     def of(self, analysis: str, label: str, result: Results) -> tuple[Key, ...]:
         known = self._known.setdefault(label, [])
@@ -277,37 +320,65 @@ def _limits(result: Results, log_alpha: float) -> FloatArray:
 class _Block:
     """Numbers of the runs of one block."""
 
-    def __init__(self, terms: _Terms) -> None:
+    def __init__(self, terms: _Terms, keep: bool) -> None:
         self._terms = terms
+        self._keep = keep
         self._rows: dict[tuple[Key, ...], tuple[list[int], FloatArray]] = {}
-        self._invalid: dict[str, tuple[int, str]] = {}
+        self._tests: set[tuple[Key, ...]] = set()
+        self._gaps = BlockSums()
 
-    def add(self, run: int, analysis: str, label: str, result: Results) -> None:
+    def add(self, run: int, analysis: str, label: str, result: Answer, log: AdaptiveLog) -> None:
+        if not isinstance(result, Results):
+            self._add_test(run, self._terms.of_test(analysis, label, result), float(result.pvalue))
+            return
         keys = self._terms.of(analysis, label, result)
-        self._put(run, keys, result, self._terms.log_alpha)
+        self._put(run, keys, result, self._terms.log_alpha, log)
         if result.correction is not None:
             corrected = tuple(key._replace(analysis=f"{label}, corrected") for key in keys)
-            self._put(run, corrected, result, result.correction.level(self._terms.log_alpha))
+            self._put(run, corrected, result, result.correction.level(self._terms.log_alpha), log)
 
-    def _put(self, run: int, keys: tuple[Key, ...], result: Results, log_alpha: float) -> None:
+    def _add_test(self, run: int, key: Key, pvalue: float) -> None:
+        if not (0.0 <= pvalue <= 1.0 or math.isnan(pvalue)):
+            raise ParameterError(key.analysis, [f"a p-value must be within [0, 1], got {pvalue}"])
+        if math.isnan(pvalue):
+            self.refuse(Gap(MISSING, key.analysis, key.term), "the p-value is not a number")
+        self._tests.add((key,))
+        self._row(run, (key,))[:, _PVALUE] = pvalue
+
+    def _put(
+        self, run: int, keys: tuple[Key, ...], result: Results, log_alpha: float, log: AdaptiveLog
+    ) -> None:
+        row = self._row(run, keys)
+        row[:, _ESTIMATE] = result.estimate
+        row[:, _SE] = result.std_error
+        row[:, _LOW : _HIGH + 1] = _limits(result, log_alpha)
+        known = np.isfinite(row[:, _ESTIMATE]) & ~np.isnan(row[:, _LOW : _HIGH + 1]).any(axis=1)
+        for place in np.flatnonzero(~known):
+            reason = why_missing(result.estimands[place], row[place, _ESTIMATE], row[place, _SE], log)
+            self.refuse(Gap(MISSING, keys[place].analysis, keys[place].term), reason)
+        if self._keep:
+            corrected = log_alpha != self._terms.log_alpha
+            row[:, _PVALUE] = np.exp(result.log_pvalues_corrected if corrected else result.log_pvalues)
+
+    def _row(self, run: int, keys: tuple[Key, ...]) -> FloatArray:
+        """Where a run's numbers of some terms go, shape (terms, 5)."""
         if keys not in self._rows:
-            self._rows[keys] = [], np.empty((BLOCK, len(keys), 4))
+            self._rows[keys] = [], np.full((BLOCK, len(keys), 5), np.nan)
         runs, values = self._rows[keys]
         if runs and runs[-1] == run:
             raise ParameterError(keys[0].analysis, ["two results of one log have this name and these terms"])
-        row = values[len(runs)]
-        row[:, _ESTIMATE] = result.estimate
-        row[:, _SE] = result.std_error
-        row[:, _LOW:] = _limits(result, log_alpha)
         runs.append(run)
+        return np.asarray(values[len(runs) - 1])
 
-    def refuse(self, analysis: str, reason: str) -> None:
-        count, first = self._invalid.get(analysis, (0, reason))
-        self._invalid[analysis] = (count + 1, first)
+    def refuse(self, gap: Gap, reason: str) -> None:
+        self._gaps.add_gap(gap, reason)
 
     def sums(self) -> BlockSums:
-        sums = BlockSums(invalid=self._invalid)
+        sums = BlockSums(gaps=self._gaps.gaps)
         for keys, (runs, values) in self._rows.items():
+            if keys in self._tests:
+                sums.add_tests(keys[0], values[: len(runs), 0, _PVALUE], self._terms.cell.alpha)
+                continue
             estimate, std_error, low, high = (values[: len(runs), :, part] for part in range(4))
             add_runs(sums, keys, estimate, low, high, std_error)
         return sums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -29,33 +30,67 @@ PARTS = (
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
 """Numbers that a printed table has room for."""
 
+INVALID, FAILED, MISSING = "invalid", "failed", "missing"
+"""Kinds of gaps: a log that does not support the analysis, an error, a result without an interval."""
+_MOST_REASONS = 3
+_NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d.,]*")
 _LOG_ALPHA = math.log(0.05)
 _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, _MISSING = range(len(PARTS))
 
 
 class Key(NamedTuple):
-    """What a row of sums is about; `null` is None where nothing is tested."""
+    """What a row of sums is about; `truth` is None where it is not known, `null` where nothing is tested."""
 
     analysis: str
     term: str
-    truth: float
+    truth: float | None
     null: float | None
+
+
+class Gap(NamedTuple):
+    """Trials of an analysis that say nothing of a term; the term is empty where there is no result at all."""
+
+    kind: str
+    analysis: str
+    term: str = ""
 
 
 @dataclass(slots=True)
 class BlockSums:
-    """Sums over the runs of a block; parts (11,)."""
+    """Sums over the runs of a block: parts (11,) and regret (11,), and how many gaps have which reason."""
 
     parts: dict[Key, FloatArray] = field(default_factory=dict)
-    invalid: dict[str, tuple[int, str]] = field(default_factory=dict)
+    gaps: dict[Gap, dict[str, int]] = field(default_factory=dict)
+    regret: FloatArray = field(default_factory=lambda: np.zeros(len(PARTS)))
 
     def merge(self, later: BlockSums) -> None:
         """Add the sums of later runs."""
         for key, parts in later.parts.items():
             self.parts[key] = merged(self.parts[key], parts) if key in self.parts else parts
-        for analysis, (runs, reason) in later.invalid.items():
-            known, first = self.invalid.get(analysis, (0, reason))
-            self.invalid[analysis] = (known + runs, first)
+        for gap, reasons in later.gaps.items():
+            for reason, runs in reasons.items():
+                self.add_gap(gap, reason, runs)
+        self.regret = merged(self.regret, later.regret)
+
+    def add_gap(self, gap: Gap, reason: str, runs: int = 1) -> None:
+        """Count runs that say nothing, by reason."""
+        known = self.gaps.setdefault(gap, {})
+        known[reason] = known.get(reason, 0) + runs
+
+    def add_regret(self, regret: FloatArray) -> None:
+        """Add the regret of consecutive runs, shape (runs,)."""
+        parts = np.zeros(len(PARTS))
+        parts[_RUNS], parts[_ERROR] = regret.size, regret.sum()
+        parts[_SPREAD] = np.square(regret - regret.mean()).sum()
+        self.regret = merged(self.regret, parts)
+
+    def add_tests(self, key: Key, pvalues: FloatArray, alpha: float) -> None:
+        """Add the p-values of consecutive runs, shape (runs,); whatever tests do not have is NaN."""
+        known = pvalues[~np.isnan(pvalues)]
+        parts = np.full(len(PARTS), np.nan)
+        parts[[_RUNS, _MISSING, _SE, _SES]] = known.size, pvalues.size - known.size, 0.0, 0.0
+        parts[_REJECTED] = (known <= alpha).sum()
+        self.parts[key] = merged(self.parts[key], parts) if key in self.parts else parts
 
 
 def merged(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -88,6 +123,7 @@ def _parts(
 ) -> FloatArray:
     known = np.isfinite(estimate) & ~np.isnan(low) & ~np.isnan(high)
     estimate, low, high = estimate[known], low[known], high[known]
+    assert key.truth is not None
     error = estimate - key.truth
     parts = np.zeros(len(PARTS))
     parts[_RUNS] = error.size
@@ -112,9 +148,11 @@ def _parts(
 
 def table_rows(sums: BlockSums, analyses: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The rows of a table, in the order in which terms first came."""
-    rows = [_row(key, parts, sums.invalid) for key, parts in sums.parts.items()]
+    rows = [_row(key, parts, sums) for key, parts in sums.parts.items()]
     seen = {_base(key.analysis) for key in sums.parts}
-    rows += [_invalid_row(name, *found) for name, found in sums.invalid.items() if name not in seen]
+    silent = [gap.analysis for gap in sums.gaps if gap.analysis not in seen and not gap.term]
+    nothing = np.zeros(len(PARTS))
+    rows += [_row(Key(name, "", None, None), nothing, sums) for name in dict.fromkeys(silent)]
     if not analyses:
         return rows
     return sorted(rows, key=lambda row: analyses.index(_base(row["analysis"])))
@@ -130,18 +168,23 @@ def _base(analysis: str) -> str:
     return analysis.partition(": ")[0].removesuffix(", corrected")
 
 
-def _row(key: Key, parts: FloatArray, invalid: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+def _row(key: Key, parts: FloatArray, sums: BlockSums) -> dict[str, Any]:
     runs = parts[_RUNS] if parts[_RUNS] > 0 else math.nan
     bias = parts[_ERROR] / runs
     sd = math.sqrt(parts[_SPREAD] / runs) if parts[_RUNS] > 0 else math.nan
     rejected = parts[_REJECTED] / runs if key.null is not None else math.nan
     known = parts[_RUNS] + parts[_MISSING]
     mean_error = parts[_SE] / parts[_SES] if parts[_SES] > 0 else math.nan
-    failed, reason = invalid.get(_base(key.analysis), (0, ""))
+    base = _base(key.analysis)
+    invalid, failed = (sums.gaps.get(Gap(kind, base), {}) for kind in (INVALID, FAILED))
+    trials = sums.regret[_RUNS]
+    regret = sums.regret[_ERROR] / trials if trials > 0 else math.nan
+    regret_sd = math.sqrt(sums.regret[_SPREAD] / trials) if trials > 1 else math.nan
+    absent = max(int(trials - known) - sum(invalid.values()) - sum(failed.values()), 0)
     return {
         "analysis": key.analysis,
         "term": key.term,
-        "truth": key.truth,
+        "truth": math.nan if key.truth is None else key.truth,
         "null": math.nan if key.null is None else key.null,
         "runs": int(parts[_RUNS]),
         "missing": int(parts[_MISSING]),
@@ -159,14 +202,49 @@ def _row(key: Key, parts: FloatArray, invalid: Mapping[str, tuple[int, str]]) ->
         "width": parts[_WIDTH] / runs,
         "std_error": mean_error,
         "std_error_ratio": mean_error / sd if sd > 0 else math.nan,
-        "invalid": failed,
-        "note": f"not valid in {failed:,} runs: {reason}" if failed else "",
+        "regret": regret,
+        "regret_se": regret_sd / math.sqrt(trials) if trials > 1 else math.nan,
+        "invalid": sum(invalid.values()),
+        "failed": sum(failed.values()),
+        "absent": absent,
+        "note": _note(key, sums, int(known), absent),
     }
 
 
-def _invalid_row(analysis: str, runs: int, reason: str) -> dict[str, Any]:
-    row = _row(Key(analysis, "", math.nan, None), np.zeros(len(PARTS)), {})
-    return {**row, "invalid": runs, "note": f"not valid: {reason}"}
+def _note(key: Key, sums: BlockSums, known: int, absent: int) -> str:
+    """How many trials say nothing, and why."""
+    base = _base(key.analysis)
+    found = {kind: sums.gaps.get(Gap(kind, base), {}) for kind in (INVALID, FAILED)}
+    texts = []
+    for kind, said in ((INVALID, "not valid"), (FAILED, "failed")):
+        if reasons := found[kind]:
+            alone = known + absent == 0 and len([one for one in found.values() if one]) == 1
+            texts.append(f"{said}{_count(reasons, alone)}: {_reasons(reasons)}")
+    if reasons := sums.gaps.get(Gap(MISSING, key.analysis, key.term), {}):
+        what = "p-value" if key.truth is None or math.isnan(sums.parts[key][_ERROR]) else "interval"
+        texts.append(f"no {what}{_count(reasons, False)}: {_reasons(reasons)}")
+    if absent:
+        texts.append(f"no such result or term in {absent:,} runs")
+    return "; ".join(texts)
+
+
+def _count(reasons: Mapping[str, int], alone: bool) -> str:
+    return "" if alone else f" in {sum(reasons.values()):,} runs"
+
+
+def _reasons(reasons: Mapping[str, int]) -> str:
+    """The most frequent reasons, each with its number of trials; those that differ in numbers are one."""
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for reason, runs in reasons.items():
+        groups.setdefault(_NUMBER.sub("0", reason), []).append((runs, reason))
+    ordered = sorted(groups.values(), key=lambda group: -sum(runs for runs, _ in group))
+    texts = []
+    for group in ordered[:_MOST_REASONS]:
+        text = max(group, key=lambda entry: entry[0])[1] + (" (or other numbers)" if len(group) > 1 else "")
+        texts.append(f"{text} ({sum(runs for runs, _ in group):,})" if len(ordered) > 1 else text)
+    rest = [runs for group in ordered[_MOST_REASONS:] for runs, _ in group]
+    more = [f"{len(ordered) - _MOST_REASONS} other reasons ({sum(rest):,})"] if rest else []
+    return "; ".join(texts + more)
 
 
 def binomial_error(share: float, runs: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from adaptinf.audit.simulation.analyses import analysed
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
@@ -168,9 +169,9 @@ class Picker:
     select: Select | None = None
     found: list[FloatArray] = field(default_factory=list)
 
-    def __call__(self, log: AdaptiveLog) -> Any:
+    def __call__(self, log: AdaptiveLog, rng: np.random.SeedSequence) -> Any:
         """Fit, and note the selected arm."""
-        fitted = self.fit(log)
+        fitted = analysed(self.fit, log, rng)
         if self.rule.source == "analysis":
             self.found.append(self._estimated(fitted))
         elif self.select is not None:

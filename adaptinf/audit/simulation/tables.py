@@ -1,4 +1,4 @@
-"""Tables of what was simulated, as Markdown."""
+"""Tables of what was simulated, as Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,20 +10,40 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.texts import literal
 
 
-def check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+def check_columns(frame: pd.DataFrame, columns: Sequence[str], subject: str = "to_markdown") -> None:
     """Refuse columns that a table does not have."""
     unknown = [name for name in columns if name not in frame.columns]
     if unknown:
-        raise ParameterError("to_markdown", [f"the table has no column {name!r}" for name in unknown])
+        raise ParameterError(subject, [f"the table has no column {name!r}" for name in unknown])
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
     """A frame as a Markdown table; what is not known stays empty."""
     lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
-    lines += [[_written(value, digits) for value in row] for row in frame.itertuples(index=False, name=None)]
+    lines += [[cell.replace("|", r"\|") for cell in row] for row in _cells(frame, digits)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
+    """A frame as a LaTeX tabular under a title, each note a line below; what is not known stays empty."""
+    # statsmodels takes a while to load
+    from adaptinf.inference.results.summary import ResultSummary
+    from adaptinf.inference.results.tables import plain_table
+
+    aligns = "".join("l" if frame[name].dtype.kind == "O" else "r" for name in frame.columns)
+    table = plain_table(_cells(frame, digits), list(map(str, frame.columns)), aligns)
+    # statsmodels leaves the corner empty
+    corner = table[0][0]
+    corner.data, corner.datatype = str(frame.columns[0]), "stub"
+    return ResultSummary(title, [table], notes).as_latex()
+
+
+def _cells(frame: pd.DataFrame, digits: int) -> list[list[str]]:
+    rows = frame.itertuples(index=False, name=None)
+    return [[_written(value, digits) for value in row] for row in rows]
 
 
 def _written(value: Any, digits: int) -> str:
@@ -31,4 +51,4 @@ def _written(value: Any, digits: int) -> str:
         return f"{value:,}"
     if isinstance(value, (float, np.floating)):
         return "" if math.isnan(value) else f"{value:.{digits}f}"
-    return " ".join(str(value).replace("|", r"\|").split())
+    return literal(str(value))

@@ -12,6 +12,14 @@ from adaptinf.simulation.environments import Environment
 _KINDS = ("arm-mean", "contrast", "cate", "bin-mean")
 
 
+def largest_difference(env: Environment) -> float | None:
+    """Largest difference between the mean rewards of two arms in a context; None where it is not known."""
+    if env.dimension:
+        return None
+    largest = float((env.means.max(axis=1) - env.means.min(axis=1)).max())
+    return largest if np.isfinite(largest) else None
+
+
 def true_value(estimand: Estimand, env: Environment) -> float:
     """The value of an estimand in an environment.
 

@@ -19,7 +19,7 @@ from adaptinf.compilation import package_hash
 from adaptinf.errors import ParameterError
 
 FILE = "manifest.json"
-_FORMAT = 1
+_FORMAT = 2
 _PACKAGES = ("adaptinf", "numpy", "scipy", "numba", "pandas", "pyarrow")
 
 

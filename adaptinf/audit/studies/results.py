@@ -15,17 +15,19 @@ import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
 from adaptinf.audit.simulation.measures import SHOWN
-from adaptinf.audit.simulation.tables import check_columns, markdown
+from adaptinf.audit.simulation.tables import check_columns, latex, markdown
 from adaptinf.audit.studies.folder import Folder
 from adaptinf.audit.studies.manifest import identity, read_manifest
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
+from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
-from adaptinf.texts import frame_text, literal, with_texts
+from adaptinf.texts import csv_text, frame_text, literal, with_texts
 
-_WHOLE = ("horizon", "runs", "missing", "invalid")
+_WHOLE = ("horizon", "runs", "missing", "invalid", "failed", "absent")
 _TEXT = ("design", "environment", "analysis", "term", "note")
 _PLACE = ("design", "environment", "horizon")
+_SHOWN = (*SHOWN, "regret", "regret_se")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +39,19 @@ class Study:
     frame : DataFrame
         One row a design, environment, horizon, analysis and term. `truth`: the true value; `null`: what is
         tested. `runs`: trials with an interval; `missing` and `missing_share`: trials with a result but no
-        interval, and their share; `invalid`: trials whose log does not support the analysis, with the
-        reason in `note`. Among the trials with an interval: `coverage`; `below` and `above`: shares of
-        intervals wholly below or above the truth; `rejected`: share of intervals that exclude the null,
-        which is the type I error where `null` equals `truth`, else the power; `bias`; `sd` of the
-        estimates; `rmse`; mean `width`; `std_error`: mean estimated standard error; `std_error_ratio`: that
-        over `sd`. Binomial standard errors: `coverage_se`, `rejected_se`; that of the bias: `bias_se`.
+        interval, and their share; `invalid`: trials whose log does not support the analysis; `failed`: those
+        in which it raised an error; `absent`: those whose result lacks the row. The five counts add up to
+        the replications, and `note` gives reasons with their number of trials. Among the trials with an
+        interval: `coverage`; `below` and `above`: shares of intervals wholly below or above the truth;
+        `rejected`: share of intervals that exclude the null, which is the type I error where `null` equals
+        `truth`, else the power; `bias`; `sd` of the estimates; `rmse`; mean `width`; `std_error`: mean
+        estimated standard error; `std_error_ratio`: that over `sd`. `regret`: mean pseudo-regret of a
+        trial, over all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se`
+        and `rejected_se` (binomial), `bias_se`, `regret_se`.
+
+        A test has the term "test" and a p-value instead of an interval: `rejected` is the share of p-values
+        of at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in a
+        context, its `null` 0; what only intervals have is NaN.
     times : DataFrame
         Processor time of designs and analyses: seconds in all and milliseconds a run. It differs from
         run to run of the study, and is kept apart from the tables.
@@ -54,15 +63,11 @@ class Study:
     Examples
     --------
     >>> import adaptinf as ai
-    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
     >>> study = ai.audit.study(
     ...     {"uniform": ai.designs.Uniform()},
-    ...     {"arms": arms},
+    ...     {"arms": ai.environments.BernoulliArms([0.4, 0.6])},
     ...     {"default": lambda log: ai.ArmMeans(log).fit()},
-    ...     horizons=[100],
-    ...     replications=64,
-    ...     rng=0,
-    ...     progress=False,
+    ...     horizons=[100], replications=64, rng=0, progress=False,
     ... )
     >>> study.frame[["design", "analysis", "term"]].to_dict("list")
     {'design': ['uniform', 'uniform'], 'analysis': ['default', 'default'], 'term': ['0', '1']}
@@ -187,7 +192,7 @@ class Study:
         Returns
         -------
         DataFrame
-            Columns run, analysis, term, estimate, std_error, low and high, in the order of the runs.
+            Columns run, analysis, term, estimate, std_error, low, high and pvalue, in the order of the runs.
 
         Raises
         ------
@@ -203,7 +208,7 @@ class Study:
         frame: pd.DataFrame = table.to_pandas()
         return frame.astype({"analysis": "str", "term": "str"})
 
-    def to_markdown(self, columns: Sequence[str] = SHOWN, digits: int = 4) -> str:
+    def to_markdown(self, columns: Sequence[str] = _SHOWN, digits: int = 4) -> str:
         """The table as Markdown.
 
         Parameters
@@ -225,7 +230,96 @@ class Study:
         """
         check_columns(self.frame, columns)
         rows, notes = self._shown(columns)
-        return "\n\n".join([markdown(rows, digits), *notes])
+        return "\n\n".join([markdown(rows, digits), *numbered(notes)])
+
+    def to_latex(
+        self, columns: Sequence[str] = _SHOWN, digits: int = 4, path: str | Path | None = None
+    ) -> str:
+        r"""The table as LaTeX, every text escaped.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of `frame` that follow design, environment, horizon, analysis and term; of these five the
+            ones that are the same in every row stand in the title. Notes stand below, by number.
+        digits : int
+            Decimals.
+        path : str or Path, optional
+            File to write as well.
+
+        Returns
+        -------
+        str
+            A tabular (it needs the booktabs package), centred under its title.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column.
+        FileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> tables = ai.audit.study(
+        ...     designs={"100% random": ai.designs.Uniform()},
+        ...     environments={"signal": ai.environments.BernoulliArms([0.3, 0.6])},
+        ...     analyses={"means": lambda log: ai.ArmMeans(log).fit()},
+        ...     horizons=[50],
+        ...     replications=64,
+        ...     rng=0,
+        ...     progress=False,
+        ... )
+        >>> lines = tables.to_latex(["truth", "coverage"], digits=2).splitlines()
+        >>> print(lines[1].partition("; ")[2])
+        design 100\% random, environment signal, horizon 50, analysis means} \\[0.5ex]
+        >>> print(lines[4])
+        \textbf{term} & \textbf{truth} & \textbf{coverage}  \\
+        """
+        check_columns(self.frame, columns, "to_latex")
+        rows, notes = self._shown(columns)
+        same = [name for name in (*_PLACE, "analysis", "term") if rows[name].nunique() == 1]
+        same = same[: len(_PLACE) + 1]  # the term stays, for a table needs a first column
+        given = ", ".join(f"{name} {rows[name].iloc[0]}" for name in same)
+        title = f"{self._head}; {given}" if given else self._head
+        return _stored("to_latex", latex(rows.drop(columns=same), title, notes, digits), path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The whole table as comma-separated text, numbers in full.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write as well.
+
+        Returns
+        -------
+        str
+            All columns of `frame`. A text that a spreadsheet would take for a formula begins with an
+            apostrophe.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> tables = ai.audit.study(
+        ...     designs={"uniform": ai.designs.Uniform()},
+        ...     environments={"signal": ai.environments.BernoulliArms([0.3, 0.6])},
+        ...     analyses={"means": lambda log: ai.ArmMeans(log).fit()},
+        ...     horizons=[50],
+        ...     replications=64,
+        ...     rng=0,
+        ...     progress=False,
+        ... )
+        >>> tables.to_csv().splitlines()[1][:29]
+        'uniform,signal,50,means,0,0.3'
+        """
+        return _stored("to_csv", csv_text(self.frame), path)
 
     def _shown(self, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
         """What is printed: rows whose notes are numbers, and the notes."""
@@ -234,7 +328,7 @@ class Study:
         if notes:
             numbers = [f"[{notes.index(note) + 1}]" if note else "" for note in self.frame["note"]]
             rows = rows.assign(note=numbers)
-        return rows, [f"[{number}] {literal(note)}" for number, note in enumerate(notes, 1)]
+        return rows, notes
 
     @property
     def _head(self) -> str:
@@ -242,14 +336,27 @@ class Study:
         return f"{runs:,} replications a cell, nominal coverage {1.0 - self.settings['alpha']:g}"
 
     def __str__(self) -> str:
-        rows, notes = self._shown(SHOWN)
+        rows, notes = self._shown(_SHOWN)
         text = frame_text(rows, float_format=lambda value: f"{value:.4f}")
-        return "\n".join([self._head, text, *notes])
+        return "\n".join([self._head, text, *numbered(notes)])
 
     def _repr_html_(self) -> str:
-        rows, notes = self._shown(SHOWN)
+        rows, notes = self._shown(_SHOWN)
         table = with_texts(rows, literal).to_html(index=False, float_format=lambda value: f"{value:.4f}")
-        return f"<p>{html.escape(self._head)}</p>{table}" + "".join(f"<p>{html.escape(n)}</p>" for n in notes)
+        below = "".join(f"<p>{html.escape(note)}</p>" for note in numbered(notes))
+        return f"<p>{html.escape(self._head)}</p>{table}{below}"
+
+
+def numbered(notes: Sequence[str]) -> list[str]:
+    """Notes with the numbers that rows refer to, each in one visible line."""
+    return [f"[{number}] {literal(note)}" for number, note in enumerate(notes, 1)]
+
+
+def _stored(subject: str, text: str, path: str | Path | None) -> str:
+    """The text, written to a file where one is given."""
+    if path is not None:
+        atomic_write(as_path(subject, "path", path), lambda file: file.write(text.encode()))
+    return text
 
 
 def grid_places(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:

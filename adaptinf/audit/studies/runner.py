@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 from tqdm import tqdm
 
+from adaptinf.audit.simulation.analyses import Fit
 from adaptinf.audit.simulation.checks import grid_problems
 from adaptinf.audit.simulation.engine import (
     Chunk,
-    Fit,
     LogCell,
     Truth,
     each,
@@ -50,6 +50,7 @@ def study(
     alpha: float = 0.05,
     keep: str | None = None,
     truth: Mapping[str, Truth] | None = None,
+    on_error: str = "raise",
     progress: bool = True,
     same_sources: bool = True,
 ) -> Study:
@@ -62,8 +63,10 @@ def study(
     environments : mapping of str to Environment
         Where it is gathered, by name.
     analyses : mapping of str to callable
-        Each takes an AdaptiveLog and returns a result, or a dict of results by name ("analysis: name" in the
-        table). All analyses of a cell see the same logs.
+        Each takes an AdaptiveLog and returns a result; or a test, which is anything with a number `pvalue`
+        (``audit.randomization_test``, ``audit.exact_test``, those of SciPy); or a dict of them by name
+        ("analysis: name" in the table). One that has a parameter `rng` is given a SeedSequence of the trial
+        for it. All analyses of a cell see the same logs.
     horizons : sequence of int
         Rounds of a trial.
     replications : int
@@ -80,10 +83,13 @@ def study(
     alpha : float
         One minus the nominal level, between 0 and 0.5.
     keep : {None, "estimates"}
-        Also keep estimate, standard error and limits of every trial (`Study.estimates`).
+        Also keep estimate, standard error, limits and p-value of every trial (`Study.estimates`).
     truth : mapping of str to callable, optional
         By analysis, where the true values do not follow from the environment: called with the environment
         and a result, returns one number a term.
+    on_error : {"raise", "count"}
+        What an analysis that raises an error ends: the study, or the trial alone, which is then counted in
+        `failed`, its reason in `note`. A study that was stopped may go on with ``"count"``.
     progress : bool
         Show a bar with the time left.
     same_sources : bool
@@ -100,8 +106,8 @@ def study(
         Listing all that is found wrong, before anything is drawn; or that the folder cannot be made; or what
         differs from the study that the folder holds.
     AnalysisError
-        If a design or an analysis fails: it names cell and replicate, and says how to have that log again.
-        What was computed before is kept.
+        If a design fails, or an analysis and `on_error` is ``"raise"``: it names cell and replicate, and says
+        how to have that log again. What was computed before is kept.
     OSError
         If the disk refuses during the run.
 
@@ -111,6 +117,9 @@ def study(
     depends neither on the number of processes nor on interruptions. A shard holds 256 trials; it is written
     under another name, synced and renamed, and carries a digest, so that a damaged one is found and computed
     again. An analysis that raises `InvalidForLog` is counted, and its reason stands in the column `note`.
+    Trial r hands its analyses the seed sequence with the spawn key (..., 0x46495453, r), of which the design
+    knows nothing: re-runs with one fixed seed would share their coins over all trials, whose rejections
+    would no longer be independent.
     The bytes of the tables depend on the versions of Python and of the packages that the manifest lists, and
     floating-point results may differ between kinds of processors.
 
@@ -136,7 +145,13 @@ def study(
         "truth": truth or {},
     }
     given |= {"horizons": horizons, "replications": replications, "rng": rng, "path": path, "n_jobs": n_jobs}
-    given |= {"alpha": alpha, "keep": keep, "progress": progress, "same_sources": same_sources}
+    given |= {
+        "alpha": alpha,
+        "keep": keep,
+        "on_error": on_error,
+        "progress": progress,
+        "same_sources": same_sources,
+    }
     refuse("study", grid_problems(given))
     manifest: dict[str, Any] = {
         "designs": described(designs),
@@ -156,7 +171,7 @@ def study(
     def cells() -> list[LogCell]:
         rest = (dict(analyses), float(alpha), root_of(manifest["seed"]), dict(truth or {}))
         return [
-            LogCell((name, place), design, env, horizon, *rest)
+            LogCell((name, place), design, env, horizon, *rest, on_error=on_error, regret=True)
             for (name, design), (place, env), horizon in grid
         ]
 

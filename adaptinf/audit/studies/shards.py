@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptinf.audit.simulation.engine import Chunk, Kept
-from adaptinf.audit.simulation.measures import PARTS, BlockSums, Key
+from adaptinf.audit.simulation.measures import PARTS, BlockSums, Gap, Key
 from adaptinf.errors import AdaptinfError
 from adaptinf.files import atomic_write
 
@@ -24,7 +24,8 @@ _KEY_FIELDS = [
     pa.field("term", pa.string()),
     pa.field("truth", pa.float64()),
     pa.field("null", pa.float64()),
-    pa.field("invalid", pa.int64()),
+    pa.field("gap", pa.string()),
+    pa.field("gaps", pa.int64()),
     pa.field("reason", pa.string()),
 ]
 _BLOCK_SCHEMA = pa.schema([*_KEY_FIELDS, *(pa.field(name, pa.float64()) for name in PARTS)])
@@ -80,13 +81,15 @@ def _digest(table: pa.Table, metadata: Mapping[str, Any]) -> str:
 
 
 def block_table(chunk: Chunk) -> pa.Table:
-    """Sums of a chunk, one row a block, analysis and term; or a block and an analysis that was refused."""
+    """Sums of a chunk: of each block its regret, then a row a term, then a row a gap and its reason."""
     rows: list[tuple[Any, ...]] = []
     for block, sums in enumerate(chunk.blocks):
+        rows.append((block, *[None] * 7, *sums.regret.tolist()))
         for key, parts in sums.parts.items():
-            rows.append((block, *key, None, None, *parts.tolist()))
-        for analysis, (runs, reason) in sums.invalid.items():
-            rows.append((block, analysis, None, None, None, runs, reason, *[0.0] * len(PARTS)))
+            rows.append((block, *key, None, None, None, *parts.tolist()))
+        for (kind, analysis, term), reasons in sums.gaps.items():
+            for reason, runs in reasons.items():
+                rows.append((block, analysis, term, None, None, kind, runs, reason, *[0.0] * len(PARTS)))
     columns = list(zip(*rows, strict=True)) or [()] * len(_BLOCK_SCHEMA)
     arrays = [pa.array(column, kind.type) for column, kind in zip(columns, _BLOCK_SCHEMA, strict=True)]
     return pa.table(arrays, schema=_BLOCK_SCHEMA)
@@ -98,11 +101,14 @@ def sums_of(table: pa.Table) -> list[BlockSums]:
     parts = np.column_stack([np.array(data[name], dtype=np.float64) for name in PARTS])
     blocks = [BlockSums() for _ in range(1 + max(data["block"], default=-1))]
     for row, block in enumerate(data["block"]):
-        if data["invalid"][row] is None:
-            key = Key(*(data[name][row] for name in ("analysis", "term", "truth", "null")))
-            blocks[block].parts[key] = parts[row]
+        analysis, term = data["analysis"][row], data["term"][row]
+        if analysis is None:
+            blocks[block].regret = parts[row]
+        elif data["gap"][row] is None:
+            blocks[block].parts[Key(analysis, term, data["truth"][row], data["null"][row])] = parts[row]
         else:
-            blocks[block].invalid[data["analysis"][row]] = (data["invalid"][row], data["reason"][row])
+            gap = Gap(data["gap"][row], analysis, term)
+            blocks[block].add_gap(gap, data["reason"][row], data["gaps"][row])
     return blocks
 
 
@@ -111,20 +117,20 @@ def kept_table(kept: Sequence[Kept]) -> pa.Table:
     labels: dict[str, list[Any]] = {"analysis": [], "term": []}
     dictionaries: dict[str, dict[str, int]] = {"analysis": {}, "term": {}}
     runs: list[Any] = [np.zeros(0, np.int64)]
-    values: list[Any] = [np.zeros((0, 4))]
+    values: list[Any] = [np.zeros((0, 5))]
     for part in kept:
         n_terms = len(part.keys)
         for field, known in dictionaries.items():
             codes = [known.setdefault(getattr(key, field), len(known)) for key in part.keys]
             labels[field].append(np.tile(np.array(codes, dtype=np.int32), part.runs.size))
         runs.append(np.repeat(part.runs, n_terms))
-        values.append(part.values.reshape(-1, 4))
+        values.append(part.values.reshape(-1, 5))
     numbers = np.concatenate(values)
     columns: dict[str, Any] = {"run": np.concatenate(runs)}
     for field, codes_of in labels.items():
         column_codes = np.concatenate([np.zeros(0, np.int32), *codes_of])
         names = pa.array(list(dictionaries[field]), pa.string())
         columns[field] = pa.DictionaryArray.from_arrays(pa.array(column_codes), names)
-    for column, name in enumerate(("estimate", "std_error", "low", "high")):
+    for column, name in enumerate(("estimate", "std_error", "low", "high", "pvalue")):
         columns[name] = np.ascontiguousarray(numbers[:, column])
     return pa.table(columns)

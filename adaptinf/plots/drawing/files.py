@@ -14,7 +14,7 @@ from adaptinf.files import atomic_write
 from adaptinf.inference.results.tables import escape_markdown
 from adaptinf.parameters import COUNT, Number
 from adaptinf.plots.drawing.style import pyplot
-from adaptinf.texts import spreadsheet_cell, with_texts
+from adaptinf.texts import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,8 +126,7 @@ def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, 
     if problems or frame is None:
         raise ParameterError("plots.save_table", problems)
     files = (stem.with_name(f"{stem.name}.csv"), stem.with_name(f"{stem.name}.md"))
-    shown = with_texts(frame, spreadsheet_cell)
-    text = shown.to_csv(index=False, float_format=f"%.{_DIGITS}g", lineterminator="\n")
+    text = csv_text(frame, f"%.{_DIGITS}g")
     for file, content in zip(files, (text, _markdown(frame, int(digits))), strict=True):
         _write(file, content.encode())
     return files

@@ -330,7 +330,7 @@ def test_an_analysis_that_some_logs_do_not_support_counts_them():
     ones = sum(log.arrays.reward[0] == 1.0 for log in Uniform().logs(ENV, 30, 600, 5))
     assert row["analysis"] == "choosy: a"
     assert (row["invalid"], row["runs"] + row["missing"]) == (ones, 600 - ones)
-    assert row["note"] == f"not valid in {ones:,} runs: the first reward is 1"
+    assert row["note"].startswith(f"not valid in {ones:,} runs: the first reward is 1; no interval in ")
 
 
 @pytest.mark.slow

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adaptinf.audit import AnalysisError, coverage, study
+from adaptinf.audit.simulation.measures import BlockSums, Gap, table_rows
+from adaptinf.designs import UCB, EpsilonGreedy, Uniform
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext
+
+SIGNAL = BernoulliArms([0.3, 0.6])
+FINITE = FiniteContext([0.5, 0.3, 0.2], means=[[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]], rewards="bernoulli")
+
+
+def means(log):
+    return ArmMeans(log).fit(estimator="sample-mean", test="normal")
+
+
+def aipw(log):
+    return Contrast(log, treatment=1, control=0).fit(estimator="aipw")
+
+
+def small(**changed):
+    given = {
+        "designs": {"uniform": Uniform()},
+        "environments": {"signal": SIGNAL},
+        "analyses": {"means": means},
+        "horizons": [30],
+        "replications": 100,
+        "rng": 5,
+        "progress": False,
+    }
+    return study(**{**given, **changed})
+
+
+def cells_of(latex: str) -> list[list[str]]:
+    rows = [line for line in latex.splitlines() if " & " in line]
+    return [[cell.strip() for cell in row.removesuffix(r"\\").split(" & ")] for row in rows]
+
+
+def test_latex_holds_every_number_and_escapes_every_name():
+    tables = small(
+        designs={"5% & $x_1$": Uniform(), "{UCB}^2|~#\\": UCB()}, analyses={"a_b": means, "aipw": aipw}
+    )
+    text = tables.to_latex(["coverage", "width", "note"], digits=3)
+    assert text.count(r"\begin{tabular}") == text.count(r"\toprule") == text.count(r"\bottomrule") == 1
+    assert r"\textbf{100 replications a cell, nominal coverage 0.95; environment signal, horizon 30}" in text
+    found = cells_of(text)
+    assert [cell.removeprefix(r"\textbf{")[:-1] for cell in found[0]] == [
+        "design", "analysis", "term", "coverage", "width", "note",
+    ]  # fmt: skip
+    assert {row[0] for row in found[1:]} == {
+        r"\textbf{5\% \& \$x\_1\$}",
+        r"\textbf{\{UCB\}\textasciicircum{}2\textbar{}\textasciitilde{}\#\textbackslash{}}",
+    }
+    assert {row[1] for row in found[1:]} == {r"a\_b", "aipw"}
+    for row, cells in zip(tables.frame.to_dict("records"), found[1:], strict=True):
+        numbers = [row["coverage"], row["width"]]
+        assert cells[3:5] == ["" if math.isnan(x) else f"{x:.3f}" for x in numbers]
+    assert "] not valid: arm" in text
+    with pytest.raises(ParameterError, match="to_latex: the table has no column 'power'"):
+        tables.to_latex(["power"])
+
+
+def test_a_table_of_one_row_keeps_its_term(tmp_path):
+    text = small(analyses={"aipw": aipw}).to_latex(["coverage"], path=tmp_path / "t.tex")
+    assert len(cells_of(text)) == 2
+    assert cells_of(text)[1][0] == r"\textbf{1 - 0}"
+    assert (tmp_path / "t.tex").read_text() == text
+
+
+def test_csv_is_the_whole_table_and_no_formula(tmp_path):
+    tables = small(designs={"=1+1": Uniform(), "U, B": UCB()}, analyses={"means": means, "aipw": aipw})
+    text = tables.to_csv(tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == text
+    read = pd.read_csv(io.StringIO(text), keep_default_na=True)
+    assert read["design"].unique().tolist() == ["'=1+1", "U, B"]
+    assert read.columns.tolist() == tables.frame.columns.tolist()
+    for name in tables.frame.select_dtypes("number"):
+        np.testing.assert_array_equal(read[name], tables.frame[name])
+    with pytest.raises(ParameterError, match="to_csv: path must be"):
+        tables.to_csv(3)
+
+
+def choosy(log):
+    """An analysis that fails, is refused, lacks a row or says nothing in trials that can be told."""
+    first = int(log.arrays.reward[:5].sum())
+    if first == 0:
+        raise ValueError(f"no root in {log.arrays.reward.sum():.0f} steps")
+    if first == 1:
+        raise InvalidForLog("choosy", "one success", [])
+    return {"a": means(log)} if first == 2 else {"a": means(log), "b": aipw(log)}
+
+
+def test_every_trial_is_counted_and_the_reasons_with_it():
+    tables = small(analyses={"choosy": choosy}, on_error="count")
+    first = np.array([log.arrays.reward[:5].sum() for log in Uniform().logs(SIGNAL, 30, 100, 5)])
+    for row in tables.frame.to_dict("records"):
+        assert row["failed"] == np.sum(first == 0)
+        assert row["invalid"] == np.sum(first == 1)
+        assert row["absent"] == (np.sum(first == 2) if row["analysis"] == "choosy: b" else 0)
+        assert sum(row[name] for name in ("runs", "missing", "invalid", "failed", "absent")) == 100
+        assert (
+            f"not valid in {row['invalid']} runs: one success; failed in {row['failed']} runs: "
+            in row["note"]
+        )
+        assert "ValueError: no root in " in row["note"]
+    assert (first == 0).sum() > 1
+    assert "(or other numbers)" in tables.frame["note"].iloc[0]
+    reasons: dict[str, int] = {}
+    for log in Uniform().logs(SIGNAL, 30, 100, 5):
+        rewards = [log.arrays.reward[log.arrays.action == arm] for arm in (0, 1)]
+        if log.arrays.reward[:5].sum() > 1 and min(rewards[0].sum(), (1 - rewards[0]).sum()) < 5:
+            reasons["few"] = reasons.get("few", 0) + 1
+    row = tables.cell(analysis="choosy: a", term="0").iloc[0]
+    few = "fewer than 5 outcomes of an arm other than its commonest"
+    assert f"no interval in {reasons['few']} runs: {few}" in row["note"]
+    assert row["missing"] == reasons["few"]
+    with pytest.raises(AnalysisError, match="ValueError: no root"):
+        small(analyses={"choosy": choosy})
+
+
+def test_a_stopped_study_goes_on_with_its_failures_counted(tmp_path):
+    with pytest.raises(AnalysisError):
+        small(analyses={"choosy": choosy}, path=tmp_path / "s")
+    found = small(analyses={"choosy": choosy}, path=tmp_path / "s", on_error="count", n_jobs=2)
+    assert found.frame.equals(small(analyses={"choosy": choosy}, on_error="count").frame)
+
+
+def test_an_analysis_that_never_works_has_a_row():
+    def never(log):
+        raise np.linalg.LinAlgError("singular " * 50)
+
+    row = small(analyses={"never": never}, on_error="count").frame.iloc[0]
+    assert (row["analysis"], row["term"], row["failed"], row["runs"]) == ("never", "", 100, 0)
+    assert row["note"].startswith("failed: LinAlgError: singular singular")
+    assert len(row["note"]) < 130
+
+
+def test_many_reasons_are_cut_to_the_most_frequent():
+    names = ["x", "x", "y", "y", "y", "z", "z", "z", "z", "u", "v"]
+    sums = BlockSums()
+    for name in names:
+        sums.add_gap(Gap("failed", "a"), name)
+    assert table_rows(sums)[0]["note"] == "failed: z (4); y (3); x (2); 2 other reasons (2)"
+
+
+@pytest.mark.parametrize("design", [EpsilonGreedy(exploration=0.2), UCB()])
+def test_regret_is_that_of_the_replications(design):
+    envs = {"arms": BernoulliArms([0.2, 0.5, 0.6]), "contexts": FINITE}
+    tables = small(designs={"d": design}, environments=envs, replications=300)
+    for name, env in envs.items():
+        regret = design.replicate(env, 30, 300, 5, by_rounds=True).regret
+        literal = []
+        for log in design.logs(env, 30, 300, 5):
+            gaps = env.means.max(axis=1, keepdims=True) - env.means
+            codes = log.arrays.context["feature"] if env.features else np.zeros(30, dtype=int)
+            literal.append(gaps[codes, log.arrays.action].sum())
+        np.testing.assert_allclose(regret, literal, rtol=1e-12)
+        rows = tables.cell(environment=name)
+        np.testing.assert_allclose(rows["regret"], np.mean(literal), rtol=1e-12)
+        np.testing.assert_allclose(rows["regret_se"], np.std(literal) / math.sqrt(300), rtol=1e-12)
+
+
+def test_coverage_knows_the_regret():
+    found = coverage(Uniform(), SIGNAL, means, 30, 100, rng=5).frame
+    assert found["regret"].tolist() == small().frame["regret"].tolist()
