@@ -145,13 +145,8 @@ def study(
         "truth": truth or {},
     }
     given |= {"horizons": horizons, "replications": replications, "rng": rng, "path": path, "n_jobs": n_jobs}
-    given |= {
-        "alpha": alpha,
-        "keep": keep,
-        "on_error": on_error,
-        "progress": progress,
-        "same_sources": same_sources,
-    }
+    given |= {"alpha": alpha, "keep": keep, "on_error": on_error}
+    given |= {"progress": progress, "same_sources": same_sources}
     refuse("study", grid_problems(given))
     manifest: dict[str, Any] = {
         "designs": described(designs),
