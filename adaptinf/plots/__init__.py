@@ -12,6 +12,7 @@ from adaptinf.plots.collection import allocation, propensities
 from adaptinf.plots.drawing.files import save, save_table
 from adaptinf.plots.drawing.style import figure
 from adaptinf.plots.estimates import forest
+from adaptinf.plots.grids import study
 from adaptinf.plots.regions import partition
 from adaptinf.plots.regrets import frontier, regret
 from adaptinf.plots.sequences import confidence_sequence
@@ -32,6 +33,7 @@ __all__ = [
     "regret",
     "save",
     "save_table",
+    "study",
 ]
 
 

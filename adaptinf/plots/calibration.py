@@ -172,7 +172,7 @@ def coverage(
     frame = results.frame
     size = results.alpha if isinstance(results, Coverage) else float(results.settings["alpha"])
     nominal = 1.0 - size if measure == "coverage" else size
-    low, high = _wilson(frame[measure].to_numpy(), frame["runs"].to_numpy(), alpha)
+    low, high = wilson(frame[measure].to_numpy(), frame["runs"].to_numpy(), alpha)
     one = Series(
         f"measured, {100.0 * (1.0 - alpha):g}% interval",
         frame[measure].to_numpy(dtype=np.float64),
@@ -268,7 +268,7 @@ def _with_bound(row: str, bound: float, end: float) -> str:
     return f"{row} (bound {bound:.3g})" if bound > end else row
 
 
-def _wilson(share: FloatArray, runs: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def wilson(share: FloatArray, runs: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Wilson's interval of a binomial share; NaN where there are no runs."""
     square = float(normal_quantile(math.log(0.5 * alpha))) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):

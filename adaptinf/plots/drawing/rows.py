@@ -70,37 +70,44 @@ def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
 
 def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> list[Any]:
     """Draw the series below one another in each row; what lies beyond the ends gets an arrow."""
-    from matplotlib.lines import Line2D
-
     ax.set_xlim(*ends)
     step = min(0.8 / len(series), 0.3)
     handles = []
     rows = np.arange(series[0].estimate.size, dtype=np.float64)
     for place, one in enumerate(series):
         height = (place - 0.5 * (len(series) - 1)) * step
-        _draw(ax, one, rows + height, ends)
-        shown = look(one.place)
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=shown.colour,
-                marker=shown.marker,
-                markersize=4.0,
-                markerfacecolor="white" if one.thin else shown.colour,
-                linewidth=0.9 if one.thin else 1.6,
-                linestyle=(0, (3, 1.5)) if one.thin else "-",
-                label=label_text(one.label),
-            )
-        )
+        draw_series(ax, one, rows + height, ends)
+        handles.append(series_handle(one))
     return handles
 
 
-def _draw(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> None:
+def series_handle(one: Series, colour: str | None = None) -> Any:
+    """How a series is shown in a legend."""
+    from matplotlib.lines import Line2D
+
+    shown = look(one.place)
+    own = colour or shown.colour
+    return Line2D(
+        [],
+        [],
+        color=own,
+        marker=shown.marker,
+        markersize=4.0,
+        markerfacecolor="white" if one.thin else own,
+        linewidth=0.9 if one.thin else 1.6,
+        linestyle=(0, (3, 1.5)) if one.thin else "-",
+        label=label_text(one.label),
+    )
+
+
+def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> None:
+    """Draw a series at heights y (n,); what lies beyond the ends gets an arrow."""
     shown = look(one.place)
     begin, end = ends
     inside = one.present & ~np.isnan(one.low) & ~np.isnan(one.high)
     inside &= (one.low <= end) & (one.high >= begin)
+    if not one.present.any():
+        return
     ax.hlines(
         y[inside],
         np.maximum(one.low, begin)[inside],
@@ -122,9 +129,12 @@ def _draw(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> No
         markeredgewidth=0.9,
         zorder=3,
     )
+    # What is not clipped counts for the layout, and an empty line as one in the corner of the figure.
     beyond = (one.present & (np.fmin(one.low, one.estimate) < begin), "<", begin)
     above = (one.present & (np.fmax(one.high, one.estimate) > end), ">", end)
     for rows, arrow, edge in (beyond, above):
+        if not rows.any():
+            continue
         ax.plot(
             np.full(int(rows.sum()), edge),
             y[rows],
