@@ -139,7 +139,7 @@ def study(
     if not isinstance(given, Study):
         problems.append(f"results must be what audit.study returned, got {results!r:.60}")
     refuse("plots.study", problems)
-    frame = _drawn(results.cell(**dict(where or {})), measure, alpha)
+    frame = _drawn(_in_its_rows(results.cell(**dict(where or {}))), measure, alpha)
     if frame.empty:
         raise ParameterError("plots.study", [f"no row has a {measure}"])
     size = float(results.settings["alpha"])
@@ -156,6 +156,14 @@ def study(
     page.supxlabel(_MEASURES[measure], fontsize=8.0)
     _legend(page, handles)
     return page
+
+
+def _in_its_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """An analysis without any result has no term of its own: it stands in the rows of all terms."""
+    known = [term for term in frame["term"].unique() if term != ""]
+    terms = [[term] if term != "" or not known else known for term in frame["term"]]
+    spread: pd.DataFrame = frame.assign(term=terms).explode("term", ignore_index=True)
+    return spread
 
 
 def _drawn(frame: pd.DataFrame, measure: str, alpha: float) -> pd.DataFrame:

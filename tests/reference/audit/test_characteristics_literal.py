@@ -34,7 +34,7 @@ def by_group(log):
 CASES = {
     "two arms": (Thompson(floor=0.1), BernoulliArms([0.6, 0.4]), contrast),
     "three arms": (Mixture(PrivateUCB(epsilon=1.0), exploration=0.3), BernoulliArms([0.6, 0.3, 0.6]), arms),
-    "normal": (Thompson(prior="normal"), NormalArms([0.0, 0.4]), None),
+    "normal": (Thompson(prior="normal", floor=0.05), NormalArms([0.0, 0.4]), None),
     "contexts": (DPConSE(epsilon=4.0), FiniteContext([0.3, 0.7], [[0.2, 0.7], [0.6, 0.5]]), by_group),
     "vectors, ignored": (Uniform(), LinearArms([[0.5, 0.1], [0.2, 0.2]], contexts="orthant"), contrast),
 }

@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot
 
 import adaptinf as ai
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 
 NAMES = ("sample-mean", "ipw", "aipw")
 
@@ -67,6 +67,24 @@ def test_regret_is_one_number_a_cell(table: Any) -> None:
     assert [ax.get_title() for ax in page.axes] == ["a", "b"]
     drawn = sum(len(np.atleast_1d(line.get_xdata())) for ax in page.axes for line in ax.lines)
     assert drawn == 4 * 2 * 2
+
+
+def test_a_refused_analysis_stands_in_the_rows_of_its_terms() -> None:
+    def refused(log: Any) -> Any:
+        raise InvalidForLog("mine", "it never is", [])
+
+    study = ai.audit.study(
+        {"uniform": ai.designs.Uniform(), "UCB": ai.designs.UCB()},
+        {"a": ai.environments.NormalArms([0, 1])},
+        {"means": lambda log: ai.ArmMeans(log).fit("sample-mean"), "mine": refused},
+        [20],
+        64,
+        rng=0,
+        progress=False,
+    )
+    page = ai.plots.study(study)
+    assert [label.get_text() for label in page.axes[0].get_yticklabels()] == ["0", "1"]
+    assert [text.get_text() for ax in page.axes for text in ax.texts] == ["no trial"] * 4
 
 
 def test_rows_can_be_chosen(table: Any) -> None:
