@@ -161,7 +161,7 @@ def study(
 def _in_its_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """An analysis without any result has no term of its own: it stands in the rows of all terms."""
     known = [term for term in frame["term"].unique() if term != ""]
-    terms = [[term] if term != "" or not known else known for term in frame["term"]]
+    terms = pd.Series([[term] if term != "" or not known else known for term in frame["term"]], frame.index)
     spread: pd.DataFrame = frame.assign(term=terms).explode("term", ignore_index=True)
     return spread
 
