@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
+from scipy import optimize, special
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -41,7 +42,8 @@ METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _SEED = 20_231_107
 _POINTS = 200_000
 _CELLS = 4_000_000
-_STEPS = 60
+_STEPS = 100
+_CLOSE = 1e-9
 _TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the same doubles
 
 
@@ -93,12 +95,12 @@ def familywise_level(tail: Callable[[float], float], alpha: float, size: int) ->
     low, high = alpha / size, alpha
     if tail(high) <= alpha:
         return high
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if tail(middle) <= alpha else (low, middle)
-        if high - low < 1e-9 * low:
-            break
-    return low
+    if tail(low) < alpha:
+        low = optimize.brentq(lambda level: tail(level) - alpha, low, high, xtol=_CLOSE * low, maxiter=_STEPS)
+    # Where rounding leaves the chance above alpha, steps as small as the root is uncertain do.
+    while tail(low) > alpha:
+        low *= 1.0 - 2.0 * _CLOSE
+    return float(low)
 
 
 class JointInference:
@@ -362,6 +364,8 @@ class JointInference:
             least = float(law.df[usable].min())
             common = StudentReference(law.estimate, law.std_error, np.full(len(law.df), least))
             return common, max_student_tail(correlation, least), size
+        if isinstance(law, JoinedReference) and np.any(np.isfinite(law.df[usable])):
+            return law, max_student_tail(correlation, float(law.df[usable].min())), size
         return law, lambda level: max_normal_tail(level, correlation, size), size
 
     def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
