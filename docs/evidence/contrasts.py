@@ -17,7 +17,7 @@ import evidence
 import numpy as np
 from numpy.typing import NDArray
 
-SEED, FULL, QUICK, BLOCK = 20261201, 1_000, 40, 125
+SEED, FULL, QUICK, BLOCK = 20261201, 1_000, 40, 128
 BETTER, LEVEL = 0.2, 0.05
 COMMAND = "python docs/evidence/contrasts.py"
 DESIGNS = ("epsilon-greedy .2", "Thompson, floor .05", "Thompson, floor .05, batches of 100")
