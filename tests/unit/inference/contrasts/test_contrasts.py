@@ -177,6 +177,21 @@ def test_terms_whose_covariance_is_unknown_are_held_by_bonferroni() -> None:
     assert np.all(found.conf_int_simultaneous().to_numpy()[:, 0] >= single[:, 0] - 1e-12)
 
 
+def test_combinations_hold_at_once_as_contrasts_do() -> None:
+    """The differences to arm a, as combinations of arm means with one weight for all."""
+    log = log_of(frame()[lambda rows: rows["batch"] >= 2])
+    means = ai.ArmMeans(log).fit("aipw", "uniform", test="normal")
+    tests = means.t_test(["b - a = 0", "c - a = 0", "d - a = 0"])
+    found = ai.Contrasts(log, control="a").fit("aipw", "uniform", test="normal")
+    assert tests.covariance is not None
+    np.testing.assert_allclose(tests.covariance, found.covariance, rtol=1e-9)
+    np.testing.assert_allclose(tests.conf_int_simultaneous(), found.conf_int_simultaneous(), rtol=1e-6)
+    np.testing.assert_allclose(tests.pvalue_simultaneous, found.pvalues_simultaneous(), rtol=1e-6)
+    np.testing.assert_allclose(tests.adjust("bh"), found.adjust("bh"), rtol=1e-9)
+    with pytest.raises(ParameterError, match="'holm' or 'bh'"):
+        tests.adjust("sidak")
+
+
 # Lifts
 
 
