@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import JoinedReference
@@ -58,6 +58,8 @@ def familywise_level(tail: Callable[[float], float], alpha: float, size: int) ->
     if tail(high) <= alpha:
         return high
     if tail(low) < alpha:
+        from scipy import optimize  # loads when needed: longer than a first table
+
         low = optimize.brentq(lambda level: tail(level) - alpha, low, high, xtol=_CLOSE * low, maxiter=_STEPS)
     # Where rounding leaves the chance above alpha, steps as small as the root is uncertain do.
     while tail(low) > alpha:

@@ -184,7 +184,8 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
         ),
     ]
     notes = footer(results, alpha)
-    count = int(np.isfinite(results.pvalues.to_numpy()).sum())
+    if adjust is not None:
+        count = int(np.isfinite(results.pvalues.to_numpy()).sum())
     if adjust == AT_ONCE:
         notes = (at_once_note(count, results.covariance is not None), *notes)
     elif adjust is not None:
