@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe as dd
 import ibis
 import pandas as pd
 import pyarrow as pa
@@ -44,7 +45,11 @@ def in_ibis(frame: pd.DataFrame) -> Any:
     return ibis.memtable(pa.Table.from_pandas(frame, preserve_index=False))
 
 
-ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {"ibis": in_ibis}
+def in_dask(frame: pd.DataFrame) -> Any:
+    return dd.from_pandas(frame, npartitions=3)
+
+
+ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {"ibis": in_ibis, "dask": in_dask}
 
 
 @pytest.mark.parametrize("seed", range(20))
