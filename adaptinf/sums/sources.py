@@ -87,8 +87,8 @@ def _cut(part: pd.DataFrame, batch: str, every: str) -> pd.DataFrame:
 
 def _start(batch: str, every: str) -> nw.Expr:
     """When the period of a time began; weeks begin on Monday."""
-    day, start = nw.col(batch).dt.weekday(), nw.col(batch).dt.truncate(PERIODS[every])
-    found = start
+    day = nw.col(batch).dt.weekday() % 7  # Sunday, 7 elsewhere, is 0 in Spark
+    found = start = nw.col(batch).dt.truncate(PERIODS[every])
     for later in range(1, 7) if every == "week" else ():
-        found = nw.when(day == later + 1).then(start.dt.offset_by(f"-{later}d")).otherwise(found)
+        found = nw.when(day == (later + 1) % 7).then(start.dt.offset_by(f"-{later}d")).otherwise(found)
     return found.alias(batch)
