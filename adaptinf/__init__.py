@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adaptinf import audit, datasets, designs, errors, formats, plots, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms import ArmMeans, Contrast
+    from adaptinf.inference.contrasts import Contrasts
     from adaptinf.inference.corrections import (
         bias_bound,
         correct_pvalues,
@@ -45,6 +46,7 @@ __all__ = [
     "BinMeans",
     "ConfidenceSequence",
     "Contrast",
+    "Contrasts",
     "PolicyContrast",
     "PolicySnapshots",
     "PolicyValue",
@@ -114,6 +116,7 @@ _HOMES = {
     "max_information": "adaptinf.inference.corrections",
     "read_log": "adaptinf.log",
     "recommend": "adaptinf.inference.recommend",
+    "Contrasts": "adaptinf.inference.contrasts",
     "Winner": "adaptinf.inference.winners",
     "winner_interval": "adaptinf.inference.winners",
 }

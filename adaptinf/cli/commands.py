@@ -124,6 +124,7 @@ def fit(
     estimator: str | None = None,
     weights: str | None = None,
     received: bool = False,
+    lift: bool = False,
 ) -> Results:
     """Results of the model that the arguments ask for."""
     known = {str(arm): arm for arm in log.arms}
@@ -134,6 +135,8 @@ def fit(
         chosen["estimator"] = estimator
     if received and (by or first is None or second is None):
         raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
+    if lift and (by or second is None or received):
+        raise ParameterError("--lift", ["it needs --control, without --by and --received"])
     if by:
         from adaptinf.inference.effects.models import CATE
 
@@ -143,6 +146,11 @@ def fit(
 
     if first is None and second is None:
         return ArmMeans(log).fit(**chosen)
+    if second is not None and (first is None or lift):
+        from adaptinf.inference.contrasts import Contrasts
+
+        others = None if first is None else [first]
+        return Contrasts(log, control=second, treatments=others).fit(**chosen, lift=lift)
     if first is None or second is None:
         arms = ", ".join(map(repr, log.arms))
         raise ParameterError("a difference of arms", [f"give --treatment and --control; the log has {arms}"])

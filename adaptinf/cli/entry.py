@@ -87,13 +87,16 @@ def _add_validate(commands: Any) -> None:
 def _add_analyze(commands: Any) -> None:
     text = (
         "Estimate the mean of every arm; the difference of two arms with --treatment and --control; that "
-        "difference within groups with --by."
+        "difference within groups with --by; all arms against one with --control alone."
     )
     parser = commands.add_parser("analyze", help="estimates from a log", description=text)
     _add_file(parser)
     what = parser.add_argument_group("what to estimate")
     what.add_argument("--treatment", metavar="ARM", help="minuend of a difference of two arms")
-    what.add_argument("--control", metavar="ARM", help="subtrahend")
+    what.add_argument("--control", metavar="ARM", help="subtrahend; without --treatment of all other arms")
+    what.add_argument(
+        "--lift", action="store_true", help="with --control: relative lifts in the place of differences"
+    )
     what.add_argument("--by", action="append", metavar="COLUMN", help="context that makes the groups")
     what.add_argument(
         "--estimator",
@@ -292,7 +295,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         arguments.estimator,
         arguments.weights,
         grouped=bool(arguments.by),
-        contrast=arguments.treatment is not None,
+        contrast=arguments.control is not None,
     )
     problems += output_problems(arguments.output, arguments.file)
     if any(problem.startswith("epsilon") for problem in problems):
@@ -314,6 +317,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         estimator=arguments.estimator,
         weights=arguments.weights,
         received=arguments.received,
+        lift=arguments.lift,
     )
     text = render(with_unused(results, unused), arguments.alpha, arguments.format)
     if arguments.output is None:

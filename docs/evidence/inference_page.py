@@ -51,7 +51,8 @@ errors of simulation in different cells are not independent.
 Labels are those of `recommend`. Exact: sample means corrected by the max-information of the private designs'
 guarantee, with exact tests. Anytime: normal mixture and empirical Bernstein sequences, on the arms' own
 rewards and on inverse-propensity scores, and betting; they hold at all rounds at once, and are seen here
-after the last one. Asymptotic: AIPW, ALEE with conservative errors, batched least squares, asymptotic
+after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's correction, which the
+defaults make where rewards are skewed), ALEE with conservative errors, batched least squares, asymptotic
 sequences, and under UCB also sample means. Sample means with Welch's t are otherwise the naive baseline.
 Two-point weights take the decay of the floor: .7 for Thompson, 0 for others. Coverage is among the runs with
 an interval; the others are counted below.

@@ -241,11 +241,12 @@ class Battery:
             return np.full((3, 4), np.nan)
         rounds = (arrays.action, arrays.reward, arrays.propensity, arrays.propensities, CODES)
         means = streamed_means(*rounds, weights=weights, decay=self.decay if weights == "two-point" else None)
-        return _with_contrast(means.estimate, means.covariance + _never(means.pulls))
+        law = student_quantile(_TAIL, np.append(means.freedom.min(), means.freedom))
+        return _with_contrast(means.estimate, means.covariance + _never(means.pulls), law)
 
     def _alee(self, log: AdaptiveLog) -> np.ndarray:
         means = alee_means(log.arrays.action, log.arrays.reward, CODES)
-        return _with_contrast(means.estimate, np.diag(means.std_error() ** 2))
+        return _with_contrast(means.estimate, np.diag(means.std_error() ** 2), _NORMAL)
 
     def _own(self, log: AdaptiveLog) -> list[np.ndarray]:
         action, reward = log.arrays.action, log.arrays.reward
@@ -297,10 +298,10 @@ def _never(pulls: np.ndarray) -> np.ndarray:
     return np.asarray(missing[:, None] + missing[None, :])
 
 
-def _with_contrast(estimate: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def _with_contrast(estimate: np.ndarray, covariance: np.ndarray, quantile: np.ndarray | float) -> np.ndarray:
     variance = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
     size = np.sqrt(np.array([variance, covariance[0, 0], covariance[1, 1]]))
-    return _rows(np.array([estimate[1] - estimate[0], *estimate]), size, _NORMAL)
+    return _rows(np.array([estimate[1] - estimate[0], *estimate]), size, quantile)
 
 
 def check(battery: Battery, log: AdaptiveLog) -> None:
@@ -318,7 +319,7 @@ def check(battery: Battery, log: AdaptiveLog) -> None:
     if battery.own:
         calls |= {"sample mean": ("sample-mean", None, None), "alee": ("alee", None, None)}
     for name, asked in calls.items():
-        test = "t" if name == "sample mean" else "auto"
+        test = "auto" if name == "alee" else "t"
         same(name, "contrast", Contrast(log, treatment=1, control=0).fit(*asked, test=test), 0)
         means = ArmMeans(log).fit(*asked, test=test)
         for arm in (0, 1):

@@ -162,8 +162,8 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
 
 def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
     """Test that the difference is the null in every batch, against any differences."""
-    from adaptinf.inference.distributions.tails import log_student_tail
-    from adaptinf.inference.results.hypotheses import WaldTest, log_chi2_tail
+    from adaptinf.inference.distributions.tails import log_chi2_tail, log_student_tail
+    from adaptinf.inference.results.hypotheses import WaldTest
 
     t = found.precision * (found.difference - null)
     log_tail = log_student_tail(np.abs(t), found.df)

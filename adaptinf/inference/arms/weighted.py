@@ -21,7 +21,6 @@ from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.scores.inverse import LAGGED
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -269,8 +268,9 @@ def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, Flo
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
     weights = choice.weights or "uniform"
     lagged = weights == "sqrt" and _lags(question)
+    own = rounds.lagged_sqrt_weights(question) if lagged else weights
     return {
-        "weights": rounds.pair_weights(question) if weights == COMMON else LAGGED if lagged else weights,
+        "weights": rounds.pair_weights(question) if weights == COMMON else own,
         "decay": choice.decay,
         "outcome": None if model is None else model.values,
         "start": 0 if model is None else model.start,

@@ -83,3 +83,34 @@ class AndersonRubinReference:
         """The least interval that holds the confidence set, shape (1, 2); it may have no end."""
         found = self.confidence_set(log_alpha)
         return np.array([[found[0][0], found[-1][1]]]) if found else np.full((1, 2), np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogRatioReference:
+    """Tests and intervals of a ratio of two positive means less 1, by the t law of its logarithm.
+
+    `error` is the standard error of the logarithm, by the delta method.
+    """
+
+    ratio: float
+    error: float
+    df: float
+    name: str = field(default="t of the log ratio", init=False)
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "t", False, False
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distance of the log ratio from that of the null in standard errors, shape (1,)."""
+        if null <= -1.0:
+            return np.array([math.inf])
+        return np.array([(math.log(self.ratio) - math.log1p(null)) / self.error])
+
+    @np.errstate(under="ignore")
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (1,)."""
+        return log_student_pvalue(self.statistics(null), np.array([self.df]))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        half = float(np.ravel(student_quantile(log_alpha - LOG_2, np.array([self.df])))[0]) * self.error
+        return np.array([[self.ratio * math.exp(-half) - 1.0, self.ratio * math.exp(half) - 1.0]])

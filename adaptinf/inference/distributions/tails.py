@@ -269,3 +269,17 @@ def _log_betainc_inverse(a: FloatArray, b: FloatArray, log_value: float) -> Floa
         if np.all(settled):
             break
     return np.asarray(log_x, dtype=float)
+
+
+def log_chi2_tail(statistic: float, df: int) -> float:
+    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows."""
+    tail = float(special.chdtrc(df, statistic))
+    if tail > 1e-290:
+        return math.log(tail)
+    # Leading terms of the incomplete gamma function's expansion at infinity.
+    half, x = 0.5 * df, 0.5 * statistic
+    series, term = 1.0, 1.0
+    for j in range(1, 12):
+        term *= (half - j) / x
+        series += term
+    return (half - 1.0) * math.log(x) - x - math.lgamma(half) + math.log(series)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
@@ -27,7 +26,7 @@ from adaptinf.inference.effects.notes import (
     weight_notes,
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
-from adaptinf.inference.scores.inverse import combined_weights
+from adaptinf.inference.scores.inverse import Fixed, combined_weights
 from adaptinf.inference.scores.units import FEWEST_EVENTS, UnitErrors, unit_group_effects
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
@@ -63,9 +62,6 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
     why = refusal(lambda: question.weightable)
     combined = why or refusal(lambda: question.combined)
     sqrt = why or ("" if question.propensities is not None else BOTH_PROPENSITIES)
-    rests = _NO_DRIFT
-    if question.movers:
-        rests += "; propensities within a group do not depend on other contexts"
     even = "inverse propensities, with one weight for both arms that keeps the variance even"
     own = "inverse propensities, with weights of each arm's own that keep the variance even"
     every = "inverse propensities over all rounds in which both arms could be chosen"
@@ -75,7 +71,7 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
     return [
         _verdict("combined", 14.0, combined, even, _COMMON_DRIFT, ""),
         _verdict("uniform", 15.0, why, every, _COMMON_DRIFT, caution),
-        _verdict("sqrt", 16.0, sqrt, own, rests, ""),
+        _verdict("sqrt", 16.0, sqrt, own, _NO_DRIFT, ""),
     ]
 
 
@@ -103,7 +99,7 @@ def _fit(
 ) -> GroupResults:
     rounds = question.weightable
     kind = weights or _default_weights(question, stationary)
-    weight, lagged = _weights(question, kind)
+    weight, fixed = _weights(question, kind)
     found, errors = _effects(question, weight)
     tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
     warn_of_tiny("CATE.fit", tiny)
@@ -131,7 +127,7 @@ def _fit(
         notes=(
             *rounds.notes,
             *(_MODEL if errors is None else _unit_notes(question, errors)),
-            *weight_notes(question.movers, kind, lagged=lagged, asked=asked),
+            *weight_notes(question.movers, kind, fixed=fixed, asked=asked),
             *estimated_propensities(question.profile),
             *([rare.CORRECTED] if corrected else []),
             *gap_notes(question.terms, found.used, _told(found.std_error, errors)),
@@ -207,16 +203,15 @@ def _default_weights(question: GroupQuestion, stationary: bool) -> str:
     return "uniform" if refusal(lambda: question.combined) else "combined"
 
 
-def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, bool]:
-    """Weights of both arms, shape (n, 2), None for uniform ones; and whether they lag by a batch."""
+def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fixed]:
+    """Weights of both arms, shape (n, 2), None for uniform ones; and whose propensities fix them."""
     if kind == "combined":
-        weight, lagged = question.combined
-        return np.column_stack([weight, weight]), lagged
+        weight, fixed = question.combined
+        return np.column_stack([weight, weight]), fixed
     if kind == "uniform":
-        return None, False
-    if question.propensities is None:
-        raise InvalidForLog(f"aipw with {kind} weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
-    return np.sqrt(question.propensities[question.weightable.keep]), False
+        return None, "round"
+    propensities, fixed = question.own
+    return np.sqrt(propensities), fixed
 
 
 def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupEffects, UnitErrors | None]:

@@ -21,14 +21,14 @@ from scipy import special
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
-from adaptinf.inference.distributions.tails import log_betainc
+from adaptinf.inference.distributions.tails import log_betainc, log_chi2_tail
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.formatting import format_pvalue
-from adaptinf.inference.results.hypotheses import LinearHypothesis, log_chi2_tail
+from adaptinf.inference.results.hypotheses import LinearHypothesis
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import refuse
 from adaptinf.texts import visible_lines

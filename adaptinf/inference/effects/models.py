@@ -162,11 +162,14 @@ class CATE:
             the propensities must be constant within each group.
         weights : {"combined", "uniform", "sqrt"}, optional
             Weights of the AIPW scores. By default combined where both arms' propensities are known: one for
-            both arms, (1/e1 + 1/e0)^(-1/2), under which a drift that both share cancels. Where contexts other
-            than those of ``by`` may move the propensities within a group, or these vary within a batch, it is
-            that of the group's previous batch, and without batches weights are uniform. Under an effect that
-            changes over the rounds the target is its average with these weights; uniform ones estimate the
-            plain average. Sqrt weights are each arm's own and need arm means that do not drift.
+            both arms, (1/e1 + 1/e0)^(-1/2), under which a drift that both share cancels. A round's own
+            propensities make it where they stay within the group or its batches, or contexts are known to
+            have had no part beside the group; else, as a context that the log may lack could have moved
+            them, those of the group's previous batch or round. Where contexts of the log other than those of
+            ``by`` may move the propensities and there are no batches, weights are uniform. Under an effect
+            that changes over the rounds the target is its average with these weights; uniform ones estimate
+            the plain average. Sqrt weights are each arm's own, fixed likewise, and need arm means that do
+            not drift.
         null : float
             Effect that is tested.
         stationary : bool

@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.inference.scores.inverse import Fixed
 from adaptinf.inference.scores.units import FEWEST_EVENTS, units_with, units_with_events
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 SAME_EFFECT = "drift is allowed; under an effect that changes, its average over these rounds"
 BOTH_PROPENSITIES = "they need both arms' propensities at every round, and the log has the chosen arm's alone"
 _SHOWN, _FEW = 8, 3
+_KNOWN: dict[Fixed, str] = {
+    "round": "of the round",
+    "round before": "of the group's previous round, as contexts may have moved the round's own "
+    "(context_free=True of the log says that they had no part)",
+    "batch": "of the group's previous batch, known before the round's contexts",
+}
+_WHOSE: dict[Fixed | None, str] = {
+    "round before": " The weights are by the propensities of the round before, as contexts may have moved "
+    "the round's own.",
+    "batch": " The weights are those of the previous batch, known before the round's contexts.",
+}
 
 
 def adjustment_notes(terms: Sequence[str], difference: Difference) -> list[str]:
@@ -71,30 +83,22 @@ def _some(terms: Sequence[str]) -> str:
     return "; ".join(terms[:_SHOWN]) + more
 
 
-def weight_notes(others: Sequence[str], kind: str, *, lagged: bool, asked: bool) -> list[str]:
+def weight_notes(others: Sequence[str], kind: str, *, fixed: Fixed, asked: bool) -> list[str]:
     """What the scores and their weights rest on; `others` are contexts that may move propensities."""
     names = ", ".join(others)
     notes = ["Assumes that the logged propensities are the design's own."]
     if kind == "combined":
-        known = (
-            "of the group's previous batch, known before the round's contexts" if lagged else "of the round"
-        )
         notes.append(
-            f"Combined weights: one for both arms, (1/e1 + 1/e0)^(-1/2) {known}. A drift that both arms "
-            "share cancels. Under an effect that changes, the target is its average with these weights; "
+            f"Combined weights: one for both arms, (1/e1 + 1/e0)^(-1/2) {_KNOWN[fixed]}. A drift that both "
+            "arms share cancels. Under an effect that changes, the target is its average with these weights; "
             "weights='uniform' estimates the plain average over the rounds."
         )
     if kind == "sqrt":
         notes.append(
-            "Sqrt weights, each arm's own: assumes that each arm's mean within a group stays the same in "
-            "every round. Under a drift the two weighted means are of different times, and their difference "
-            "is no effect."
+            f"Sqrt weights, each arm's own, by the propensities {_KNOWN[fixed]}: assumes that each arm's "
+            "mean within a group stays the same in every round. Under a drift the two weighted means are of "
+            "different times, and their difference is no effect."
         )
-        if others:
-            notes.append(
-                f"Valid only if the propensities within a group do not depend on {names}: sqrt weights give "
-                "either arm its own mix of contexts, and the difference of two mixes is no effect."
-            )
     if kind == "uniform":
         reason = "" if asked or not others else f", because {names} may move the propensities within a group"
         notes.append(
@@ -102,6 +106,33 @@ def weight_notes(others: Sequence[str], kind: str, *, lagged: bool, asked: bool)
             "where they settle. Under an effect that changes, its average over the rounds."
         )
     return notes
+
+
+def projection_meaning(
+    kind: str, by: Fixed | None, *, fixed: bool, complete: bool, saturated: bool
+) -> list[str]:
+    """What a projection estimates, and what an effect that changes over the rounds makes of it.
+
+    `by` are the propensities that fix combined weights, None where there are no such weights; `fixed` says
+    that no other weights follow the round's context.
+    """
+    fixed |= by is not None
+    over = "these weights" if kind != "uniform" else "the same weight for every round"
+    drift = f"A drift that both arms share cancels; an effect that changes is averaged with {over}."
+    drift += _WHOSE.get(by, "")
+    if saturated and fixed:
+        same = "The formula gives every combination of contexts its own effect: the weights do not change it."
+        return [same, drift]
+    if fixed and complete:
+        need = " The t law needs propensities that settle or stay away from 0." if kind == "uniform" else ""
+        blp = "Estimand: the best linear approximation of the effect over the log's contexts."
+        return [f"{blp}{need}", drift]
+    what = f"{kind} weights" if kind != "uniform" else "Uniform weights over the rounds that could be used"
+    return [
+        f"{what}: valid if the formula holds exactly, or the propensities do not depend on the context. Else "
+        "they estimate an approximation weighted by propensities that the log itself determined.",
+        drift,
+    ]
 
 
 def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> tuple[str, ...]:

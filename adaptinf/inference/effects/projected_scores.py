@@ -27,6 +27,7 @@ from adaptinf.inference.effects.notes import (
     estimated_propensities,
     few_effective,
     low_propensity,
+    projection_meaning,
     tiny_cautions,
     unit_support,
     warn_of_tiny,
@@ -34,8 +35,10 @@ from adaptinf.inference.effects.notes import (
 from adaptinf.inference.effects.question import arm_pair
 from adaptinf.inference.effects.rounds import (
     MARKED_ROUNDS,
+    Past,
     Rounds,
     arm_propensities,
+    past_of,
     weightable_rounds,
 )
 from adaptinf.inference.effects.weighted_projection import (
@@ -55,7 +58,7 @@ from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
+from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.units import others_means
@@ -175,17 +178,22 @@ class ProjectionQuestion:
         return len(group_codes(columns)[1]) == width
 
     @cached_property
-    def combined(self) -> tuple[FloatArray, bool] | None:
-        """Combined weights that do not follow the round's context, and whether they lag; shape (n,)."""
-        log, kept, free = self.profile.log, self.kept, self.profile.context_free
-        if self.propensities is None:
-            return None
+    def past(self) -> Past:
+        """What is known before each used round's contexts, beside its cell where the formula is saturated."""
+        contexts, kept = self.profile.log.arrays.context, self.kept
         cell = np.zeros(len(kept), dtype=np.int64)
         if self.saturated:
-            cell = group_codes([values[kept] for values in log.arrays.context.values()])[0]
-        batch, moved = log.arrays.batch, not (free or self.saturated)
-        batch = None if batch is None else batch[kept]
-        return combined_weights(self.propensities[kept], cell, batch, moved=moved, free=free)
+            cell = group_codes([values[kept] for values in contexts.values()])[0]
+        return past_of(self.profile, cell, self.rounds.keep, others=not self.saturated)
+
+    @cached_property
+    def combined(self) -> tuple[FloatArray, Fixed] | None:
+        """Combined weights that do not follow the round's context, and whose they are; shape (n,)."""
+        if self.propensities is None:
+            return None
+        batch, movers = self.profile.log.arrays.batch, not (self.profile.context_free or self.saturated)
+        batch = None if batch is None else batch[self.kept]
+        return combined_weights(self.propensities[self.kept], batch, self.past, movers=movers)
 
     @property
     def default_weights(self) -> str:
@@ -363,36 +371,19 @@ def _notes(
         f"{covariance}.",
         *rounds.notes,
         *said,
-        *_meaning(question, kind),
+        *projection_meaning(
+            kind,
+            question.combined[1] if kind == "combined" and question.combined is not None else None,
+            fixed=kind == "uniform" or question.past.free,
+            complete=len(rounds.notes) == 1,
+            saturated=question.saturated,
+        ),
         "Assumes contexts that do not depend on earlier rewards or actions. Student's t, for each term by "
         "the effective number of the smaller arm's rewards.",
         *low_propensity(lowest),
         *bare_columns(x, question.chosen, question.covariates.names),
         *estimated_propensities(question.profile),
     )
-
-
-def _meaning(question: ProjectionQuestion, kind: str) -> list[str]:
-    """What is estimated, and what an effect that changes over the rounds makes of it."""
-    complete = len(question.rounds.notes) == 1
-    fixed = kind == "uniform" or (kind == "combined" and question.combined is not None)
-    over = "these weights" if kind != "uniform" else "the same weight for every round"
-    drift = f"A drift that both arms share cancels; an effect that changes is averaged with {over}."
-    if kind == "combined" and question.combined is not None and question.combined[1]:
-        drift += " The weights are those of the previous batch, known before the round's contexts."
-    if question.saturated:
-        same = "The formula gives every combination of contexts its own effect: the weights do not change it."
-        return [same, drift]
-    if fixed and complete:
-        need = " The t law needs propensities that settle or stay away from 0." if kind == "uniform" else ""
-        blp = "Estimand: the best linear approximation of the effect over the log's contexts."
-        return [f"{blp}{need}", drift]
-    what = f"{kind} weights" if kind != "uniform" else "Uniform weights over the rounds that could be used"
-    return [
-        f"{what}: valid if the formula holds exactly, or the propensities do not depend on the context. Else "
-        "they estimate an approximation weighted by propensities that the log itself determined.",
-        drift,
-    ]
 
 
 PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(

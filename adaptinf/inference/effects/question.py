@@ -15,16 +15,19 @@ from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
 from adaptinf.inference.effects.notes import BOTH_PROPENSITIES
 from adaptinf.inference.effects.rounds import (
+    Past,
     Rounds,
     arm_propensities,
+    past_of,
     randomised_rounds,
     weightable_rounds,
 )
 from adaptinf.inference.effects.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
-from adaptinf.inference.inputs.rounds import round_mask
+from adaptinf.inference.inputs.rounds import propensities_before, round_mask
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
@@ -72,17 +75,37 @@ class GroupQuestion:
         return () if self.profile.context_free else self.other_contexts
 
     @cached_property
-    def combined(self) -> tuple[FloatArray, bool]:
-        """One weight for both arms in each of the rounds used, and whether it lags by a batch; shape (n,)."""
+    def past(self) -> Past:
+        """What is known before the contexts of each of the rounds used, beside its group."""
+        keep = self.weightable.keep
+        return past_of(self.profile, self.group[keep], keep, others=bool(self.other_contexts))
+
+    @property
+    def batch(self) -> IntArray | None:
+        """Batches of the rounds used, None where the log has none; shape (n,)."""
+        batch = self.profile.log.arrays.batch
+        return None if batch is None else batch[self.weightable.keep]
+
+    @cached_property
+    def own(self) -> tuple[FloatArray, Fixed]:
+        """Propensities of each arm that make its own weight in the rounds used, and whose; shape (n, 2)."""
+        both, past = self.propensities, self.past
+        if both is None:
+            raise InvalidForLog("aipw with sqrt weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
+        used = both[self.weightable.keep]
+        if past.free or stays_in_cells(used, past.cell, self.batch):
+            return used, "round"
+        return propensities_before(used, self.profile.log.n_arms, past.before), "round before"
+
+    @cached_property
+    def combined(self) -> tuple[FloatArray, Fixed]:
+        """One weight for both arms in each of the rounds used, and whose propensities fix it; shape (n,)."""
         rounds, both = self.weightable, self.propensities
         if both is None:
             raise InvalidForLog(
                 "aipw with combined weights", BOTH_PROPENSITIES, ["aipw with uniform weights"]
             )
-        batch = self.profile.log.arrays.batch
-        kept = None if batch is None else batch[rounds.keep]
-        cell, free = self.group[rounds.keep], self.profile.context_free
-        found = combined_weights(both[rounds.keep], cell, kept, moved=bool(self.movers), free=free)
+        found = combined_weights(both[rounds.keep], self.batch, self.past, movers=bool(self.movers))
         if found is None:
             reason = (
                 f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "

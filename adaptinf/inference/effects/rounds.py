@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.effects.notes import estimated_propensities
+from adaptinf.inference.inputs.rounds import turns
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -40,6 +41,31 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
         return None
     chosen = profile.log.arrays.action[:, None] == pair[None, :]
     return np.where(chosen, own[:, None], 1.0 - own[:, None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """What is known before a round's contexts beside its cell; cell, turn, before (n,).
+
+    `free` says that nothing else moved its propensities. Turns and the rounds before them are those of
+    `inputs.rounds.turns`.
+    """
+
+    cell: IntArray
+    turn: IntArray
+    before: IntArray
+    free: bool
+
+
+def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
+    """Of the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
+
+    Where the design says that it looks at contexts, the log has those that it looked at.
+    """
+    units, traits = profile.units, profile.traits
+    turn, before = turns(cell, None if units is None else units[keep])
+    told = traits is not None and traits.uses_context != "unknown" and not others
+    return Past(cell, turn, before, profile.fixed_in_time or told)
 
 
 def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:

@@ -22,7 +22,12 @@ from scipy import linalg
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.shape import part_shapes
-from adaptinf.inference.scores.inverse import known_in_time, two_point_weights
+from adaptinf.inference.scores.inverse import (
+    Fixed,
+    combined_stays,
+    lagged_combined_weights,
+    two_point_weights,
+)
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.units import effective_units, unit_covariance, unit_rows
@@ -32,6 +37,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.projected_scores import ProjectionQuestion
+    from adaptinf.inference.effects.rounds import Past
     from adaptinf.inference.validity.verdicts import Verdict
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
@@ -141,32 +147,27 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
 
 def combined_weights(
-    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool, free: bool = False
-) -> tuple[FloatArray, bool] | None:
-    """Combined weights that are fixed before the round's context is seen, and whether they lag by a batch.
+    propensities: FloatArray, batch: IntArray | None, past: Past, *, movers: bool
+) -> tuple[FloatArray, Fixed] | None:
+    """Combined weights that are fixed before the round's context is seen, and by whose propensities.
 
-    Shapes: propensities (n, 2), both positive; cell, batch (n,); returns (n,). None where there are none.
+    Shapes: propensities (n, 2), both positive; batch (n,); returns (n,). None where there are none.
 
-    Within a cell (a group, or a combination of contexts) a round's own propensities serve where contexts are
-    known to have had no part (`free`) or the propensities are seen to stay within batches. Else a weight that
-    follows the round's own context gives contexts other shares than they have, and is correlated with the
-    score: the mean of 1/e1 + 1/e0 over the cell's previous batch serves, which the past alone decides; the
-    first batch of a cell has weight 1. Without batches there are none where contexts may move propensities
-    within a cell (`moved`).
+    Within a cell (a group, or a combination of contexts) a round's own propensities serve where no other
+    context is known to have a part, or the weights are seen to stay. Else a weight that follows the round's
+    own context, which the log may lack, gives contexts other shares than they have: the mean of 1/e1 + 1/e0
+    over the cell's previous batch serves, without batches over its previous round, which the past alone
+    decides; at first a cell has weight 1. Without batches there are none where contexts of the log may move
+    propensities within a cell (`movers`).
     """
-    if known_in_time(propensities, cell, batch, moved=moved, free=free):
-        return contrast_weights(propensities, "combined"), False
-    if batch is None:
+    if past.free or combined_stays(propensities, past.cell, batch):
+        return contrast_weights(propensities, "combined"), "round"
+    if batch is None and movers:
         return None
-    inverse = (1.0 / propensities).sum(axis=1)
-    steps = int(batch.max(initial=0)) + 1
-    _, first, place, size = np.unique(
-        cell * steps + batch, return_index=True, return_inverse=True, return_counts=True
-    )
-    mean = np.bincount(place, weights=inverse) / size
-    earliest = np.append(True, np.diff(cell[first]) != 0)
-    known = np.where(earliest, 1.0, np.append(1.0, mean[:-1]))
-    return np.asarray(known[place] ** -0.5, dtype=np.float64), True
+    if batch is None or len(np.unique(batch)) == len(batch):
+        fixed: Fixed = "round before" if batch is None else "batch"
+        return lagged_combined_weights(propensities, past.turn, past.cell), fixed
+    return lagged_combined_weights(propensities, batch, past.cell), "batch"
 
 
 def weighted_projection(

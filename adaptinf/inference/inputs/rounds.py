@@ -13,10 +13,13 @@ from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.log.validation import arrays_of
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
-from adaptinf.typing import BoolArray, FloatArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
+
+_SAME = 1e-9
+"""Relative difference of values that are the same: rounding of a frame that was written and read."""
 
 
 def marked_log(
@@ -89,9 +92,48 @@ def _rows(column: Any, keep: BoolArray) -> Any:
     return column[keep] if isinstance(column, np.ndarray) and column.shape[:1] == keep.shape else column
 
 
-def propensities_before(propensities: FloatArray, n_arms: int) -> FloatArray:
-    """Propensities of the round before, in the first one of a fair draw of n arms; (T, k), returns (T, k)."""
+def turns(cell: IntArray, unit: IntArray | None) -> tuple[IntArray, IntArray]:
+    """Numbers of turns, which grow within a cell, and the last round of the cell before each turn, or -1.
+
+    Shapes: cell, unit (T,); returns (T,) each.
+
+    A turn is a round, or where units are known the rounds of a cell that one unit has in a row: they share
+    the unit's own contexts, so none of them is the past of another.
+    """
+    order = np.argsort(cell, kind="stable")
+    position, first = np.arange(len(cell)), np.diff(cell[order], prepend=-1) != 0
+    new = np.ones(len(cell), dtype=bool) if unit is None else np.diff(unit[order], prepend=-1) != 0
+    start = np.maximum.accumulate(np.where(new | first, position, 0))
+    turn, before = np.empty_like(order), np.empty_like(order)
+    turn[order] = start
+    before[order] = np.where(first[start], -1, order[start - 1])
+    return turn, before
+
+
+def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray | None = None) -> FloatArray:
+    """Propensities of an earlier round, the one before if not given, at -1 those of a fair draw of n arms.
+
+    Shapes: propensities (T, k), before (T,); returns (T, k).
+    """
+    if before is not None:
+        return np.where(before[:, None] >= 0, propensities[before], 1.0 / n_arms)
     found = np.empty_like(propensities)
     found[:1] = 1.0 / n_arms
     found[1:] = propensities[:-1]
     return found
+
+
+def stays(values: FloatArray, place: IntArray) -> BoolArray:
+    """Whether each column is the same all through every place, of two rounds and more on average.
+
+    Shapes: values (T, k), place (T,); returns (k,). Places of single rounds cannot show it.
+    """
+    if not len(place):
+        return np.zeros(values.shape[1], dtype=bool)
+    if np.any(np.diff(place) < 0):
+        order = np.argsort(place, kind="stable")
+        values, place = values[order], place[order]
+    starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    still = np.all(high - low <= _SAME * high, axis=0) & (len(place) >= 2 * len(starts))
+    return np.asarray(still, dtype=bool)

@@ -21,10 +21,10 @@ from adaptinf.inference.distributions.student_sums import (
     BatchedReference,
     MeanStudent,
 )
-from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.regression.data import Adjustment, CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
-from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest, log_chi2_tail
+from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import FLAG, OneOf, check
 from adaptinf.typing import BoolArray, FloatArray, IntArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.regression.data import JointTests
 from adaptinf.inference.results.base import Results
@@ -96,8 +97,8 @@ class CoefficientTest(LinearTest):
 
     Attributes
     ----------
-    labels, effect, std_error, value, reference, notes
-        As for `LinearTest`.
+    labels, effect, std_error, value, reference, notes, covariance
+        As for `LinearTest`, whose `adjust` takes corrected p-values where a correction is due.
     correction : Correction or None
         For adaptive collection.
     """
@@ -133,6 +134,17 @@ class CoefficientTest(LinearTest):
         check_alpha("conf_int_corrected", alpha)
         level = _due(self.correction).level(math.log(alpha))
         return self.reference.interval(level) + self.value[:, None]
+
+    @property
+    def _single_logs(self) -> FloatArray:
+        logs = self.reference.log_pvalues(0.0)
+        return logs if self.correction is None else np.asarray(self.correction.apply(logs))
+
+    def _family(self) -> tuple[Reference, Callable[[float], float], int]:
+        if self.correction is not None:
+            reason = "the numbers must be corrected for adaptive collection, whose joint law is not known"
+            raise InvalidForLog("simultaneous inference", reason, ["adjust('holm'), of corrected p-values"])
+        return LinearTest._family(self)
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Frame as for `LinearTest`, with corrected columns where a correction is due.
@@ -181,6 +193,7 @@ class CoefficientTests:
             hypothesis.values,
             reference,
             notes,
+            found.covariance,
             self.correction,
         )
 

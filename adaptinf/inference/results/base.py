@@ -292,8 +292,10 @@ class Results(JointInference):
         ----------
         alpha : float
             One minus the level of the intervals, between 0 and 0.5.
-        adjust : {"holm", "bh"}, optional
-            Also show p-values adjusted for the number of terms, after any correction.
+        adjust : {"holm", "bh", "max-t"}, optional
+            Also show p-values adjusted for the number of terms, after any correction. ``"max-t"`` shows those
+            of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous` in the place of single
+            ones.
 
         Returns
         -------
@@ -304,6 +306,8 @@ class Results(JointInference):
         ------
         ParameterError
             If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        InvalidForLog
+            If the adjustment is ``"max-t"``, and a correction is due.
         """
         from adaptinf.inference.results.summary import summarise
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import linalg, special
+from scipy import linalg
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
-from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
+from adaptinf.inference.results.families import family_of, familywise_level
 from adaptinf.inference.results.formatting import format_pvalue
+from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.texts import frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray
@@ -26,8 +28,8 @@ _OUTSIDE = re.compile(r"`[^`]*`")
 _SIGN_AFTER_EQUALS = re.compile(r"=\s*([+-])")
 _EXPONENT = re.compile(r"(?<![\w.\])])\d+(?:\.\d*)?[eE][+-]?\d+")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.\[\]]*")
-_CERTAIN = 1e-14
-"""Share of its terms' variance below which a combination's variance is rounding."""
+_UNREADABLE = (LookupError, ArithmeticError, RuntimeError, ValueError, TypeError, SyntaxError)
+_CERTAIN = 1e-14  # share of its terms' variance below which a combination's variance is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +100,8 @@ class LinearTest:
         Of effect minus value, so that every null is 0.
     notes : tuple of str
         What else is to be known.
+    covariance : ndarray, shape (q, q), or None
+        Of the combinations, where it is known.
     """
 
     labels: tuple[str, ...]
@@ -106,12 +110,13 @@ class LinearTest:
     value: FloatArray
     reference: Reference
     notes: tuple[str, ...] = ()
+    covariance: FloatArray | None = None
 
     @property
     def tvalue(self) -> FloatArray:
         """Distances from the values in standard errors, shape (q,)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.std_error > 0, (self.effect - self.value) / self.std_error, np.nan)
+        scale = np.where(self.std_error > 0.0, self.std_error, np.nan)
+        return np.asarray((self.effect - self.value) / scale, dtype=np.float64)
 
     @property
     @np.errstate(under="ignore")
@@ -130,6 +135,46 @@ class LinearTest:
         """
         check_alpha("conf_int", alpha)
         return self.reference.interval(math.log(alpha)) + self.value[:, None]
+
+    @np.errstate(under="ignore")
+    def conf_int_simultaneous(self, alpha: float = 0.05) -> FloatArray:
+        """Intervals that hold at once, by the largest statistic (Bonferroni if unknown); shape (q, 2).
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the joint level, between 0 and 0.5.
+        """
+        check_alpha("conf_int_simultaneous", alpha)
+        law, tail, size = self._family()
+        level = familywise_level(tail, alpha, size) if size else alpha
+        return law.interval(math.log(level)) + self.value[:, None]
+
+    @property
+    @np.errstate(under="ignore")
+    def pvalue_simultaneous(self) -> FloatArray:
+        """P-values adjusted for testing all combinations at once, shape (q,)."""
+        law, tail, _ = self._family()
+        single = np.exp(law.log_pvalues(0.0)).tolist()
+        return np.array([math.nan if math.isnan(p) else tail(p) for p in single])
+
+    def adjust(self, method: str = "holm") -> FloatArray:
+        """P-values adjusted for the number of combinations, shape (q,).
+
+        Parameters
+        ----------
+        method : {"holm", "bh"}
+            Holm, or Benjamini and Hochberg.
+        """
+        check_adjustment("adjust", method)
+        return probabilities(adjusted_logs(self._single_logs, method))
+
+    @property
+    def _single_logs(self) -> FloatArray:
+        return self.reference.log_pvalues(0.0)
+
+    def _family(self) -> tuple[Reference, Callable[[float], float], int]:
+        return family_of(self.reference, self.covariance, np.isfinite(self.tvalue), "max-t")
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Frame with columns hypothesis, estimate, std_error, statistic, p_value, conf_low and conf_high."""
@@ -236,26 +281,15 @@ def linear_test(
         scale = np.abs(weights[used]) @ np.sqrt(np.diag(covariance)[used])
         certain = len(weights[used]) > 1 and variance <= _CERTAIN * scale**2
         std_error[row] = math.sqrt(variance) if variance >= 0.0 and not certain else math.nan
+    used = hypothesis.matrix.any(axis=0)
+    rows = hypothesis.matrix[:, used]
+    spread = rows @ covariance[np.ix_(used, used)] @ rows.T
     distance = effect - hypothesis.values
     reference: Reference = NormalReference(distance, std_error)
     if freedom is not None:
         fewest = [float(freedom[row != 0.0].min()) for row in hypothesis.matrix]
         reference = StudentReference(distance, std_error, np.array(fewest))
-    return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes)
-
-
-def log_chi2_tail(statistic: float, df: int) -> float:
-    """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows."""
-    tail = float(special.chdtrc(df, statistic))
-    if tail > 1e-290:
-        return math.log(tail)
-    # Leading terms of the incomplete gamma function's expansion at infinity.
-    half, x = 0.5 * df, 0.5 * statistic
-    series, term = 1.0, 1.0
-    for j in range(1, 12):
-        term *= (half - j) / x
-        series += term
-    return (half - 1.0) * math.log(x) - x - math.lgamma(half) + math.log(series)
+    return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes, spread)
 
 
 def _is_strings(restriction: Any) -> bool:
@@ -283,15 +317,6 @@ def _from_text(
     from formulaic.errors import FormulaicError
     from formulaic.utils.constraints import LinearConstraints
 
-    unreadable = (
-        FormulaicError,
-        LookupError,
-        ArithmeticError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        SyntaxError,
-    )
     if isinstance(restriction, dict):
         unknown = [repr(name) for name in restriction if name not in terms]
         wrong = [
@@ -308,7 +333,7 @@ def _from_text(
     texts = [restriction] if isinstance(restriction, str) else list(restriction)
     try:
         parsed = LinearConstraints.from_spec([_as_read(x) for x in texts], variable_names=list(terms))
-    except unreadable as error:
+    except (FormulaicError, *_UNREADABLE) as error:
         reason = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
         raise ParameterError(
             subject, [f"cannot read the restriction {restriction!r}: {reason}{_hint(terms)}"]

@@ -17,12 +17,15 @@ from adaptinf.typing import FloatArray
 
 ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
 """Names in tables."""
+AT_ONCE = "max-t"
+"""Asks a table for what holds for all terms at once."""
 
 
-def check_adjustment(subject: str, method: object) -> None:
+def check_adjustment(subject: str, method: object, *also: str) -> None:
     """Refuse an unknown adjustment."""
-    if not isinstance(method, str) or method not in ADJUSTMENTS:
-        problem = f"the adjustment must be 'holm' or 'bh' (Benjamini and Hochberg), got {method!r:.60}"
+    if not isinstance(method, str) or method not in (*ADJUSTMENTS, *also):
+        more = "".join(f", or {name!r}" for name in also)
+        problem = f"the adjustment must be 'holm' or 'bh' (Benjamini and Hochberg){more}, got {method!r:.60}"
         raise ParameterError(subject, [problem])
 
 
@@ -61,4 +64,13 @@ def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
     return (
         f"BH: {start} of {count} terms, adjusted after Benjamini and Hochberg: bounds the share of false "
         "discoveries if the p-values are independent or positively dependent."
+    )
+
+
+def at_once_note(count: int, known: bool) -> str:
+    """What the columns of a summary mean that hold for all of so many terms at once."""
+    by = "the law of the largest of their t statistics" if known else "Bonferroni's method"
+    return (
+        f"At once: P is the chance that any of {count} p-values were as small if all nulls were true, and "
+        f"all intervals hold together at the level, by {by}."
     )

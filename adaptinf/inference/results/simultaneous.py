@@ -20,6 +20,7 @@ from scipy import special
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.results.families import family_of, familywise_level
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -28,7 +29,6 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
-from adaptinf.inference.results.student_maxima import max_student_tail
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
@@ -38,37 +38,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.estimand import Estimand
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
-_SEED = 20_231_107
-_POINTS = 200_000
 _CELLS = 4_000_000
-_STEPS = 60
 _TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the same doubles
-
-
-def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> float:
-    """Probability that one of k two-sided normal p-values is at most a level, when all nulls are true.
-
-    Shapes: correlation (k, k).
-    """
-    independent = -math.expm1(size * math.log1p(-level)) if level < 1.0 else 1.0
-    if correlation is None or size == 1 or level == 0.0:
-        return independent
-    if np.array_equal(correlation, np.eye(size)):
-        return independent
-    from scipy.stats import multivariate_normal  # scipy.stats loads when needed: longer than a first table
-
-    limit = -float(special.ndtri(0.5 * level))
-    inside = multivariate_normal.cdf(
-        np.full(size, limit),
-        cov=correlation,
-        allow_singular=True,
-        lower_limit=np.full(size, -limit),
-        maxpts=_POINTS,
-        abseps=1e-6,
-        releps=0.0,
-        rng=np.random.default_rng(_SEED),
-    )
-    return float(min(max(1.0 - float(inside), level), independent))
 
 
 def bootstrap_maxima(
@@ -86,19 +57,6 @@ def bootstrap_maxima(
         signs = 2.0 * rng.integers(0, 2, size=(count, len(rows)), dtype=np.int8) - 1.0
         maxima[start : start + count] = np.abs(signs @ rows).max(axis=1)
     return maxima
-
-
-def familywise_level(tail: Callable[[float], float], alpha: float, size: int) -> float:
-    """Largest level of the single tests at which the chance of any false rejection is at most alpha."""
-    low, high = alpha / size, alpha
-    if tail(high) <= alpha:
-        return high
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if tail(middle) <= alpha else (low, middle)
-        if high - low < 1e-9 * low:
-            break
-    return low
 
 
 class JointInference:
@@ -348,21 +306,7 @@ class JointInference:
         if method == "bootstrap":
             maxima = self._maxima(usable, draws, np.random.default_rng(rng))
             return law, lambda level: _bootstrap_tail(level, maxima, size), size
-        if method == "sidak":
-            return law, lambda level: max_normal_tail(level, None, size), size
-        if method == "bonferroni" or self.covariance is None or size == 0:
-            return law, lambda level: min(1.0, size * level), size
-        spread = self.covariance[np.ix_(usable, usable)]
-        scale = np.sqrt(np.diag(spread))
-        if not np.all(scale > 0.0):
-            return law, lambda level: min(1.0, size * level), size
-        correlation = spread / np.outer(scale, scale)
-        np.fill_diagonal(correlation, 1.0)
-        if isinstance(law, StudentReference) and np.all(np.isfinite(law.df[usable])):
-            least = float(law.df[usable].min())
-            common = StudentReference(law.estimate, law.std_error, np.full(len(law.df), least))
-            return common, max_student_tail(correlation, least), size
-        return law, lambda level: max_normal_tail(level, correlation, size), size
+        return family_of(law, self.covariance, usable, method)
 
     def _maxima(self, usable: BoolArray, draws: int, rng: np.random.Generator) -> FloatArray:
         kept_scores = self.scores or {}

@@ -19,8 +19,10 @@ from statsmodels.iolib.table import SimpleTable
 from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
     ADJUSTMENTS,
+    AT_ONCE,
     adjusted_logs,
     adjustment_note,
+    at_once_note,
     check_adjustment,
 )
 from adaptinf.inference.results.tables import (
@@ -158,7 +160,7 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
     """Summary of a result."""
     check_alpha("summary", alpha)
     if adjust is not None:
-        check_adjustment("summary", adjust)
+        check_adjustment("summary", adjust, AT_ONCE)
     header, rows = _coefficients(results, alpha, adjust)
     facts = _facts(results)
     # The narrower of the two tables is padded, so that they end at the same column.
@@ -184,6 +186,9 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
     notes = footer(results, alpha)
     if adjust is not None:
         count = int(np.isfinite(results.pvalues.to_numpy()).sum())
+    if adjust == AT_ONCE:
+        notes = (at_once_note(count, results.covariance is not None), *notes)
+    elif adjust is not None:
         notes = (*notes, adjustment_note(adjust, count, corrected=results.correction is not None))
     return ResultSummary(f"{results.model} Results", tables, notes)
 
@@ -224,7 +229,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
 def _coefficients(
     results: Results, alpha: float, adjust: str | None
 ) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
-    letter, logs = results.reference.statistic, results.log_pvalues
+    letter, logs, at_once = results.reference.statistic, results.log_pvalues, adjust == AT_ONCE
     test = "P exact" if results.reference.exact else f"P>|{letter}|"
     limits = [f"[{alpha / 2:.6g}", f"{1 - alpha / 2:.6g}]"]
     bottom = ["", "coef", "std err", letter, test, *limits]
@@ -234,8 +239,17 @@ def _coefficients(
         [format_number(x) for x in results.std_error],
         [format_statistic(x) for x in results.tvalues],
         [format_pvalue(x) for x in logs],
-        *_limit_columns(results.conf_int(alpha).to_numpy()),
+        *_limit_columns(
+            (results.conf_int_simultaneous(alpha) if at_once else results.conf_int(alpha)).to_numpy()
+        ),
     ]
+    if at_once:
+        top[-2:] = ["at once"] * 2
+        with np.errstate(divide="ignore"):
+            together = np.log(results.pvalues_simultaneous().to_numpy())
+        columns.insert(4, [format_pvalue(x) for x in together])
+        bottom.insert(5, "P")
+        top.insert(5, "at once")
     if results.correction is not None:
         bottom += [test, *limits]
         top += ["corrected"] * 3
@@ -244,7 +258,7 @@ def _coefficients(
             [format_pvalue(x) for x in logs],
             *_limit_columns(results.conf_int_corrected(alpha).to_numpy()),
         ]
-    if adjust is not None:
+    if adjust is not None and not at_once:
         top.append(ADJUSTMENTS[adjust])
         bottom.append("P")
         columns.append([format_pvalue(x) for x in adjusted_logs(np.asarray(logs, dtype=np.float64), adjust)])

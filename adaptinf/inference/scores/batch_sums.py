@@ -161,6 +161,61 @@ def _scores(parts: _Parts, rounds: FloatArray, estimate: FloatArray) -> _Scores:
     return _Scores(third, cross)
 
 
+def contrast_correlation(
+    cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool
+) -> FloatArray:
+    """Correlation of contrasts that each have one weight a batch for both arms.
+
+    Shapes: codes (P, 2), the arm that is compared first; weights (B, P); returns (P, P).
+
+    With d the predicted difference less the estimate, R and V sums of (y - m)/e and (y - m)^2/e^2 over an
+    arm's rounds (times the first batch's n/(n - 1) and its square), and s the sign of an arm in a contrast,
+    two contrasts q and r have sum h_q h_r (n d_q d_r + d_q R_r + d_r R_q + sum_k s_qk s_rk V_k).
+    """
+    cells = cells if augmented else cells.about(0.0)
+    every = np.arange(cells.smallest.shape[1])
+    parts = _parts(cells, every, augmented=augmented)
+    h, n = weights.copy(), cells.rounds[:, None]
+    if augmented and cells.rounds[0] == 1.0:
+        h[0] = 0.0
+    sign = _signs(codes, len(every))
+    gain = parts.gain[:, None]
+    reach, level = (gain * parts.about[1, 1]) @ sign.T, parts.level @ sign.T
+    total = (h * n).sum(axis=0)
+    d = level - (h * (n * level + reach)).sum(axis=0) / np.where(total > 0.0, total, 1.0)
+    one = h * d
+    spread = one.T @ (n * one) + one.T @ (h * reach) + (h * reach).T @ one
+    spread += np.einsum("bq,br,bk,qk,rk->qr", h, h, gain**2 * parts.about[2, 2], sign, sign, optimize=True)
+    return _correlation(spread)
+
+
+def shared_correlation(cells: Cells, codes: IntArray) -> FloatArray:
+    """Correlation of contrasts where the arms' shares stand in for propensities.
+
+    Shapes: codes (P, 2); returns (P, P). Given the arms the means of different ones are independent.
+    """
+    every = np.arange(cells.smallest.shape[1])
+    means = batch_score_means(cells, every, np.ones(cells.smallest.shape), augmented=True)
+    variance = np.diag(shared_means(cells, every, means).covariance)
+    sign = _signs(codes, len(every))
+    return _correlation((sign * variance) @ sign.T)
+
+
+def _signs(codes: IntArray, n_arms: int) -> FloatArray:
+    """Signs of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
+    sign, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
+    sign[place, codes[:, 0]] += 1.0
+    sign[place, codes[:, 1]] -= 1.0
+    return sign
+
+
+def _correlation(spread: FloatArray) -> FloatArray:
+    """Correlation of a covariance, 0 beside a variance of 0; (P, P) to (P, P)."""
+    size = np.sqrt(np.diag(spread))
+    scale = np.where(size > 0.0, size, 1.0)
+    return np.asarray(spread / np.outer(scale, scale), dtype=np.float64)
+
+
 def shared_means(cells: Cells, codes: IntArray, means: ScoreMeans) -> ScoreMeans:
     """The estimates with errors for propensities that are the shares of each batch; codes (k,).
 

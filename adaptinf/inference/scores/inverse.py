@@ -12,14 +12,16 @@ for policy evaluation in adaptive experiments" (constant allocation, and two-poi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.inputs.rounds import propensities_before
+from adaptinf.inference.inputs.rounds import propensities_before, stays
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-_SAME = 1e-9
+Fixed = Literal["round", "round before", "batch"]
+"""Whose propensities fix a round's weight: its own, the round's before, or those of the batch before."""
 LAGGED = "lagged"
 """Square roots of the propensities of the round before: no context of the round has moved them."""
 
@@ -128,8 +130,8 @@ def arm_scores(
 ) -> ArmScores:
     """Choices of arms, their scores (IPW where `outcome` is None) and the weights of these.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
-    one for all arms, outcome (T, k).
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T, k), or (T,)
+    where they are one for all arms, outcome (T, k).
 
     Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
     have those in which an arm (one of the arms, where asked jointly) could not be chosen.
@@ -144,7 +146,7 @@ def arm_scores(
         scores = aipw_scores(chosen, above, propensity, predicted)
     every = None if propensities is None else propensities[:, codes]
     if isinstance(weights, np.ndarray):
-        h = np.repeat(weights[:, None], len(codes), axis=1)
+        h = np.array(weights if weights.ndim == 2 else np.repeat(weights[:, None], len(codes), axis=1))
     elif every is None or propensities is None or weights == "uniform":
         h = uniform_weights(*chosen.shape)
     elif weights == LAGGED:
@@ -177,45 +179,56 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
     return np.asarray(1.0 / np.sqrt(_inverse_sums(propensities)), dtype=np.float64)
 
 
-def known_in_time(
-    propensities: FloatArray, cell: IntArray, batch: IntArray | None, *, moved: bool, free: bool
-) -> bool:
-    """Whether a round's own combined weight is fixed before its context is seen.
+def stays_in_cells(values: FloatArray, cell: IntArray, batch: IntArray | None) -> bool:
+    """Whether a round's values follow no context beside its cell, as far as they show it themselves.
+
+    Shapes: values (T, k), cell, batch (T,).
+
+    They do where they stay the same within each cell (a group, or a combination of contexts), or within each
+    batch of a cell.
+    """
+    places = [cell] if batch is None else [cell, _batches_of_cells(cell, batch)]
+    return any(bool(stays(values, place).all()) for place in places)
+
+
+def combined_stays(propensities: FloatArray, cell: IntArray, batch: IntArray | None) -> bool:
+    """Whether combined weights of a round's own propensities follow no context beside its cell.
 
     Shapes: propensities (T, k), cell, batch (T,).
-
-    It is where contexts are known to have had no part (`free`), or where the weight stays within the batches
-    of a cell. Where contexts may move it (`moved`), batches of single rounds cannot show that.
     """
-    if free or batch is None:
-        return free or not moved
-    weight = 1.0 / _inverse_sums(propensities)
-    steps = int(batch.max(initial=0)) + 1
-    place, size = np.unique(cell * steps + batch, return_inverse=True, return_counts=True)[1:]
-    low, high = np.full(len(size), np.inf), np.zeros(len(size))
-    np.minimum.at(low, place, weight)
-    np.maximum.at(high, place, weight)
-    return bool(np.all(high - low <= _SAME * high)) and (not moved or len(cell) >= 2 * len(size))
+    return stays_in_cells(1.0 / _inverse_sums(propensities)[:, None], cell, batch)
 
 
-def lagged_combined_weights(propensities: FloatArray, batch: IntArray) -> FloatArray:
-    """Combined weights fixed before a batch: by the mean of sum(1 / e) in the one before, at first 1.
+def _batches_of_cells(cell: IntArray, batch: IntArray) -> IntArray:
+    """Numbers of the batches of each cell, first by cell and then by batch; cell, batch (T,), (T,)."""
+    return np.asarray(cell * (int(batch.max(initial=0)) + 1) + batch, dtype=np.int64)
 
-    Shapes: propensities (T, k), batch (T,), numbered in order; returns (T,).
+
+def lagged_combined_weights(
+    propensities: FloatArray, batch: IntArray, cell: IntArray | None = None
+) -> FloatArray:
+    """Combined weights fixed before a batch: by the mean of sum(1 / e) in the cell's last one, at first 1.
+
+    Shapes: propensities (T, k), batch (T,), numbered in order, cell (T,); returns (T,).
 
     Where contexts move propensities within a batch, a weight made of a round's own ones would count contexts
     unequally. Rounds in which an arm has propensity 0 have weight 0 and no part in the mean.
     """
     sums = _inverse_sums(propensities)
     usable = np.isfinite(sums)
-    size = int(batch.max(initial=-1)) + 1
-    count = np.bincount(batch[usable], minlength=size)
-    total = np.bincount(batch[usable], weights=sums[usable], minlength=size)
-    last = np.maximum.accumulate(np.where(count > 0, np.arange(size), -1))  # the last batch with such rounds
-    before = np.concatenate([[-1], last[:-1]]) if size else last
+    place, earliest = batch, np.arange(int(batch.max(initial=-1)) + 1) == 0
+    if cell is not None:
+        _, first, place = np.unique(_batches_of_cells(cell, batch), return_index=True, return_inverse=True)
+        earliest = np.diff(cell[first], prepend=-1) != 0
+    number = np.arange(len(earliest))
+    count = np.bincount(place[usable], minlength=len(number))
+    total = np.bincount(place[usable], weights=sums[usable], minlength=len(number))
+    last = np.maximum.accumulate(np.where(count > 0, number, -1))  # the last batch with such rounds
+    before = np.append(-1, last)[number]
+    known = before >= np.maximum.accumulate(np.where(earliest, number, 0))
     mean = total / np.maximum(count, 1)
-    fixed = np.where(before >= 0, 1.0 / np.sqrt(np.where(count[before] > 0, mean[before], 1.0)), 1.0)
-    return np.asarray(np.where(usable, fixed[batch], 0.0), dtype=np.float64)
+    fixed = np.where(known, 1.0 / np.sqrt(np.where(known, mean[before], 1.0)), 1.0)
+    return np.asarray(np.where(usable, fixed[place], 0.0), dtype=np.float64)
 
 
 def _inverse_sums(propensities: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.inputs.labelled import by_arm
-from adaptinf.inference.inputs.rounds import propensities_before
+from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array, refuse
@@ -173,9 +173,12 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
             ],
         )
     propensities = log.arrays.propensities
-    lagged = snapshots is None and not profile_of(log).fixed_in_time
+    profile = profile_of(log)
+    lagged = snapshots is None and not profile.fixed_in_time
     if lagged:
-        propensities = propensities_before(propensities, log.n_arms)
+        cell, unit = np.zeros(log.n_rounds, dtype=np.int64), profile.units
+        before = turns(cell, unit)[1] if profile.repeated_units else None
+        propensities = propensities_before(propensities, log.n_arms, before)
     new = np.any(propensities[1:] != propensities[:-1], axis=1)
     starts = np.append(0, np.flatnonzero(new) + 1).astype(np.int64)
     rows = propensities[starts]

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
+from adaptinf.inference.inputs.rounds import stays
 from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
 from adaptinf.inference.validity.reward_facts import RewardFacts
@@ -141,12 +142,9 @@ class LogProfile(UnitFacts, RewardFacts):
         if self.fixed_in_time or every is None:
             return np.ones(n_arms, dtype=bool)
         batch = self.log.arrays.batch
-        if batch is None or not len(batch):
+        if batch is None:
             return np.zeros(n_arms, dtype=bool)
-        starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
-        low, high = np.minimum.reduceat(every, starts), np.maximum.reduceat(every, starts)
-        still = np.all(high - low <= _SAME * high, axis=0) & (len(batch) >= 2 * len(starts))
-        return np.asarray(still, dtype=bool)
+        return stays(every, batch)
 
     @cached_property
     def undeclared_context(self) -> bool:

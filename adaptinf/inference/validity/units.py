@@ -14,6 +14,8 @@ FEW_UNITS = 30
 """Units below which a table says that they are few."""
 FEW_WITH_ARM = 15
 """Units that had an arm below which a table says so."""
+FEWEST_EXPECTED = 5
+"""Units that an arm's smallest propensity is expected to give it, below which a table says so."""
 FEW_WITH_EVENTS = 10
 """Units with an event below which a table says so."""
 
@@ -111,9 +113,31 @@ def unit_cautions(
             f"{', '.join(skewed)}: the units' mean rewards are skewed, and few units count: intervals by "
             "unit may be too short"
         )
+    found += seldom_drawn(profile, n_units)
     if not uniform and profile.moves:
         found.append(TIED)
     return found
+
+
+def seldom_drawn(profile: LogProfile, n_units: int) -> list[str]:
+    """That an arm's smallest propensity would give it to few of the units, where one draw gives each its arm.
+
+    How many had the arm in the log will not do: without those that got it against the odds the estimate and
+    its standard error are both small.
+    """
+    if profile.propensity is None or not profile.one_draw_a_unit:
+        return []
+    expected = n_units * profile.smallest_propensity
+    arms = [
+        f"{profile.log.arms[k]} ({expected[k]:.1f})"
+        for k in np.flatnonzero((expected < FEWEST_EXPECTED) & (profile.pulls > 0))
+    ]
+    if not arms:
+        return []
+    return [
+        f"one draw gives each of {n_units} units its arm, and at their smallest propensity fewer than "
+        f"{FEWEST_EXPECTED} units are expected to get {', '.join(arms)}: intervals by unit may be too short"
+    ]
 
 
 def unit_count_cautions(profile: LogProfile, n_units: int) -> list[str]:

@@ -141,6 +141,20 @@ def test_arms_that_are_numbers(run: Run, path: str, named: list[str]) -> None:
     assert (row["term"], row["estimate"]) == ("1 - 0", expected.params.iloc[0])
 
 
+@pytest.mark.parametrize("lift", [False, True])
+def test_all_arms_against_a_control(run: Run, path: str, lift: bool) -> None:
+    given = ["--action", "number", "--reward", "y", "--propensities", "0=pa,1=pb", "--control", "0"]
+    code, out, err = run("analyze", path, *given, *(["--lift"] * lift), "--format", "csv")
+    assert (code, err) == (0, "")
+    log = log_of(sample(), action="number", propensities={0: "pa", 1: "pb"})
+    expected = ai.Contrasts(log, control=0).fit(lift=lift)
+    found = pd.read_csv(io.StringIO(out))
+    pd.testing.assert_frame_equal(found, expected.to_frame(), check_exact=False, rtol=1e-12)
+    assert list(found)[-1] == "conf_high_simultaneous"
+    code, _, err = run("analyze", path, *given[:-2], "--lift")
+    assert (code, "it needs --control" in err) == (2, True)
+
+
 def test_an_arm_that_nobody_chose_can_be_named(run: Run, tmp_path: Path) -> None:
     frame = sample().assign(pc=0.25, pa=0.5, pb=0.25, p=lambda x: np.where(x["number"] == 1, 0.25, 0.5))
     frame.to_csv(tmp_path / "three.csv", index=False)

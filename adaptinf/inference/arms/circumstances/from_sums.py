@@ -80,12 +80,12 @@ def estimates(question: Question, choice: Choice, *, augmented: bool) -> ScoreMe
     """Estimates of arm means, and what tests and tables need of them."""
     sums = question.profile.sums
     assert sums is not None
-    weights = _weights(question, choice.weights or "uniform")
+    weights = batch_weights(question, choice.weights or "uniform")
     means = batch_score_means(sums.cells, question.codes, weights, augmented=augmented)
     return shared_means(sums.cells, question.codes, means) if sums.shares else means
 
 
-def _weights(question: Question, kind: str) -> FloatArray:
+def batch_weights(question: Question, kind: str) -> FloatArray:
     """Weights of batches, 0 where an arm (one of the arms, for a contrast) could not be chosen; (B, k)."""
     assert question.profile.sums is not None
     cells, codes = question.profile.sums.cells, question.codes

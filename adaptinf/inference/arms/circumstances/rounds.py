@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.inference.scores.inverse import (
+    LAGGED,
+    Fixed,
+    combined_stays,
     combined_weights,
     indicators,
-    known_in_time,
     lagged_combined_weights,
     possible_rounds,
+    sqrt_weights,
 )
-from adaptinf.typing import BoolArray, FloatArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
@@ -150,8 +154,22 @@ def pair_weights(question: Question) -> FloatArray:
     if fixed == "round":
         return combined_weights(pair)
     if fixed == "round before" or arrays.batch is None:
-        return lagged_combined_weights(pair, np.arange(len(pair)))
+        return lagged_combined_weights(pair, turns(_one_cell(pair), question.profile.units)[0])
     return lagged_combined_weights(pair, arrays.batch)
+
+
+def lagged_sqrt_weights(question: Question) -> FloatArray | str:
+    """Square roots of the propensities before each round, shape (T, k); a name where units need no array."""
+    profile, every = question.profile, question.profile.propensities
+    if every is None or not profile.repeated_units:
+        return LAGGED
+    before = turns(_one_cell(every), profile.units)[1]
+    return sqrt_weights(propensities_before(every[:, question.codes], profile.log.n_arms, before))
+
+
+def _one_cell(propensities: FloatArray) -> IntArray:
+    """All rounds in one; propensities (T, k), returns (T,)."""
+    return np.zeros(len(propensities), dtype=np.int64)
 
 
 def pair_note(question: Question) -> str:
@@ -171,7 +189,7 @@ def _fixed_propensities(question: Question) -> str:
     return "the propensities of the batch before" if fixed == "batch" else _LAST_ROUND
 
 
-def fixed_by(question: Question) -> Literal["round", "round before", "batch"]:
+def fixed_by(question: Question) -> Fixed:
     """Whose propensities fix a pair's weight before a round's context, one that the log lacks included."""
     profile, codes = question.profile, question.codes
     if profile.fixed_in_time:
@@ -183,8 +201,7 @@ def fixed_by(question: Question) -> Literal["round", "round before", "batch"]:
     batch, every = profile.log.arrays.batch, profile.propensities[:, codes]
     if batch is None:
         return "round before"
-    cell = np.zeros(len(every), dtype=np.int64)
-    return "round" if known_in_time(every, cell, batch, moved=True, free=False) else "batch"
+    return "round" if combined_stays(every, _one_cell(every), batch) else "batch"
 
 
 def _may_follow_contexts(profile: LogProfile) -> bool:

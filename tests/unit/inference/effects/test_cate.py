@@ -238,8 +238,12 @@ def moving_propensities(seed=1, rounds=400, arms=2):
     return group, action, reward, propensities
 
 
-def literal_aipw(group, action, reward, propensities, code, kind="combined"):
-    """Round by round, with lists; returns estimate, standard error, degrees of freedom."""
+def literal_aipw(group, action, reward, propensities, code, kind="combined", by=None):
+    """Round by round, with lists, weights by given propensities or the rounds' own.
+
+    Returns estimate, standard error, degrees of freedom.
+    """
+    weighing = propensities if by is None else by
     seen, own, every = {0: [], 1: []}, [], []
     scores, weights, gains = [], [], {0: [], 1: []}
     for t, (g, a, y, e) in enumerate(zip(group, action, reward, propensities, strict=True)):
@@ -249,10 +253,11 @@ def literal_aipw(group, action, reward, propensities, code, kind="combined"):
                 known = next((part for part in (seen[arm], own, every) if part), [0.0])
                 model = sum(known) / len(known)
                 row.append(model + (a == arm) / e[arm] * (y - model))
+            q = weighing[t]
             h = {
                 "uniform": [1.0, 1.0],
-                "sqrt": [np.sqrt(e[0]), np.sqrt(e[1])],
-                "combined": [(1 / e[0] + 1 / e[1]) ** -0.5] * 2,
+                "sqrt": [np.sqrt(q[0]), np.sqrt(q[1])],
+                "combined": [(1 / q[0] + 1 / q[1]) ** -0.5] * 2,
             }[kind]
             scores.append(row)
             weights.append(h if t > 0 else [0.0, 0.0])
@@ -326,7 +331,7 @@ def test_group_aipw_has_no_numbers_for_empty_groups_and_arms():
     np.testing.assert_array_equal(none.used, [[0, 0], [0, 0], [1, 0]])
 
 
-def adaptive_log(arms=2, chosen_only=False):
+def adaptive_log(arms=2, chosen_only=False, **options):
     group, action, reward, propensities = moving_propensities(arms=arms)
     arrays = LogArrays(
         action,
@@ -335,17 +340,28 @@ def adaptive_log(arms=2, chosen_only=False):
         propensities=None if chosen_only else propensities,
         context={"g": group},
     )
-    return AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c")[:arms])
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c")[:arms], **options)
+
+
+def before(group, propensities, first):
+    """Propensities of the group's previous round; at first those given."""
+    last, found = {}, []
+    for g, e in zip(group, propensities, strict=True):
+        found.append(last.get(g, first))
+        last[g] = e
+    return np.array(found)
 
 
 @pytest.mark.parametrize("chosen_only", [True, False])
-def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only):
-    log = adaptive_log(chosen_only=chosen_only)
+@pytest.mark.parametrize("context_free", [True, None])
+def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only, context_free):
+    log = adaptive_log(chosen_only=chosen_only, context_free=context_free)
     result = CATE(log, by="g").fit("aipw")
     assert result.weights == "combined"
     group, action, reward, propensities = moving_propensities()
+    by = propensities if context_free else before(group, propensities, [2.0, 2.0])  # a weight of 1
     for code in range(3):
-        estimate, error, df = literal_aipw(group, action, reward, propensities, code)
+        estimate, error, df = literal_aipw(group, action, reward, propensities, code, by=by)
         half = stats.t.isf(0.05, df) * error
         np.testing.assert_allclose(
             result.conf_int(0.1).iloc[code], [estimate - half, estimate + half], rtol=1e-9
@@ -353,6 +369,17 @@ def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only):
         p = 2 * stats.t.sf(abs(estimate / error), df)
         assert result.pvalues.iloc[code] == pytest.approx(p, rel=1e-8)
     assert result.min_propensity == pytest.approx(propensities.min())
+
+
+def test_sqrt_weights_are_by_the_group_s_round_before():
+    group, action, reward, propensities = moving_propensities()
+    result = CATE(adaptive_log(), by="g").fit("aipw", weights="sqrt")
+    by = before(group, propensities, [0.5, 0.5])
+    for code in range(3):
+        estimate, error, _ = literal_aipw(group, action, reward, propensities, code, "sqrt", by)
+        assert result.params.iloc[code] == pytest.approx(estimate, rel=1e-10)
+        assert result.bse.iloc[code] == pytest.approx(error, rel=1e-10)
+    assert "by the propensities of the group's previous round" in " ".join(result.notes)
 
 
 def test_aipw_may_weight_all_scores_alike():
@@ -396,7 +423,7 @@ def test_aipw_leaves_out_rounds_where_an_arm_was_impossible():
         propensities=propensities,
         context={"g": group},
     )
-    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), context_free=True)
     result = CATE(log, by="g").fit("aipw")
     estimate, error, _ = literal_aipw(group[:300], action[:300], reward[:300], propensities[:300], 1)
     assert result.params.iloc[1] == pytest.approx(estimate, rel=1e-10)

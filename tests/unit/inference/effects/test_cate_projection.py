@@ -178,7 +178,7 @@ def test_default_weights_change_no_estimand():
 
 def test_a_saturated_formula_gives_the_groups_differences_of_weighted_scores():
     frame = user_frame()
-    log = user_log(frame, context=["site"])
+    log = user_log(frame, context=["site"], context_free=True)
     zero = np.zeros((400, 2))
     result = CATE.from_formula("~ 0 + site", log).fit(outcome=zero)
     own = np.where(frame["arm"] == "new", frame["p_new"], -frame["p_old"])

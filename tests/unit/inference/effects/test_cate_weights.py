@@ -12,9 +12,11 @@ from scipy import stats
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import group_aipw
 from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.rounds import Past
 from adaptinf.inference.effects.weighted_projection import combined_weights, contrast_weights
+from adaptinf.inference.inputs.rounds import turns
 from adaptinf.log import AdaptiveLog, LogArrays
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 ROUNDS = 600
 
@@ -37,6 +39,10 @@ def arrays(seed: int = 0, batches: int | None = 6, rounds: int = ROUNDS) -> LogA
     )
 
 
+def past(cell: IntArray, *, free: bool = False) -> Past:
+    return Past(cell, *turns(cell, None), free)
+
+
 def log_of(given: LogArrays, **options: Any) -> AdaptiveLog:
     return AdaptiveLog.from_arrays(given, arms=("a", "b"), **options)
 
@@ -46,10 +52,10 @@ def test_weights_of_the_previous_batch_in_its_literal_form() -> None:
     assert given.propensities is not None
     assert given.batch is not None
     group = given.context["g"]
-    found = combined_weights(given.propensities, group, given.batch, moved=True)
+    found = combined_weights(given.propensities, given.batch, past(group), movers=True)
     assert found is not None
-    weights, lagged = found
-    assert lagged
+    weights, fixed = found
+    assert fixed == "batch"
     for t in range(ROUNDS):
         same = (group == group[t]) & (given.batch == given.batch[t] - 1)
         inverse = [1 / one + 1 / other for one, other in given.propensities[same]]
@@ -59,9 +65,12 @@ def test_weights_of_the_previous_batch_in_its_literal_form() -> None:
 
 def test_a_group_that_skips_batches_uses_the_last_one_it_had() -> None:
     both = np.array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7]])
-    found = combined_weights(both, np.array([1, 0, 0, 1]), np.array([0, 1, 2, 3]), moved=True)
-    assert found is not None
-    np.testing.assert_allclose(found[0], [1.0, 1.0, 0.4, 0.5], rtol=1e-12)
+    cell = np.array([1, 0, 0, 1])
+    for batch in (np.array([0, 1, 2, 3]), np.array([0, 1, 2, 2]), None):
+        found = combined_weights(both, batch, past(cell), movers=False)
+        assert found is not None
+        assert found[1] == ("round before" if batch is None else "batch")
+        np.testing.assert_allclose(found[0], [1.0, 1.0, 0.4, 0.5], rtol=1e-12)
 
 
 def test_own_propensities_serve_where_they_are_known_before_the_context() -> None:
@@ -69,23 +78,27 @@ def test_own_propensities_serve_where_they_are_known_before_the_context() -> Non
     share = rng.uniform(0.1, 0.9, 40)
     cell, batch = np.zeros(40, dtype=np.int64), np.arange(40) // 8
     by_batch = np.repeat(share[::8], 8)
-    for shares, steps, moved, free, lag in (
-        (share, None, False, False, False),
-        (by_batch, batch, False, False, False),
-        (share, batch, False, False, True),
-        (share, batch, False, True, False),
-        (by_batch, batch, True, False, False),
-        (share, batch, True, False, True),
-        (share, np.arange(40), False, False, False),
-        (share, np.arange(40), True, False, True),
+    for shares, steps, free, fixed in (
+        (share, None, False, "round before"),
+        (share, None, True, "round"),
+        (by_batch, batch, False, "round"),
+        (by_batch, None, False, "round before"),
+        (share, batch, False, "batch"),
+        (share, batch, True, "round"),
+        (share, np.arange(40), False, "batch"),
+        (np.full(40, 0.3), None, False, "round"),
     ):
         both = np.column_stack([shares, 1 - shares])
-        found = combined_weights(both, cell, steps, moved=moved, free=free)
+        found = combined_weights(both, steps, past(cell, free=free), movers=False)
         assert found is not None
-        assert found[1] is lag
-        if not lag:
+        assert found[1] == fixed
+        if fixed == "round":
             np.testing.assert_array_equal(found[0], contrast_weights(both, "combined"))
-    assert combined_weights(np.column_stack([share, 1 - share]), cell, None, moved=True) is None
+        if steps is not None:
+            again = combined_weights(both, steps, past(cell, free=free), movers=True)
+            assert again is not None
+            np.testing.assert_array_equal(again[0], found[0])
+    assert combined_weights(np.column_stack([share, 1 - share]), None, past(cell), movers=True) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +107,7 @@ def test_own_propensities_serve_where_they_are_known_before_the_context() -> Non
         (6, {}, "g", "combined", "of the group's previous batch"),
         (None, {}, "g", "uniform", "because x may move the propensities within a group"),
         (None, {"context_free": True}, "g", "combined", "of the round"),
-        (None, {}, ["g", "x"], "combined", "of the round"),
+        (None, {}, ["g", "x"], "combined", "of the group's previous round"),
         (6, {}, ["g", "x"], "combined", "of the round"),
     ],
 )
@@ -254,7 +267,8 @@ def test_the_default_weights_of_projections_are_known_before_the_context() -> No
     notes = " ".join(lagged.notes)
     assert "Estimand: the best linear approximation of the effect over the log's contexts." in notes
     assert "The weights are those of the previous batch, known before the round's contexts." in notes
-    found = combined_weights(given.propensities, np.zeros(ROUNDS, dtype=np.int64), given.batch, moved=True)
+    cell = np.zeros(ROUNDS, dtype=np.int64)
+    found = combined_weights(given.propensities, given.batch, past(cell), movers=True)
     assert found is not None
     np.testing.assert_array_equal(
         CATE.from_formula("~ x", log_of(given)).question.weights("combined", None), found[0]
@@ -297,7 +311,7 @@ def test_weights_of_the_previous_batch_are_unbiased_where_contexts_move_propensi
     for run in range(runs):
         arm, e = action[run].astype(np.int64), share[run]
         both = np.column_stack([1 - e, e])
-        previous = combined_weights(both, group, batch, moved=True)
+        previous = combined_weights(both, batch, past(group), movers=True)
         assert previous is not None
         for kind, weights in (("previous", previous[0]), ("own", contrast_weights(both, "combined"))):
             pair = np.repeat(weights[:, None], 2, axis=1)

@@ -95,3 +95,26 @@ def test_propensities_kept_in_batches_are_fixed_before_contexts() -> None:
         assert profile_of(log).fixed_before_contexts.tolist() == fixed
     alone = ai.AdaptiveLog(frame.assign(batch=np.arange(len(frame))), action="arm", reward="y", batch="batch")
     assert not profile_of(alone).fixed_before_contexts.any()  # batches of one round show nothing
+
+
+@pytest.mark.parametrize(
+    ("least", "n_units", "by_round"), [(0.1, 40, False), (0.1, 60, False), (0.1, 40, True)]
+)
+def test_units_that_one_draw_gave_an_arm_against_the_odds_are_cautioned(
+    least: float, n_units: int, by_round: bool
+) -> None:
+    """40 units at .1 are 4 that should get the arm, and 60 are 6; draws by round are many."""
+    rng = np.random.default_rng(8)
+    unit = np.repeat(np.arange(n_units), 20)
+    share = np.where(np.arange(n_units) % 2 == 0, least, 0.9)[unit]
+    action = (rng.random(len(unit)) < share) if by_round else (rng.random(n_units) < share[::20])[unit]
+    frame = pd.DataFrame({"arm": np.array(["a", "b"])[action.astype(int)], "person": unit})
+    frame["p_a"], frame["p_b"], frame["y"] = 1.0 - share, share, rng.normal(size=len(unit))
+    given = {"propensities": {"a": "p_a", "b": "p_b"}, "unit": "person"}
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", **given)
+    few = n_units * least < 5.0 and not by_round
+    for fit in (ai.ArmMeans(log).fit("ipw"), ai.Contrast(log, treatment="b", control="a").fit("aipw")):
+        told = [one for one in fit.cautions if "at their smallest propensity" in one]
+        assert len(told) == few
+        assert not few or "40 units" in told[0]
+        assert not few or "a (4.0), b (4.0)" in told[0]

@@ -10,7 +10,8 @@ Bretz (2009), "Computation of multivariate normal and t probabilities" (directio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 from scipy import linalg, special
@@ -21,6 +22,8 @@ from adaptinf.typing import FloatArray
 _SEED = 20_231_107
 _DIRECTIONS = 1 << 16
 _CELLS = 1 << 21
+_KEPT_RANK = 32
+"""Rank up to which directions are kept: 17 MB."""
 _RANK = 1e-10
 
 
@@ -53,15 +56,23 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 
 def _largest_squares(factor: FloatArray) -> FloatArray:
     """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+    size, rank = factor.shape
+    blocks = _kept_directions(rank) if rank <= _KEPT_RANK else _directions(rank, max(size, rank))
+    return np.concatenate([np.square(draws @ factor.T).max(axis=1) for draws in blocks])
+
+
+@lru_cache(maxsize=4)
+def _kept_directions(rank: int) -> tuple[FloatArray, ...]:
+    """The directions of a rank that is often wanted again."""
+    return tuple(_directions(rank, _KEPT_RANK))
+
+
+def _directions(rank: int, width: int) -> Iterator[FloatArray]:
+    """Directions in blocks, shape (n, r), for products of at most so many columns."""
     from scipy.stats import qmc  # scipy.stats loads when needed: longer than a first table
 
-    size, rank = factor.shape
     points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
-    largest = np.empty(_DIRECTIONS)
-    block = 1 << max(0, (_CELLS // max(size, rank)).bit_length() - 1)
+    block = 1 << max(0, (_CELLS // width).bit_length() - 1)
     for start in range(0, _DIRECTIONS, block):
-        count = min(block, _DIRECTIONS - start)
-        draws = special.ndtri(points.random(count))
-        draws /= np.linalg.norm(draws, axis=1, keepdims=True)
-        largest[start : start + count] = np.square(draws @ factor.T).max(axis=1)
-    return largest
+        draws = special.ndtri(points.random(min(block, _DIRECTIONS - start)))
+        yield draws / np.linalg.norm(draws, axis=1, keepdims=True)

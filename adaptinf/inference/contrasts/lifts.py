@@ -1,0 +1,65 @@
+"""Relative effects of arms over a control: the ratio of two means less 1.
+
+References
+----------
+Fieller (1954), "Some problems in interval estimation".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.arms.fit import ArmFit
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.distributions.base import RecodedReference, Reference
+from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
+
+FEWEST_EVENTS = 20
+"""Outcomes other than the commonest in either arm below which there is no lift."""
+FEWEST_ERRORS = 3.0
+"""Standard errors by which the control's mean must differ from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """One lift; NaN, with the reason, where there is none."""
+
+    estimate: float
+    std_error: float
+    reference: Reference
+    reason: str = ""
+
+
+def lift_of(question: Question, fit: ArmFit) -> Lift:
+    """The treatment's mean over the control's, less 1, from the fit of the pair."""
+    (top, bottom), covariance = fit.estimate, fit.covariance
+    df = float(fit.degrees.min())
+    reason = _refusal(question, fit)
+    if reason:
+        return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
+    slope = np.array([1.0, -top / bottom]) / bottom
+    std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+    ratio = float(top / bottom)
+    if top > 0.0 and bottom > 0.0:
+        return Lift(ratio - 1.0, std_error, LogRatioReference(ratio, std_error / ratio, df))
+    inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
+    return Lift(ratio - 1.0, std_error, RecodedReference(inner, -1.0, 1.0))
+
+
+def _refusal(question: Question, fit: ArmFit) -> str:
+    """Why there is no lift; empty where there is."""
+    events = question.profile.uncommon[question.codes]
+    error = float(fit.std_error[1])
+    if not np.all(np.isfinite(fit.std_error)) or not np.all(fit.std_error > 0.0):
+        return "an arm has no standard error"
+    if np.any(events < FEWEST_EVENTS):
+        return f"an arm has {int(events.min())} outcomes other than the commonest, fewer than {FEWEST_EVENTS}"
+    if abs(float(fit.estimate[1])) < FEWEST_ERRORS * error:
+        return (
+            f"the control's mean is {abs(float(fit.estimate[1])) / error:.1f} standard errors from 0, less "
+            f"than {FEWEST_ERRORS:g}, so that a ratio to it may be anything"
+        )
+    return ""

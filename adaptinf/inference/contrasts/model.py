@@ -1,0 +1,282 @@
+"""All arms against a control.
+
+References
+----------
+Dunnett (1955), "A multiple comparison procedure for comparing several treatments with a control".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms import Contrast
+from adaptinf.inference.arms.choice import arm_codes, fit_method
+from adaptinf.inference.arms.fit import check_null
+from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.contrasts.joint import joint_covariance
+from adaptinf.inference.contrasts.lifts import Lift, lift_of
+from adaptinf.inference.contrasts.results import ContrastsResults
+from adaptinf.inference.distributions.joined import joined
+from adaptinf.inference.inputs.arguments import label_problems, require_data
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.results import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import FLAG, refuse
+from adaptinf.sums import Sums
+from adaptinf.typing import FloatArray
+
+_LIFT = (
+    "Lifts: an arm's mean over the control's, less 1. By the t law of the log ratio where both means are "
+    "positive, by Fieller's otherwise; both means are over the same rounds, with the same weights."
+)
+_UNKNOWN = (
+    "The covariance of the terms is not known: what holds for all of them at once is by Bonferroni's method."
+)
+_ORDER = {"not valid": 0, "asymptotic": 1, "anytime": 2, "exact": 3}
+
+
+class Contrasts:
+    """Differences of the mean rewards of several arms to that of a control.
+
+    Parameters
+    ----------
+    log : AdaptiveLog or Sums
+        The data.
+    control : label
+        The arm that all others are compared with.
+    treatments : sequence of labels, optional
+        The others, by default all other arms.
+    rounds : str or array_like of bool, optional
+        Rounds to use, as for `ArmMeans`.
+
+    Raises
+    ------
+    ParameterError
+        If an arm is unknown or repeated, or the control is among the treatments.
+
+    Notes
+    -----
+    Each row is the `Contrast` of its pair, over the rounds in which both arms could be chosen, with weights
+    of the pair's own. Their covariance comes from what each round (or unit) adds to the errors of all, and
+    the joint law of their largest t statistic (Dunnett's) gives intervals and p-values that hold for all
+    comparisons at once; they are what is printed. `adjust` has Holm's and Benjamini and Hochberg's.
+
+    References
+    ----------
+    Dunnett (1955), "A multiple comparison procedure for comparing several treatments with a control".
+    Hothorn, Bretz, Westfall (2008), "Simultaneous inference in general parametric models". Fieller (1954),
+    "Some problems in interval estimation".
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.45])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> result = ai.Contrasts(log, control=0).fit()
+    >>> result.conf_int_simultaneous().round(2)
+            low  high
+    1 - 0 -0.07  0.11
+    2 - 0  0.08  0.22
+    >>> lifts = ai.Contrasts(log, control=0).fit(lift=True)
+    >>> lifts.params.round(2).to_dict()
+    {'1 / 0 - 1': 0.07, '2 / 0 - 1': 0.49}
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog | Sums,
+        *,
+        control: Any,
+        treatments: Sequence[Any] | None = None,
+        rounds: Any = None,
+    ) -> None:
+        log = require_data("Contrasts", log)
+        refuse("Contrasts", label_problems("control", [control]))
+        arm_codes("Contrasts", log, (control,))
+        others = tuple(arm for arm in log.arms if arm != control) if treatments is None else treatments
+        codes = arm_codes("Contrasts", log, others)
+        self.treatments = tuple(log.arms[code] for code in codes)
+        if control in self.treatments:
+            refuse("Contrasts", [f"the control {control!r} is among the treatments"])
+        self.log, _, self._told = marked_log("Contrasts", log, rounds)
+        self.control = control
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        weights: str | None = None,
+        *,
+        lift: bool = False,
+        null: float = 0.0,
+        stationary: bool = False,
+        **options: Any,
+    ) -> ContrastsResults:
+        """Estimate all differences, or lifts.
+
+        Parameters
+        ----------
+        estimator, weights : str, optional
+            As for `Contrast.fit`; by default what is the default for the first pair.
+        lift : bool
+            Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
+            needs 20 outcomes other than the commonest in either arm (where rewards have a commonest), and a
+            control whose mean is 3 standard errors from 0; else it is NaN, with the reason in the notes.
+        null : float
+            Difference, or lift, that is tested.
+        stationary : bool
+            Whether no arm's mean drifts, as you know beforehand.
+        **options
+            Other arguments of `Contrast.fit`.
+
+        Returns
+        -------
+        ContrastsResults
+            One term a treatment.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support the estimator, or, for lifts, the estimator has no means of arms.
+        """
+        check_null("Contrasts.fit", null, [*FLAG("lift", lift), *_unusable(options, lift)])
+        given = {**options, "null": 0.0 if lift else null, "stationary": stationary}
+        keep = not isinstance(self.log, Sums)
+        pairs: list[Results] = []
+        for treatment in self.treatments:
+            pair = Contrast(self.log, treatment=treatment, control=self.control)
+            found = _kept(pair, keep, estimator=estimator, weights=weights, **given)
+            if pairs and (found.estimator, found.weights) != (pairs[0].estimator, pairs[0].weights):
+                same = {"estimator": pairs[0].estimator, "weights": pairs[0].weights}
+                found = _kept(pair, keep, **same, **given)
+            pairs.append(found)
+        if lift:
+            return self._lifts(pairs, null, {**options, "stationary": stationary})
+        estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
+        codes = np.array([self._codes(treatment) for treatment in self.treatments])
+        covariance = joint_covariance(self.log, pairs, codes, stationary=stationary, sums=not keep)
+        law = joined([pair.reference for pair in pairs], estimate, std_error)
+        return self._results(pairs, estimate, std_error, law, covariance, null=null)
+
+    def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
+        """Lifts by the methods of the contrasts that were fitted."""
+        lifts = [
+            self._lift(pair, treatment, options)
+            for pair, treatment in zip(pairs, self.treatments, strict=True)
+        ]
+        terms = tuple(f"{arm} / {self.control} - 1" for arm in self.treatments)
+        told = [f"{term}: {one.reason}." for term, one in zip(terms, lifts, strict=True) if one.reason]
+        estimate = np.array([one.estimate for one in lifts])
+        std_error = np.array([one.std_error for one in lifts])
+        law, notes = joined([one.reference for one in lifts], estimate, std_error), (_LIFT, *told)
+        return self._results(pairs, estimate, std_error, law, None, null=null, terms=terms, notes=notes)
+
+    def _codes(self, treatment: Any) -> tuple[int, int]:
+        """Positions of the arms of a pair."""
+        return self.log.arms.index(treatment), self.log.arms.index(self.control)
+
+    def _lift(self, pair: Results, treatment: Any, options: dict[str, Any]) -> Lift:
+        """One lift, of the means that the contrast is the difference of."""
+        codes = np.array(self._codes(treatment))
+        stationary = bool(options["stationary"])
+        question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
+        taken = ("decay", "outcome", "ridge", "arm_error")
+        also = {name: options[name] for name in taken if name in options}
+        asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
+        method, fit = fit_method(question, asked)
+        if method.contrast_only or pair.correction is not None or question.profile.incomplete:
+            ways = ["aipw, for a log with propensities"]
+            raise InvalidForLog(f"a lift by {pair.estimator}", "it has no valid means of both arms", ways)
+        return lift_of(question, fit)
+
+    def _results(
+        self,
+        pairs: list[Results],
+        estimate: FloatArray,
+        std_error: FloatArray,
+        law: Any,
+        covariance: FloatArray | None,
+        *,
+        null: float,
+        terms: tuple[str, ...] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> ContrastsResults:
+        """All rows in one table, with each note once."""
+        first = pairs[0]
+        names = tuple(pair.terms[0] for pair in pairs)
+        unknown = (_UNKNOWN,) * (covariance is None and len(pairs) > 1)
+        details = {
+            name: np.concatenate([pair.details.get(name, np.full(1, np.nan)) for pair in pairs])
+            for name in first.details
+        }
+        return ContrastsResults(
+            model="Contrasts",
+            estimands=tuple(
+                Estimand("contrast" if terms is None else "lift", treatment=arm, control=self.control)
+                for arm in self.treatments
+            ),
+            terms=names if terms is None else terms,
+            estimate=estimate,
+            std_error=std_error,
+            covariance=covariance,
+            reference=law,
+            estimator=first.estimator,
+            weights=first.weights,
+            facts=first.facts,
+            validity=min((pair.validity for pair in pairs), key=lambda label: _ORDER[label]),
+            null=null,
+            correction=first.correction,
+            details=details,
+            notes=(*notes, *said_of(names, pairs, lambda pair: pair.notes), *unknown, *self._told),
+            cautions=said_of(names, pairs, lambda pair: pair.cautions),
+            private=first.private,
+            control=self.control,
+            pairs=tuple(pairs),
+        )
+
+
+def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
+    """What single contrasts take and lifts, or several contrasts, cannot."""
+    found = (
+        ["keep_scores is not taken: pairs of the result are fitted with it"]
+        if "keep_scores" in options
+        else []
+    )
+    if lift and options.get("estimand", "assigned") != "assigned":
+        found.append("lift=True is of the arms that were assigned: leave estimand= out")
+    return found
+
+
+def _kept(pair: Contrast, keep: bool, **given: Any) -> Results:
+    """The fit with what each round adds to its error, where it can be kept."""
+    if not keep:
+        return pair.fit(**given)
+    try:
+        return pair.fit(**given, keep_scores=True)
+    except InvalidForLog:
+        return pair.fit(**given)
+
+
+def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:
+    """A number of each pair, shape (P,)."""
+    return np.array([float(getattr(pair, name)[0]) for pair in pairs])
+
+
+def said_of(
+    names: Sequence[str], pairs: Sequence[Results], of: Callable[[Results], Sequence[str]]
+) -> tuple[str, ...]:
+    """What is said of the pairs, each once: before it the pairs that it is said of, unless of all."""
+    said: dict[str, list[str]] = {}
+    for name, pair in zip(names, pairs, strict=True):
+        for one in of(pair):
+            said.setdefault(one, []).append(name)
+    return tuple(
+        text if len(who) == len(pairs) else f"{', '.join(who)}: {text}" for text, who in said.items()
+    )
