@@ -1,4 +1,4 @@
-"""The command line: ``adaptinf demo``, ``adaptinf validate`` and ``adaptinf analyze``."""
+"""The command line: ``adaptinf demo``, ``validate``, ``analyze`` and ``convert``."""
 
 from adaptinf.cli.entry import main
 

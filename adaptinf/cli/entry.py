@@ -1,4 +1,4 @@
-"""The command line: ``adaptinf demo``, ``adaptinf validate`` and ``adaptinf analyze``."""
+"""The command line: ``adaptinf demo``, ``validate``, ``analyze`` and ``convert``."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_validate(commands)
     _add_analyze(commands)
+    _add_convert(commands)
     return parser
 
 
@@ -114,6 +115,24 @@ def _add_analyze(commands: Any) -> None:
     output.add_argument("--format", choices=_FORMATS, default="text", help="text unless said otherwise")
     output.add_argument("--output", metavar="FILE", type=_path, help="write there, not to standard output")
     parser.set_defaults(run=_analyze)
+
+
+def _add_convert(commands: Any) -> None:
+    text = (
+        "Write a dsjson log, or a folder of the Open Bandit Dataset, as Parquet in batches: it may be larger "
+        "than memory."
+    )
+    parser = commands.add_parser("convert", help="large logs of other formats to Parquet", description=text)
+    parser.add_argument("file", metavar="INPUT", type=_path, help="dsjson file, folder of them, or campaign")
+    parser.add_argument("output", metavar="OUTPUT", type=_path, help="name of the .parquet file")
+    parser.add_argument("--action-id", metavar="NAME", help="feature that names an action (dsjson)")
+    parser.add_argument(
+        "--context", action="append", metavar="NAME", help="shared feature to keep; may be repeated (dsjson)"
+    )
+    parser.add_argument(
+        "--affinities", action="store_true", help="keep user-item affinities too (Open Bandit Dataset)"
+    )
+    parser.set_defaults(run=_convert)
 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
@@ -245,6 +264,20 @@ def _validate(arguments: argparse.Namespace) -> int:
         return 0
     log, _ = open_log(arguments.file, options)
     print(f"{visible(str(arguments.file))} is a valid log.\n{describe(log)}")
+    return 0
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    from adaptinf.formats import convert
+
+    count = convert(
+        arguments.file,
+        arguments.output,
+        action_id=arguments.action_id,
+        context=arguments.context,
+        affinities=arguments.affinities,
+    )
+    print(f"{count:,} rows written to {visible(str(arguments.output))}")
     return 0
 
 

@@ -3,8 +3,9 @@
 from adaptinf.formats.adam import read_adam
 from adaptinf.formats.dsjson import read_dsjson
 from adaptinf.formats.obd import read_open_bandit
+from adaptinf.formats.streaming.conversion import convert
 
-__all__ = ["read_adam", "read_dsjson", "read_open_bandit"]
+__all__ = ["convert", "read_adam", "read_dsjson", "read_open_bandit"]
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from adaptinf.log.report import Reading
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 
+UNNAMED_ACTION = "each action needs a name or number of its own in the feature"
+OTHER_ACTIONS = "the event offers other actions than the first one; estimates need one set of arms throughout"
 _SHOWN = 20
 
 
@@ -171,16 +173,12 @@ def _log(
 
 def _arms(events: list[dict[str, Any]], action_id: str | None) -> tuple[list[Any], list[list[Any]]]:
     """Labels of the arms, in the order of the first event, and of every event's actions."""
-    places = [_labels(event["c"]["_multi"], action_id) for event in events]
+    places = [action_labels(event["c"]["_multi"], action_id) for event in events]
     findings = Findings()
     unnamed = np.array([None in labels or len(set(labels)) < len(labels) for labels in places])
-    findings.add_rows("unnamed-action", f"each action needs its own {action_id!r}, name or number", unnamed)
+    findings.add_rows("unnamed-action", f"{UNNAMED_ACTION} {action_id!r}", unnamed)
     other = np.array([set(labels) != set(places[0]) for labels in places]) & ~unnamed
-    findings.add_rows(
-        "other-actions",
-        "the event offers other actions than the first one; estimates need one set of arms throughout",
-        other,
-    )
+    findings.add_rows("other-actions", OTHER_ACTIONS, other)
     findings.raise_if_any()
     return places[0], places
 
@@ -196,15 +194,20 @@ def _feature_problems(
     if action_id is not None:
         actions = [action for event in events for action in event["c"]["_multi"] if isinstance(action, dict)]
         known = dict.fromkeys(name for action in actions for name, _ in shared_features(action))
-        if action_id not in known:
-            problems.append(f"no action has the feature {action_id}; there are: {_listed(known)}")
+        problems += unknown_names("action", [action_id], known)
     if context is not None:
         found = dict.fromkeys(name for event in features for name in event)
-        unknown = [name for name in _kept(features, context) if name not in found]
-        if unknown:
-            listed = ", ".join(map(str, unknown))
-            problems.append(f"no event has the shared feature {listed}; there are: {_listed(found)}")
-    return problems + [_rounded(name) for name in _kept(features, context) if _is_rounded(features, name)]
+        problems += unknown_names("event", _kept(features, context), found)
+    return problems + [rounded(name) for name in _kept(features, context) if _is_rounded(features, name)]
+
+
+def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> list[str]:
+    """Say which names no action, or no event, has."""
+    unknown = [name for name in names if name not in known]
+    what = "feature" if holder == "action" else "shared feature"
+    return (
+        [f"no {holder} has the {what} {', '.join(unknown)}; there are: {_listed(known)}"] if unknown else []
+    )
 
 
 def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
@@ -214,7 +217,8 @@ def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
     return large and any(type(value) is float for value in values)
 
 
-def _rounded(name: str) -> str:
+def rounded(name: str) -> str:
+    """Say that float64 would round a feature."""
     return (
         f"the shared feature {name} has fractions and whole numbers beyond 2**53, which float64 would round: "
         "correct them, or leave the feature out of context="
@@ -227,7 +231,8 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(listed[:_SHOWN]) + more or "none"
 
 
-def _labels(actions: list[Any], action_id: str | None) -> list[Any]:
+def action_labels(actions: list[Any], action_id: str | None) -> list[Any]:
+    """Labels of an event's actions, None where one has no name."""
     if action_id is None:
         return list(range(1, len(actions) + 1))
     features = [dict(shared_features(action)) if isinstance(action, dict) else {} for action in actions]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
-from adaptinf.log.storage.files import check_regular
+from adaptinf.errors import ParameterError, Problem
+from adaptinf.formats.streaming.lines import numbered_lines
 from adaptinf.log.validation.findings import Findings
 from adaptinf.typing import IntArray
 
 _PROBABILITY_ERROR = 1e-6
 _DEEPEST = 100
 _LONGEST_NUMBER = 400
+_ROWS_KEPT = 100
 _ABSENT = object()
 _MESSAGES = {
     "no-object": "a line is no JSON object",
@@ -48,41 +50,83 @@ class Events:
 
 def read_events(path: Path) -> Events:
     """The file's events; one error with everything that is wrong."""
-    lines = _lines(path)
+    lines = list(numbered_lines(path, "read_dsjson"))
     if not lines:
         raise ParameterError("read_dsjson", [f"{path} has no events"])
+    judged = [judge(number, line) for number, line in lines]
+    faults = Faults()
+    for row, each in enumerate(judged):
+        faults.add(row, each.code, each.told)
     findings = Findings()
-    events: list[Any] = []
-    said: list[str] = []
-    for number, line in lines:
-        try:
-            events.append(_parsed(line))
-        except (ValueError, RecursionError) as error:
-            events.append(None)
-            said.append(f"line {number}: {error!s:.120}")
-    learnt = [not (isinstance(event, dict) and event.get("_skipLearn") is True) for event in events]
-    troubles = [_trouble(event) if kept else None for event, kept in zip(events, learnt, strict=True)]
-    kinds = [None if trouble is None else trouble.code for trouble in troubles]
-    for code in dict.fromkeys(kind for kind in kinds if kind):
-        first = kinds.index(code)
-        told = _where(lines[first][0], events[first], troubles[first])
-        if code == "no-object" and said:
-            told = said[0]
-        findings.add_rows(code, f"{_MESSAGES[code]} ({told})", np.array([kind == code for kind in kinds]))
-    sound = [event for event, kind, kept in zip(events, kinds, learnt, strict=True) if kept and kind is None]
-    dropped = {event.get("pdrop", 0.0) for event in sound}
-    if len(dropped) > 1:
-        rates = ", ".join(map(str, sorted(dropped)))
-        findings.add("changing-pdrop", f"events were left out at different rates (pdrop is {rates})")
+    findings.problems += faults.problems()
+    learnt = [not each.skipped for each in judged]
+    sound = [each.event for each in judged if not (each.skipped or each.code)]
+    findings.problems += changing_rates({event.get("pdrop", 0.0) for event in sound})
     findings.raise_if_any()
     if not sound:
         raise ParameterError("read_dsjson", [f"{path} has no events but those with _skipLearn"])
-    return Events(sound, np.flatnonzero(learnt), len(events) - len(sound))
+    return Events(sound, np.flatnonzero(learnt), len(judged) - len(sound))
 
 
-def _where(number: int, event: Any, trouble: _Trouble | None) -> str:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a line holds: an event, and the code of what is wrong with it, with the place."""
+
+    event: Any
+    code: str = ""
+    told: str = ""
+    skipped: bool = False
+
+
+def judge(number: int, line: str) -> Judged:
+    """An event of a line with text in it, and what is wrong with it."""
+    try:
+        event = _parsed(line)
+    except (ValueError, RecursionError) as error:
+        return Judged(None, "no-object", f"line {number}: {error!s:.120}")
+    if isinstance(event, dict) and event.get("_skipLearn") is True:
+        return Judged(event, skipped=True)
+    trouble = _trouble(event)
+    return Judged(event) if trouble is None else Judged(event, trouble.code, _where(number, event, trouble))
+
+
+class Faults:
+    """Rows by what is wrong with them: how many, the first of them, and where the first is."""
+
+    def __init__(self, messages: Mapping[str, str] | None = None) -> None:
+        self._messages = {**_MESSAGES, **(messages or {})}
+        self._told: dict[str, str] = {}
+        self._rows: dict[str, list[int]] = {}
+        self._totals: Counter[str] = Counter()
+
+    def add(self, row: int, code: str, told: str) -> None:
+        """Count a row with a fault; none where the code is empty."""
+        if not code:
+            return
+        self._told.setdefault(code, told)
+        self._totals[code] += 1
+        if self._totals[code] <= _ROWS_KEPT:
+            self._rows.setdefault(code, []).append(row)
+
+    def problems(self) -> list[Problem]:
+        """One a fault, in the order of their first rows."""
+        return [
+            Problem(code, f"{self._messages[code]} ({told})", tuple(self._rows[code]), self._totals[code])
+            for code, told in self._told.items()
+        ]
+
+
+def changing_rates(dropped: set[float]) -> list[Problem]:
+    """Say that events were left out at changing rates."""
+    if len(dropped) < 2:
+        return []
+    rates = ", ".join(map(str, sorted(dropped)))
+    return [Problem("changing-pdrop", f"events were left out at different rates (pdrop is {rates})")]
+
+
+def _where(number: int, event: Any, trouble: _Trouble) -> str:
     """The line, the field and its content."""
-    field = "" if trouble is None else trouble.field
+    field = trouble.field
     if not field:
         return f"line {number}"
     value = event
@@ -106,20 +150,6 @@ def shared_features(features: Mapping[str, Any], prefix: str = "") -> Iterator[t
             yield from shared_features(value, f"{prefix}{name}.")
         elif isinstance(value, bool | int | float | str):
             yield f"{prefix}{name}", value
-
-
-def _lines(path: Path) -> list[tuple[int, str]]:
-    """Lines with text in them, and their numbers; only newlines end a line, as JSON text may hold others."""
-    check_regular(path, "read_dsjson")
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        problem = f"{path} cannot be read as UTF-8 text: line {line}, {error.reason}"
-        raise ParameterError("read_dsjson", [problem]) from error
-    listed = enumerate(re.split("\r\n|\n|\r", text), 1)
-    return [(number, line) for number, line in listed if line and not line.isspace()]
 
 
 def _parsed(line: str) -> Any:

@@ -21,7 +21,7 @@ from adaptinf.log.validation.times import read_times
 from adaptinf.parameters import refuse
 
 _NEEDED = ("timestamp", "item_id", "position", "click", "propensity_score")
-_ITEMS = "item_context.csv"
+ITEMS = "item_context.csv"
 _SHOWN = 5
 _DESIGNS = {
     "random": ("Uniform", DesignTraits(adapts=False, uses_context="no", floor=Floor(1.0, shared=True))),
@@ -134,24 +134,27 @@ def _design(policy: str) -> DesignRecord | None:
 
 def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     """Impressions, with times, their file, and the items; everything that is missing in one error."""
-    path = _campaign(place)
-    impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / _ITEMS)
-    refuse("read_open_bandit", _names_problems(path, impressions) + _names_problems(place / _ITEMS, items))
+    path = campaign_file(place, "read_open_bandit")
+    impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / ITEMS)
+    refuse(
+        "read_open_bandit",
+        names_problems(path, list(impressions.columns)) + names_problems(place / ITEMS, list(items.columns)),
+    )
     hashed = [name for name in impressions.columns if name.startswith("user_feature_")]
     impressions, coded = _written(path, impressions, hashed)
-    items, listed_coded = _written(place / _ITEMS, items, [])
+    items, listed_coded = _written(place / ITEMS, items, [])
     if coded or listed_coded:  # codes such as 01 may stand in one of the two files alone
         impressions, _ = as_written(path, impressions, text=["item_id"])
-        items, _ = as_written(place / _ITEMS, items, text=["item_id"])
+        items, _ = as_written(place / ITEMS, items, text=["item_id"])
     listed, shown = labels_of(items, "item_id"), labels_of(impressions, "item_id")
     times, problems = _times(path, impressions)
     if (listed.missing | listed.bad).any() or len(listed.values) < len(items):
-        problems.append(f"{place / _ITEMS}: item_id must name every item once")
+        problems.append(f"{place / ITEMS}: item_id must name every item once")
     known = set(map(label_key, listed.values))
     unknown = [label for label in shown.values if label_key(label) not in known]
     if unknown:
         problems.append(
-            f"{path} shows {', '.join(map(repr, unknown[:_SHOWN]))}, which {_ITEMS} does not list: it must "
+            f"{path} shows {', '.join(map(repr, unknown[:_SHOWN]))}, which {ITEMS} does not list: it must "
             "list all items that could be shown"
         )
     clicks = impressions["click"].to_numpy(dtype=object)
@@ -174,32 +177,32 @@ def _written(path: Path, table: pd.DataFrame, context: list[str]) -> tuple[pd.Da
     return table, bool(told)
 
 
-def _campaign(place: Path) -> Path:
+def campaign_file(place: Path, subject: str) -> Path:
     """The file of the impressions."""
     try:
         folder = place.is_dir()
     except OSError:  # such as a name that is too long
         folder = False
     # A campaign's file has its folder's name; a folder made by hand may have any one CSV beside the items.
-    tables = sorted(path for path in place.glob("*.csv") if path.name != _ITEMS) if folder else []
+    tables = sorted(path for path in place.glob("*.csv") if path.name != ITEMS) if folder else []
     named = [path for path in tables if path.stem == place.resolve().name]
     problems = []
     if not folder:
         problems.append(f"{place} is no folder: name the one of a policy and campaign, such as bts/women")
     elif len(named or tables) != 1:
         problems.append(f"{place} must hold <campaign>.csv, has {[path.name for path in tables]}")
-    if folder and not (place / _ITEMS).is_file():
-        problems.append(f"{place} must hold {_ITEMS}, the list of all items that could be shown")
-    refuse("read_open_bandit", problems)
+    if folder and not (place / ITEMS).is_file():
+        problems.append(f"{place} must hold {ITEMS}, the list of all items that could be shown")
+    refuse(subject, problems)
     return (named or tables)[0]
 
 
-def _names_problems(path: Path, table: pd.DataFrame) -> list[str]:
+def names_problems(path: Path, names: list[Any]) -> list[str]:
     """Columns that are missing, or there twice."""
-    needed = ("item_id",) if path.name == _ITEMS else _NEEDED
-    missing = [name for name in needed if name not in table]
+    needed = ("item_id",) if path.name == ITEMS else _NEEDED
+    missing = [name for name in needed if name not in names]
     problems = [f"{path.name} has no column {', '.join(missing)}"] if missing else []
-    twice = list(dict.fromkeys(table.columns[table.columns.duplicated()]))
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     return problems + ([f"{path.name} has several columns {', '.join(map(repr, twice))}"] if twice else [])
 
 

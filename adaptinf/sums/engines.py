@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from adaptinf.errors import MissingDependencyError, ParameterError
-from adaptinf.files import as_path
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.validation import Label
 from adaptinf.log.validation.arms import declare_arms
@@ -30,17 +25,15 @@ from adaptinf.sums.query import (
     COUNT,
     FAULTS,
     HIGHEST,
-    PERIODS,
     Columns,
     cell_query,
+    column_of_fault,
     columns_of,
 )
 from adaptinf.sums.reading import read_arms, read_batches
+from adaptinf.sums.sources import PERIODS, collected, in_periods, opened, usual_reward
 from adaptinf.sums.table import Sums
 from adaptinf.typing import FloatArray, IntArray
-
-_HEAD = 1_000
-"""Rows whose mean reward is the centre, where none is given."""
 
 
 def aggregate(
@@ -71,8 +64,9 @@ def aggregate(
     Parameters
     ----------
     table : lazy or eager frame, path, or glob
-        Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis or Dask frame, a pandas
-        or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read by DuckDB.
+        Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or PySpark
+        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read
+        by DuckDB.
     action, reward, batch : str
         Columns of the chosen arm, its reward, and the batch, within which weights stay the same.
     propensity : str, optional
@@ -82,7 +76,7 @@ def aggregate(
         named ``propensity_<arm>``. Combined weights of a contrast need them. Without any propensity the
         arms' shares of each batch stand in.
     every : {"hour", "day", "week", "month"}, optional
-        Truncates the times in `batch`.
+        Truncates the times in `batch`; weeks begin on Monday.
     centre : float, optional
         What is subtracted from rewards before they are squared; by default the mean of a few rows, which is a
         small query of its own.
@@ -140,58 +134,22 @@ def aggregate(
         collect=(collect, BOOLEAN),
     )
     found = Findings()
-    rows = _opened(table)
+    rows = opened(table)
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     columns = columns_of(rows, given, declared, found)
     found.raise_if_any("the table")
     assert columns is not None
-    about = _usual_reward(rows, reward) if centre is None else float(centre)
-    query = cell_query(rows, columns, about, every)
+    about = usual_reward(rows, reward) if centre is None else float(centre)
+    query = cell_query(in_periods(rows, columns.batch, every), columns, about)
     if not collect:
         return query.to_native()
-    frame = query.collect("pandas").to_native()
-    read = _read(frame, columns, about, declared, found)
+    read = _read(collected(query), columns, about, declared, found)
     shares = columns.propensity is None and not columns.every
     if read is not None and not (shares or propensity_status == "estimated"):
         _check_shares(read[0], found)
     sums = Sums.__new__(Sums)
     sums._check(read, span, given, found, shares=shares)
     return sums
-
-
-def _opened(table: Any) -> nw.LazyFrame[Any]:
-    """The rows, lazily."""
-    if isinstance(table, (str, PathLike)):
-        table = _files(as_path("aggregate", "table", table))
-    try:
-        rows: nw.LazyFrame[Any] = nw.from_native(table).lazy()
-    except (TypeError, AttributeError):
-        kinds = "a frame that narwhals reads, or the name of Parquet or CSV files"
-        raise ParameterError("aggregate", [f"table must be {kinds}, got {type(table).__name__}"]) from None
-    return rows
-
-
-def _files(path: Path) -> Any:
-    """Files as a relation of DuckDB."""
-    try:
-        import duckdb
-    except ImportError:
-        raise MissingDependencyError("a query over files", "duckdb", "large") from None
-    kind = path.suffix.lower()
-    if kind not in (".parquet", ".pq", ".csv"):
-        raise ParameterError("aggregate", [f"files must end in .parquet, .pq or .csv, got {path.name!r}"])
-    try:
-        return duckdb.read_csv(str(path)) if kind == ".csv" else duckdb.read_parquet(str(path))
-    except duckdb.IOException as error:
-        raise FileNotFoundError(f"aggregate: {error}") from None
-
-
-def _usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
-    """Mean of the first finite rewards that the engine returns, 0 without any."""
-    head = rows.select(nw.col(reward).cast(nw.Float64()).alias("reward")).head(_HEAD)
-    values = np.asarray(head.collect("pandas").to_native()["reward"], dtype=np.float64)
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if len(values) else 0.0
 
 
 def _read(
@@ -202,7 +160,8 @@ def _read(
         found.add("empty-frame", "the table has no rows")
         return None
     for code, told in FAULTS.items():
-        counts = np.asarray(frame[code] if code in frame else np.zeros(len(frame)), dtype=np.float64)
+        name = column_of_fault(code)
+        counts = np.asarray(frame[name] if name in frame else np.zeros(len(frame)), dtype=np.float64)
         if counts.sum():
             row, total = int(np.argmax(counts > 0.0)), int(counts.sum())
             where = f"such as in batch {frame[BATCH].iloc[row]} of arm {frame[ARM].iloc[row]}"

@@ -16,12 +16,11 @@ from adaptinf.sums.cells import DEGREES
 
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
-PERIODS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 BATCH, ARM, COUNT = "batch", "arm", "n"
 _PREFIX = "propensity_"
-_REWARD, _PROPENSITY = "__reward", "__propensity"
+_REWARD, _PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
 FAULTS = {
     "missing-reward": "rewards are missing",
     "infinite-reward": "rewards are infinite or not a number",
@@ -97,20 +96,17 @@ def _arm_columns(
     return {arm: str(name) for arm, name in every.pairs}
 
 
-def cell_query(
-    table: nw.LazyFrame[Any], columns: Columns, centre: float, every: str | None
-) -> nw.LazyFrame[Any]:
+def cell_query(table: nw.LazyFrame[Any], columns: Columns, centre: float) -> nw.LazyFrame[Any]:
     """Sums by batch and arm with the counts of faults, lazily."""
-    batch = nw.col(columns.batch)
-    batch = batch if every is None else batch.dt.truncate(PERIODS[every])
     arms = {place: nw.col(name).cast(nw.Float64()) for place, name in enumerate(columns.every.values())}
     rows = table.select(
-        batch.alias(BATCH),
+        nw.col(columns.batch).alias(BATCH),
         nw.col(columns.action).alias(ARM),
         nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
         _own(columns).alias(_PROPENSITY),
         *(share.alias(f"__share_{place}") for place, share in arms.items()),
     )
+    rows = rows.with_columns(_inverse(nw.col(_PROPENSITY)).alias(_WEIGHT))
     summed = _summands(columns, centre) | _over_all(len(arms)) | _faults(columns)
     wide = rows.with_columns(**summed)
     least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
@@ -127,16 +123,17 @@ def _own(columns: Columns) -> nw.Expr:
         return nw.col(columns.propensity).cast(nw.Float64())
     if not columns.every:
         return nw.lit(1.0)
-    found = nw.lit(None).cast(nw.Float64())
+    found: nw.Expr | None = None
     for arm, name in columns.every.items():
-        chosen = nw.col(columns.action) == nw.lit(arm)
-        found = nw.when(chosen).then(nw.col(name).cast(nw.Float64())).otherwise(found)
+        known = nw.when(nw.col(columns.action) == nw.lit(arm)).then(nw.col(name).cast(nw.Float64()))
+        found = known if found is None else known.otherwise(found)
+    assert found is not None
     return found
 
 
 def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
     """Powers of rewards over powers of propensities."""
-    above, weight = _powers(nw.col(_REWARD) - centre), _powers(1.0 / nw.col(_PROPENSITY))
+    above, weight = _powers(nw.col(_REWARD) - centre), _powers(nw.col(_WEIGHT))
     highest = HIGHEST if columns.propensity is not None or columns.every else 0
     found = {}
     for power in range(highest + 1):
@@ -147,8 +144,18 @@ def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
                 found[f"moment_{power}_{degree}"] = weight[power - 1] if power else above[degree - 1]
     if highest:
         found[f"moment_{highest + 1}_0"] = weight[highest]
-    found["nonzero"] = (nw.col(_REWARD) != 0.0).cast(nw.Int64())
+    found["nonzero"] = _counted(nw.col(_REWARD) != 0.0)
     return found
+
+
+def _inverse(share: nw.Expr) -> nw.Expr:
+    """1 / share, missing where that is none: many engines stop at a division by 0."""
+    return nw.when(share > 0.0).then(1.0 / share)
+
+
+def _counted(flag: nw.Expr) -> nw.Expr:
+    """1 where a flag is set, 0 elsewhere; not every engine makes truth values whole numbers."""
+    return nw.when(flag).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64())
 
 
 def _powers(base: nw.Expr) -> list[nw.Expr]:
@@ -165,7 +172,7 @@ def _over_all(n_arms: int) -> dict[str, nw.Expr]:
     for place in range(n_arms):
         share = nw.col(f"__share_{place}")
         # Of arms that cannot be chosen there is no inverse: batches of them are known by the least share.
-        found[f"inverse_{place}"] = nw.when(share > 0.0).then(1.0 / share).otherwise(nw.lit(0.0))
+        found[f"inverse_{place}"] = _inverse(share).fill_null(0.0)
         found[f"expected_{place}"] = share
         found[f"spread_{place}"] = share * (1.0 - share)
     return found
@@ -193,7 +200,12 @@ def _faults(columns: Columns) -> dict[str, nw.Expr]:
             gap = (shares[place] - own).abs() > MATCH_TOLERANCE * shares[place]
             differs = differs | ((nw.col(ARM) == nw.lit(arm)) & gap).fill_null(False)
         found["propensity-mismatch"] = differs
-    return {name: flag.cast(nw.Int64()) for name, flag in found.items()}
+    return {column_of_fault(code): _counted(flag) for code, flag in found.items()}
+
+
+def column_of_fault(code: str) -> str:
+    """Column in which the rows of a fault are counted; not every warehouse takes hyphens."""
+    return code.replace("-", "_")
 
 
 def _within(share: nw.Expr, *, open_low: bool = False) -> nw.Expr:

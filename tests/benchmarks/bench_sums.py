@@ -27,7 +27,7 @@ NAMES = {"action": "arm", "reward": "y", "batch": "batch"}
 def made(folder: Path, rows: int) -> Path:
     """Parquet of rows in 250 batches, two arms, with the propensity of each."""
     path = folder / "log.parquet"
-    share = f"0.3 + 0.4 * ((range * {BATCHES} // {rows}) % 2)"
+    share = f"(0.3 + 0.4 * ((range * {BATCHES} // {rows}) % 2))::DOUBLE"
     duckdb.sql(
         f"COPY (SELECT (range * {BATCHES} // {rows})::INT AS batch, (random() < {share})::INT AS arm, "
         f"-ln(1.0 - random()) AS y, 1.0 - ({share}) AS propensity_0, {share} AS propensity_1 "

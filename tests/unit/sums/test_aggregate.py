@@ -14,29 +14,17 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sum_rows import NAMES, assert_same_cells, assert_same_contrast, rows_of, sums_of_rows, timed
 
 import adaptinf as ai
 from adaptinf.errors import LogValidationError, ParameterError
 
-NAMES = {"action": "arm", "reward": "y", "batch": "batch"}
 ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "duckdb": lambda frame: duckdb.from_df(frame),
     "polars-lazy": lambda frame: pl.DataFrame(frame).lazy(),
     "polars": pl.DataFrame,
     "pandas": lambda frame: frame,
 }
-PARTS = ("moments", "rounds", "inverse", "expected", "spread", "smallest", "nonzero")
-
-
-def rows_of(
-    seed: int, sizes: tuple[int, ...] = (40, 60, 30), n_arms: int = 3, far: float = 0.0
-) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    batch = np.repeat(np.arange(len(sizes)), sizes)
-    share = rng.dirichlet(np.full(n_arms, 4.0), len(batch)) * 0.8 + 0.2 / n_arms
-    arm = np.array([rng.choice(n_arms, p=row / row.sum()) for row in share])
-    frame = pd.DataFrame({"batch": batch, "arm": arm, "y": far + rng.gamma(1.5, 1.0 + arm)})
-    return frame.assign(**{f"propensity_{k}": share[:, k] for k in range(n_arms)})
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -52,24 +40,11 @@ def test_an_engine_gives_the_sums_of_the_rows(
 ) -> None:
     frame = rows_of(seed, tuple(sizes), n_arms, far)
     arms = list(range(n_arms))
-    expected = ai.Sums.of_log(ai.AdaptiveLog(frame, action="arm", reward="y", batch="batch", arms=arms))
-    centre = expected.cells.centre
+    expected = sums_of_rows(frame, arms)
     shuffled = frame.sample(frac=1, random_state=seed)
-    found = ai.aggregate(ENGINES[engine](shuffled), **NAMES, centre=centre, arms=arms)
-    for name in PARTS:
-        got, due = getattr(found.cells, name), getattr(expected.cells, name)
-        if name == "moments":
-            got, due = (
-                np.concatenate([got[:4].ravel(), got[4, 0].ravel()]),
-                np.concatenate([due[:4].ravel(), due[4, 0].ravel()]),
-            )
-        np.testing.assert_allclose(got, due, rtol=1e-10, atol=1e-9 * (1.0 + np.abs(due).max() * 1e-3))
-    rows, sums = (
-        ai.Contrast(each, treatment=1, control=0).fit(test="t")
-        for each in (expected, ai.aggregate(ENGINES[engine](shuffled), **NAMES, arms=arms))
-    )
-    np.testing.assert_allclose(sums.estimate, rows.estimate, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(sums.std_error, rows.std_error, rtol=1e-10)
+    found = ai.aggregate(ENGINES[engine](shuffled), **NAMES, centre=expected.cells.centre, arms=arms)
+    assert_same_cells(found, expected)
+    assert_same_contrast(ai.aggregate(ENGINES[engine](shuffled), **NAMES, arms=arms), expected)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -170,6 +145,22 @@ def test_files_times_and_plans(tmp_path: Path) -> None:
     lazy = ai.aggregate(pl.DataFrame(frame).lazy(), **options, collect=False)
     assert "AGGREGATE" in lazy.explain()
     assert isinstance(nw.from_native(lazy), nw.LazyFrame)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_times_are_cut_to_periods(engine: str) -> None:
+    frame, starts = timed(rows_of(8, (400, 400), 2))
+    for every, due in starts.items():
+        options = {**NAMES, "batch": "at", "every": every, "centre": 1.0, "propensity_status": "estimated"}
+        found = ai.aggregate(
+            ENGINES[engine](
+                frame.drop(columns=["propensity_0", "propensity_1"]).assign(
+                    propensity_0=0.5, propensity_1=0.5
+                )
+            ),
+            **options,
+        )
+        assert pd.to_datetime(found.batches).tolist() == due
 
 
 def test_digits_of_rewards_that_are_far_from_zero() -> None:

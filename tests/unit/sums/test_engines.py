@@ -1,0 +1,127 @@
+"""Other engines give the sums of the rows too; the SQL of warehouses stays as it was read."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import ibis
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sum_rows import (
+    NAMES,
+    assert_same_cells,
+    assert_same_contrast,
+    rows_of,
+    stacked,
+    sums_of_rows,
+    timed,
+)
+
+import adaptinf as ai
+from adaptinf.errors import LogValidationError
+
+# ibis calls what DuckDB and pandas deprecate.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The 'future.infer_string' option:DeprecationWarning"),
+]
+SNAPSHOTS = Path(__file__).with_name("sql")
+DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "databricks")
+WAREHOUSE = {
+    "at": "timestamp",
+    "arm": "string",
+    "y": "float64",
+    "propensity_a": "float64",
+    "propensity_b": "float64",
+}
+
+
+def in_ibis(frame: pd.DataFrame) -> Any:
+    return ibis.memtable(pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def in_dask(frame: pd.DataFrame) -> Any:
+    return dd.from_pandas(frame, npartitions=3)
+
+
+ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {"ibis": in_ibis, "dask": in_dask}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ibis_on_duckdb_gives_the_sums_of_the_rows(seed: int) -> None:
+    n_arms = 2 + seed % 3
+    frame = rows_of(seed, (20 + seed, 35, 12)[: 1 + seed % 3], n_arms, 1e4 * (seed % 2))
+    expected = sums_of_rows(frame, range(n_arms))
+    shuffled = in_ibis(frame.sample(frac=1, random_state=seed))
+    found = ai.aggregate(shuffled, **NAMES, centre=expected.cells.centre)
+    assert_same_cells(found, expected)
+    assert_same_contrast(ai.aggregate(shuffled, **NAMES), expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_twenty_logs_in_one_table(engine: str) -> None:
+    frame, expected = stacked()
+    found = ai.aggregate(ENGINES[engine](frame), **NAMES, centre=expected.cells.centre)
+    assert_same_cells(found, expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_shares_and_chosen_propensities(engine: str) -> None:
+    frame = rows_of(1)
+    frame["p"] = frame[[f"propensity_{k}" for k in range(3)]].to_numpy()[range(len(frame)), frame["arm"]]
+    bare = frame[["batch", "arm", "y", "p"]].assign(arm=frame["arm"].map({0: "x", 1: "y z", 2: "ü"}))
+    for options in ({"propensity": "p"}, {}):
+        found, expected = (
+            ai.aggregate(table, **NAMES, **options, centre=2.0) for table in (ENGINES[engine](bare), bare)
+        )
+        assert (found.arms, found.shares) == (("x", "y z", "ü"), not options)
+        assert_same_cells(found, expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_times_are_cut_to_periods(engine: str) -> None:
+    frame, starts = timed(rows_of(8, (400, 400), 2))
+    frame = frame.assign(propensity_0=0.5, propensity_1=0.5)
+    options = {**NAMES, "batch": "at", "centre": 1.0, "propensity_status": "estimated"}
+    for every, due in starts.items():
+        found = ai.aggregate(ENGINES[engine](frame), **options, every=every)
+        assert pd.to_datetime(found.batches).tolist() == due
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_faults_are_counted_in_the_query(engine: str) -> None:
+    frame = rows_of(2)
+    for column, value, message in [
+        ("y", None, "rewards are missing in 3 rows, such as in batch 0"),
+        ("y", float("inf"), "infinite or not a number in 3 rows"),
+        ("propensity_2", -0.1, "outside .0, 1. in 3 rows"),
+        ("propensity_0", 0.0, "of the chosen arm are missing or outside .0, 1. in 3 rows"),
+    ]:
+        wrong = frame.copy()
+        wrong.loc[frame.index[frame["arm"] == 0][:3], column] = value
+        with pytest.raises(LogValidationError, match=message):
+            ai.aggregate(ENGINES[engine](wrong), **NAMES)
+
+
+def sql_of(dialect: str) -> str:
+    """The query of a table that no driver has opened, as ibis compiles it for a warehouse."""
+    compiler = importlib.import_module(f"ibis.backends.sql.compilers.{dialect}").compiler
+    table = ibis.table(WAREHOUSE, name="log")
+    query = ai.aggregate(table, action="arm", reward="y", batch="at", every="day", centre=10.0, collect=False)
+    return str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect, pretty=True)) + "\n"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_sql_of_warehouses(dialect: str) -> None:
+    """Where this is right and differs, ``python tests/unit/sums/test_engines.py`` writes the files again."""
+    assert sql_of(dialect) == (SNAPSHOTS / f"{dialect}.sql").read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for each in DIALECTS:
+        (SNAPSHOTS / f"{each}.sql").write_text(sql_of(each), encoding="utf-8")
