@@ -10,7 +10,7 @@ Bretz (2009), "Computation of multivariate normal and t probabilities" (directio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import linalg, special
@@ -35,9 +35,7 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
     out to as many digits. It is at least that of one test and at most Šidák's, which holds for t as well.
     """
     size = len(correlation)
-    values, vectors = linalg.eigh(correlation)
-    kept = values > _RANK * values[-1]
-    factor = vectors[:, kept] * np.sqrt(values[kept])
+    factor = root_of(correlation)
     rank = factor.shape[1]
     squares = _largest_squares(factor)
 
@@ -45,23 +43,43 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
         if level <= 0.0 or level >= 1.0 or size == 1:
             return min(max(level, 0.0), 1.0)
         limit = float(student_quantile(math.log(0.5 * level), df)[0])
-        found = float(np.mean(special.fdtrc(rank, df, limit * limit / (rank * squares))))
+        found = radial_tail(limit, squares, rank, df)
         return min(max(found, level), -math.expm1(size * math.log1p(-level)))
 
     return tail
 
 
-def _largest_squares(factor: FloatArray) -> FloatArray:
-    """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> float:
+    """Chance that the largest statistic is above a positive limit, by its squares in every direction.
+
+    Shapes: squares (n,). Infinite degrees of freedom are a known variance.
+    """
+    with np.errstate(divide="ignore", under="ignore"):
+        ratio = limit * limit / squares
+        tails = special.chdtrc(rank, ratio) if math.isinf(df) else special.fdtrc(rank, df, ratio / rank)
+    return float(np.mean(tails))
+
+
+def even_directions(rank: int, size: int) -> Iterator[FloatArray]:
+    """Directions that cover the sphere evenly, in blocks (n, rank) for work on n rows of a size."""
     from scipy.stats import qmc  # scipy.stats loads when needed: longer than a first table
 
-    size, rank = factor.shape
     points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
-    largest = np.empty(_DIRECTIONS)
     block = 1 << max(0, (_CELLS // max(size, rank)).bit_length() - 1)
     for start in range(0, _DIRECTIONS, block):
-        count = min(block, _DIRECTIONS - start)
-        draws = special.ndtri(points.random(count))
+        draws = special.ndtri(points.random(min(block, _DIRECTIONS - start)))
         draws /= np.linalg.norm(draws, axis=1, keepdims=True)
-        largest[start : start + count] = np.square(draws @ factor.T).max(axis=1)
-    return largest
+        yield draws
+
+
+def _largest_squares(factor: FloatArray) -> FloatArray:
+    """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+    size, rank = factor.shape
+    return np.concatenate([np.square(u @ factor.T).max(axis=1) for u in even_directions(rank, size)])
+
+
+def root_of(covariance: FloatArray) -> FloatArray:
+    """A factor A of A A', without directions of no variance; covariance (k, k), returns (k, r)."""
+    values, vectors = linalg.eigh(covariance)
+    kept = values > _RANK * values[-1]
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
