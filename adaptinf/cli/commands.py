@@ -124,6 +124,7 @@ def fit(
     estimator: str | None = None,
     weights: str | None = None,
     received: bool = False,
+    winner: bool = False,
 ) -> Results:
     """Results of the model that the arguments ask for."""
     known = {str(arm): arm for arm in log.arms}
@@ -134,6 +135,12 @@ def fit(
         chosen["estimator"] = estimator
     if received and (by or first is None or second is None):
         raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
+    if winner:
+        from adaptinf.inference.winners.model import Winner
+
+        if by or received or first is not None:
+            raise ParameterError("--winner", ["it stands alone, or with --control"])
+        return Winner(log, control=second).fit(**chosen)
     if by:
         from adaptinf.inference.effects.models import CATE
 

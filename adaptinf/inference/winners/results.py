@@ -83,7 +83,7 @@ class WinnerResults(Results):
     against : label or None
         The arm that it is compared with.
     means : Results
-        The estimates of all arms.
+        The estimates of all arms, by which it won.
     **others
         As for `Results`.
     """
