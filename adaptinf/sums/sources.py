@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.files import as_path
@@ -62,6 +66,29 @@ def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
     if query.implementation in _BY_ARROW:
         return pd.DataFrame(query.collect("pyarrow").to_native().to_pandas())
     return pd.DataFrame(query.collect("pandas").to_native())
+
+
+@contextmanager
+def waiting(shown: bool) -> Iterator[None]:
+    """A line with the time that has passed, where it is wanted: of most engines no more can be known."""
+    if not shown:
+        yield
+        return
+    done = threading.Event()
+    with tqdm(bar_format="aggregate: {elapsed}") as line:
+        thread = threading.Thread(target=_refresh, args=(line, done), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            line.refresh()
+
+
+def _refresh(line: Any, done: threading.Event) -> None:
+    while not done.wait(1.0):
+        line.refresh()
 
 
 def usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
