@@ -144,7 +144,7 @@ def aggregate(
     found.raise_if_any("the table")
     assert columns is not None
     about = usual_reward(rows, reward) if centre is None else float(centre)
-    query = cell_query(in_periods(rows, columns.batch, every), columns, about)
+    query = cell_query(*in_periods(rows, columns.batch, every), columns, about)
     if not collect:
         return query.to_native()
     with waiting(progress):

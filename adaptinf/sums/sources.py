@@ -99,13 +99,14 @@ def usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def in_periods(rows: nw.LazyFrame[Any], batch: str, every: str | None) -> nw.LazyFrame[Any]:
-    """Rows whose times of batches are cut to periods."""
+def in_periods(rows: nw.LazyFrame[Any], batch: str, every: str | None) -> tuple[nw.LazyFrame[Any], nw.Expr]:
+    """Rows, and their batches: the times of a column cut to periods, or the column itself."""
     if every is None:
-        return rows
+        return rows, nw.col(batch)
     if rows.implementation is nw.Implementation.DASK:  # which narwhals cuts to hours and days alone
-        return _lazy(rows.to_native().map_partitions(partial(_cut, batch=batch, every=every)))
-    return rows.with_columns(_start(batch, every))
+        cut = rows.to_native().map_partitions(partial(_cut, batch=batch, every=every))
+        return _lazy(cut), nw.col(batch)
+    return rows, _start(batch, every)
 
 
 def _cut(part: pd.DataFrame, batch: str, every: str) -> pd.DataFrame:
