@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.inference.results.base import Results
-from adaptinf.parameters import alpha_problems, refuse
+from adaptinf.parameters import FLAG, alpha_problems, refuse
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
 from adaptinf.plots.drawing.terms import ESTIMANDS, MEANS, by_name, chosen_terms, term_label, true_values
@@ -27,6 +27,7 @@ def forest(
     *,
     alpha: float = 0.05,
     corrected: bool = True,
+    simultaneous: bool = False,
     truth: Any = None,
     terms: Sequence[str] | None = None,
     limits: tuple[float, float] | None = None,
@@ -45,6 +46,8 @@ def forest(
         One minus the level of the intervals, between 0 and 0.5.
     corrected : bool
         Whether to draw the max-information corrected intervals too, where a correction is due.
+    simultaneous : bool
+        Whether to draw, thin beside the single ones, intervals that hold for all terms of a result at once.
     truth : float, array_like, Series or mapping of term to float, optional
         True values, drawn as diamonds: by term, or in the order of the terms.
     terms : sequence of str, optional
@@ -88,8 +91,8 @@ def forest(
     known = list(dict.fromkeys(term for one in named.values() for term in one.terms))
     rows = known if terms is None else chosen_terms(terms, known, problems)
     true = true_values(truth, rows, known, problems)
-    refuse("plots.forest", problems)
-    series = _all_series(named, rows, alpha, corrected, single=isinstance(results, Results))
+    refuse("plots.forest", [*problems, *FLAG("simultaneous", simultaneous)])
+    series = _all_series(named, rows, alpha, corrected, simultaneous, single=isinstance(results, Results))
     estimands = [estimand for one in named.values() for estimand in one.estimands]
     kinds = {estimand.kind for estimand in estimands}
     nulls = {} if kinds <= MEANS else {float(one.null): None for one in named.values()}
@@ -121,7 +124,12 @@ def forest(
 
 
 def _all_series(
-    named: Mapping[str, Results], rows: list[str], alpha: float, corrected: bool, single: bool
+    named: Mapping[str, Results],
+    rows: list[str],
+    alpha: float,
+    corrected: bool,
+    simultaneous: bool,
+    single: bool,
 ) -> list[Series]:
     series = []
     level = f"{100.0 * (1.0 - alpha):g}% interval"
@@ -136,6 +144,10 @@ def _all_series(
             label = f"corrected {level}" if single else f"{name}, corrected"
             own = place + single  # a colour of its own where there is one result
             series.append(_series(one, rows, label, one.conf_int_corrected(alpha), own, thin=True))
+        elif simultaneous:
+            label = f"{level}, all at once" if single else f"{name}, all at once"
+            limits = one.conf_int_simultaneous(alpha)
+            series.append(_series(one, rows, label, limits, place + single, thin=True))
     return series
 
 

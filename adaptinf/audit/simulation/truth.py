@@ -9,7 +9,7 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 
-_KINDS = ("arm-mean", "contrast", "cate", "bin-mean")
+_KINDS = ("arm-mean", "contrast", "lift", "cate", "bin-mean")
 
 
 def largest_difference(env: Environment) -> float | None:
@@ -26,7 +26,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Parameters
     ----------
     estimand : Estimand
-        Mean of an arm, contrast of two arms, effect within a group, or mean of an arm over a bin.
+        Mean of an arm, contrast of two arms, lift of one over the other, effect within a group, or mean of an
+        arm over a bin.
     env : Environment
         Where the truth is known.
 
@@ -70,4 +71,6 @@ def true_value(estimand: Estimand, env: Environment) -> float:
         edges = np.array(estimand.group, dtype=np.float64)
         return float(averages(edges[None, :, 0], edges[None, :, 1])[0, codes[0]])
     means = env.arm_means()[codes]
+    if estimand.kind == "lift":
+        return float(means[0] / means[1] - 1.0) if means[1] != 0.0 else float("nan")
     return float(means[0] if estimand.kind == "arm-mean" else means[0] - means[1])

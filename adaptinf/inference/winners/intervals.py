@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from adaptinf.inference.winners.contest import asked_of, comparison_problems, variance_problems
 from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
 from adaptinf.inference.winners.results import WinnerInterval
 from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
@@ -23,8 +24,12 @@ def winner_interval(
     method: str = "hybrid",
     *,
     labels: Sequence[Any] | None = None,
+    control: Any = None,
+    runner_up: bool = False,
 ) -> WinnerInterval:
     """Interval for the highest of several normal estimates, which was picked by these very estimates.
+
+    Or for its difference from a control, or from the second.
 
     Parameters
     ----------
@@ -40,6 +45,10 @@ def winner_interval(
         projection of level 1 - alpha / 10, and never much wider than either.
     labels : sequence, optional
         Names of the estimates; their positions by default.
+    control : label, optional
+        The highest of the others is compared with this one, which stands outside the contest.
+    runner_up : bool
+        Whether the highest is compared with the second.
 
     Returns
     -------
@@ -49,7 +58,7 @@ def winner_interval(
     ------
     ParameterError
         Listing everything that does not fit: shapes, numbers that are not finite, a matrix that is no
-        covariance.
+        covariance, a comparison that has no variance.
 
     Notes
     -----
@@ -60,6 +69,11 @@ def winner_interval(
     beta = alpha / 10, and has level (alpha - beta) / (1 - beta). Coverage is at least nominal for normal
     estimates with known covariance, and exact for the conditional one. Simultaneous critical values are
     Šidák's, exact for independent estimates and large enough for all.
+
+    A difference D = X_w - X_c goes the same way: given Z = X - (Sigma d / d'Sigma d) D, d its coefficients,
+    that w is the highest of the others says between which limits D lies; so does the order of the first two
+    of all, and that the second is ahead of the rest, for D = X_w - X_r. There are k - 1 such differences from
+    a control, and k (k - 1) / 2 pairs, for which the simultaneous critical values are taken.
 
     Where the two highest estimates are equal, the choice between them was made by something else: the
     interval is then the projection.
@@ -78,13 +92,16 @@ def winner_interval(
     >>> found.winner, found.low < 0.35 < found.high
     (2, True)
     """
-    x, sigma = _read(estimates, covariance, alpha, method, labels)
-    law = WinnerLaw.of(x, sigma, method)
-    names = list(range(x.size)) if labels is None else list(labels)
+    x, sigma, names = _read(estimates, covariance, alpha, method, labels)
+    refuse("winner_interval", comparison_problems(names, control, runner_up))
+    contest = asked_of(x, names, control, runner_up)
+    refuse("winner_interval", variance_problems(sigma, contest))
+    law = WinnerLaw.of(x, sigma, method, contest)
     (low, high), usual = law.interval(math.log(alpha))[0], -float(ndtri(0.5 * alpha)) * law.scale
-    estimate = float(x[law.won])
+    estimate = float(contest.direction @ x)
     return WinnerInterval(
-        winner=names[law.won],
+        winner=names[contest.won],
+        against=None if contest.against is None else names[contest.against],
         estimate=estimate,
         std_error=law.scale,
         median_unbiased=law.median,
@@ -99,8 +116,8 @@ def winner_interval(
 
 def _read(
     estimates: Any, covariance: Any, alpha: Any, method: Any, labels: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Checked estimates and covariance."""
+) -> tuple[FloatArray, FloatArray, list[Any]]:
+    """Checked estimates, their covariance and their names."""
     problems = alpha_problems(alpha) + OneOf(*METHODS)("method", method)
     x, sigma = number_array(estimates), number_array(covariance)
     if x is None or x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
@@ -117,7 +134,7 @@ def _read(
     refuse("winner_interval", problems)
     assert x is not None
     assert sigma is not None
-    return x, sigma
+    return x, sigma, list(range(x.size)) if labels is None else list(labels)
 
 
 def _covariance_problems(sigma: FloatArray) -> list[str]:

@@ -1,4 +1,4 @@
-"""The law of the highest of several normal estimates, given what does not depend on it."""
+"""The law of what is asked of the highest of several normal estimates, given what is independent of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.truncated import mean_at
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")
 TIED = "Tied with another one: something else chose between them, and the interval is the projection."
-_EQUAL = 1e-12
 _SHARE = 0.1
 """Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
 _STEPS = 60
@@ -22,14 +22,14 @@ _USUAL = 0.005
 
 @dataclass(frozen=True, eq=False)
 class WinnerLaw:
-    """Intervals and p-values for the mean of the highest of some estimates: a `Reference` of one term.
+    """Intervals and p-values for what is asked of the winner: a `Reference` of one term.
 
     Attributes
     ----------
-    won, size : int
-        Position of the highest, and how many there are.
+    family : int
+        How many questions there might have been.
     own, low, high : float
-        Its estimate, and the limits between which it wins given the rest, in standard errors.
+        The estimate, and the limits within which the same question is asked, in standard errors.
     scale : float
         Its standard error.
     method : str
@@ -38,8 +38,7 @@ class WinnerLaw:
         Whether another one is as high.
     """
 
-    won: int
-    size: int
+    family: int
     own: float
     low: float
     high: float
@@ -50,16 +49,15 @@ class WinnerLaw:
     statistic, normal, uses_std_error = "z", False, False
 
     @classmethod
-    def of(cls, x: FloatArray, sigma: FloatArray, method: str) -> WinnerLaw:
+    def of(cls, x: FloatArray, sigma: FloatArray, method: str, contest: Contest) -> WinnerLaw:
         """The law for estimates (k,) with covariance (k, k)."""
-        won = int(np.argmax(x))
-        scale = math.sqrt(float(sigma[won, won]))
-        low, high = selection(x, sigma, won)
-        second = float(np.sort(x)[-2]) if x.size > 1 else -math.inf
-        tied = second >= x[won] - _EQUAL * max(scale, abs(x[won]))
-        own = float(x[won]) / scale
+        direction = contest.direction
+        scale = math.sqrt(float(direction @ sigma @ direction))
+        low, high = contest.limits(x, sigma)
+        tied = contest.tied(x, scale)
+        own = float(direction @ x) / scale
         used = "projection" if tied else method
-        return cls(won, x.size, own, low / scale, high / scale, scale, used, tied)
+        return cls(contest.family, own, low / scale, high / scale, scale, used, tied)
 
     @property
     def name(self) -> str:
@@ -97,8 +95,8 @@ class WinnerLaw:
         """Log of the level from which on the interval excludes the null, shape (1,)."""
         if self.method == "projection":
             single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
-            kept = self.size * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
-            far = single + math.log(self.size)
+            kept = self.family * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
+            far = single + math.log(self.family)
             return np.array([far if kept == 0.0 else math.log(-math.expm1(kept))])
         low, high = -700.0, 0.0
         for _ in range(_STEPS):
@@ -109,18 +107,4 @@ class WinnerLaw:
 
     def _critical(self, level: float) -> float:
         """Simultaneous critical value by Šidák's inequality, in standard errors."""
-        return -float(ndtri(-0.5 * math.expm1(math.log1p(-level) / self.size)))
-
-
-def selection(x: FloatArray, sigma: FloatArray, won: int) -> tuple[float, float]:
-    """Limits between which the winner's estimate wins, given what is independent of it.
-
-    Shapes: x (k,), sigma (k, k).
-    """
-    slope = sigma[:, won] / sigma[won, won]
-    rest = x - slope * x[won]
-    others = np.arange(x.size) != won
-    below, above = others & (slope < 1.0), others & (slope > 1.0)
-    low = float(np.max(rest[below] / (1.0 - slope[below]), initial=-np.inf))
-    high = float(np.min(rest[above] / (1.0 - slope[above]), initial=np.inf))
-    return low, high
+        return -float(ndtri(-0.5 * math.expm1(math.log1p(-level) / self.family)))

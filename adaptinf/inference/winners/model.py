@@ -1,4 +1,4 @@
-"""The mean of the arm that did best."""
+"""The mean of the arm that did best, and its lead over another."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans
 from adaptinf.inference.results import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
 from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import OneOf, check
+from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.sums import Sums
 
 _WAYS = {
@@ -22,18 +25,26 @@ _WAYS = {
     "projection": "Projection: the winner's part of a simultaneous interval for all arms.",
 }
 
+_COMMON = (None, "uniform")
+
 
 class Winner:
     """The mean of the arm with the highest estimate, by intervals that know that it was picked.
+
+    Or its difference from a control, or from the runner-up.
 
     Parameters
     ----------
     log : AdaptiveLog or Sums
         The data.
     arms : sequence of labels, optional
-        The arms that were in the contest; all by default.
+        The arms that were in the contest, and the control; all by default.
     rounds : array, column or mask, optional
         Rounds to use, as for `ArmMeans`.
+    control : label, optional
+        An arm outside the contest, with which the winner of the others is compared.
+    runner_up : bool
+        Whether the winner is compared with the arm of the second highest estimate.
 
     Examples
     --------
@@ -46,10 +57,18 @@ class Winner:
     """
 
     def __init__(
-        self, log: AdaptiveLog | Sums, arms: Sequence[Any] | None = None, *, rounds: Any = None
+        self,
+        log: AdaptiveLog | Sums,
+        arms: Sequence[Any] | None = None,
+        *,
+        rounds: Any = None,
+        control: Any = None,
+        runner_up: bool = False,
     ) -> None:
         self._means = ArmMeans(log, arms, rounds=rounds)
         self.arms = self._means.arms
+        refuse("Winner", comparison_problems(self.arms, control, runner_up))
+        self.control, self.runner_up = control, runner_up
 
     def fit(
         self,
@@ -64,7 +83,8 @@ class Winner:
         Parameters
         ----------
         estimator, weights : str, optional
-            As for `ArmMeans.fit`; its default by default.
+            As for `ArmMeans.fit`; its default by default. A comparison has uniform weights by default, so
+            that both means are of the same times, unless ``stationary=True`` says that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
             How the interval takes account of the choice, as for `winner_interval`.
         **options
@@ -73,8 +93,8 @@ class Winner:
         Returns
         -------
         WinnerResults
-            One term. Its estimate is median-unbiased given which arm won; its standard error is that of the
-            arm's own estimate, which neither interval nor p-value uses.
+            One term, the mean or the difference. Its estimate is median-unbiased given the choice; its
+            standard error is that of the estimate itself, which neither interval nor p-value uses.
 
         Raises
         ------
@@ -84,7 +104,7 @@ class Winner:
             If the log does not support the estimator, or the estimates have no joint covariance.
         """
         check("Winner", method=(method, OneOf(*METHODS)))
-        means = self._means.fit(estimator, weights, **options)
+        means = self._fitted(estimator, weights, options)
         known = np.isfinite(means.estimate) & (means.std_error > 0.0)
         if not known.all():
             lacking = ", ".join(repr(arm) for arm, there in zip(self.arms, known, strict=True) if not there)
@@ -93,18 +113,32 @@ class Winner:
         if means.covariance is None or not np.isfinite(means.covariance).all():
             reason = f"{means.estimator} has no joint covariance of the arms"
             raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])
-        law = WinnerLaw.of(means.estimate, means.covariance, method)
-        return _results(means, law, self.arms[law.won])
+        contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
+        if problems := variance_problems(means.covariance, contest):
+            raise InvalidForLog("Winner", problems[0], ["arms=[...], without one of them"])
+        law = WinnerLaw.of(means.estimate, means.covariance, method, contest)
+        return _results(means, law, contest, self.arms)
+
+    def _fitted(self, estimator: str | None, weights: str | None, options: dict[str, Any]) -> Results:
+        """The estimates of all arms, with one weight for all of them where they are compared."""
+        means = self._means.fit(estimator, weights, **options)
+        compared = self.control is not None or self.runner_up
+        if not compared or weights is not None or options.get("stationary") or means.weights in _COMMON:
+            return means
+        return self._means.fit(means.estimator, "uniform", **options)
 
 
-def _results(means: Results, law: WinnerLaw, arm: Any) -> WinnerResults:
+def _results(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[Any]) -> WinnerResults:
     """The winner's row, with what the fit of all arms says of itself."""
-    low, high = (float(end) for end in means.conf_int().iloc[law.won])
-    own = float(means.estimate[law.won])
+    won, other = contest.won, contest.against
+    arm, against = arms[won], None if other is None else arms[other]
+    kept = [won] if other is None else [won, other]
+    details = {name: np.asarray(values)[kept] for name, values in means.details.items()}
+    estimand = means.estimands[won] if other is None else Estimand("contrast", treatment=arm, control=against)
     return WinnerResults(
         model="Winner",
-        estimands=(means.estimands[law.won],),
-        terms=("winner",),
+        estimands=(estimand,),
+        terms=("winner" if other is None else f"winner - {against}",),
         estimate=np.array([law.median]),
         std_error=np.array([law.scale]),
         reference=law,
@@ -113,15 +147,37 @@ def _results(means: Results, law: WinnerLaw, arm: Any) -> WinnerResults:
         validity="not valid" if means.validity == "not valid" else "asymptotic",
         weights=means.weights,
         null=means.null,
-        details={name: np.asarray(values)[[law.won]] for name, values in means.details.items()},
-        notes=(
-            f"Arm {arm!r} has the highest of {law.size} estimates, {own:.4g}; its usual interval, {low:.4g} "
-            f"to {high:.4g}, takes no notice of that. The estimate shown is median-unbiased.",
-            TIED if law.tied else _WAYS[law.method],
-            "Estimates count as normal, their covariance as known.",
-            *means.notes,
-        ),
+        details={name: np.min(values, keepdims=True) for name, values in details.items()},
+        notes=(*_notes(means, law, contest, arms), *means.notes),
         cautions=means.cautions,
         winner=arm,
+        against=against,
         means=means,
+    )
+
+
+def _notes(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
+    """Which arm it is, and how its interval was made."""
+    won, other = contest.won, contest.against
+    own = float(contest.direction @ means.estimate)
+    if other is None:
+        low, high = (float(end) for end in means.conf_int().iloc[won])
+        told = f"Arm {arms[won]!r} has the highest of {contest.size} estimates, {own:.4g}; its"
+    else:
+        half = -float(ndtri(0.025)) * law.scale
+        low, high = own - half, own + half
+        of = (
+            f"{contest.size} estimates"
+            if contest.ranked
+            else f"{contest.size - 1} estimates, the control's apart"
+        )
+        second = f", arm {arms[other]!r} the second highest" if contest.ranked else ""
+        told = f"Arm {arms[won]!r} has the highest of {of}{second}. The difference is {own:.4g}. Its"
+    usual = f"{told} usual interval, {low:.4g} to {high:.4g}, takes no notice of that. The estimate shown is "
+    common = ("One weight for all arms, so that a drift that they share does no harm.",)
+    return (
+        f"{usual}median-unbiased.",
+        TIED if law.tied else _WAYS[law.method],
+        "Estimates count as normal, their covariance as known.",
+        *(common if other is not None and means.weights == "uniform" else ()),
     )

@@ -16,8 +16,10 @@ class WinnerInterval:
     ----------
     winner : label
         Which one it is: its label, or its position.
+    against : label or None
+        The one that it is compared with; None where the numbers are of the winner itself.
     estimate, std_error : float
-        What was estimated for it; too high on average, as it was picked for being high.
+        What was estimated for it, or for the difference; too high on average, as it was picked for that.
     median_unbiased : float
         Estimate that is too high as often as too low, given which one won.
     low, high : float
@@ -49,11 +51,12 @@ class WinnerInterval:
     method: str
     alpha: float
     note: str = ""
+    against: Any = None
 
     def __str__(self) -> str:
         level = f"{100.0 * (1.0 - self.alpha):g}%"
         lines = [
-            f"Winner: {self.winner!r}",
+            f"Winner: {self.winner!r}" + ("" if self.against is None else f", against {self.against!r}"),
             f"  estimate            {self.estimate:.6g} (standard error {self.std_error:.4g})",
             f"  median-unbiased     {self.median_unbiased:.6g}",
             f"  {level + ' interval':<19} {self.low:.6g} to {self.high:.6g} ({self.method})",
@@ -64,12 +67,14 @@ class WinnerInterval:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class WinnerResults(Results):
-    """The mean of the best arm.
+    """The mean of the best arm, or its difference from another.
 
     Parameters
     ----------
     winner : label
         Which arm it is.
+    against : label or None
+        The arm that it is compared with.
     means : Results
         The estimates of all arms.
     **others
@@ -77,4 +82,5 @@ class WinnerResults(Results):
     """
 
     winner: Any
+    against: Any = None
     means: Results

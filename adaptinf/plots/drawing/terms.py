@@ -20,6 +20,7 @@ ESTIMANDS = {
     "coefficient": "coefficient",
     "projection": "coefficient of the effect",
     "contrast": "difference in mean reward",
+    "lift": "relative lift",
     "cate": "difference in mean reward",
     "interaction": "difference of effects",
     "policy-contrast": "difference in mean reward",

@@ -101,6 +101,8 @@ def test_truth_of_each_kind_of_estimand():
     context = FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     assert true_value(Estimand("arm-mean", arm=1), context) == pytest.approx(0.5)
     assert true_value(Estimand("contrast", treatment=0, control=1), ENV) == pytest.approx(-0.3)
+    assert true_value(Estimand("lift", treatment=1, control=0), context) == pytest.approx(0.5 / 0.5 - 1.0)
+    assert true_value(Estimand("lift", treatment=0, control=1), ENV) < 0.0
     assert true_value(Estimand("cate", treatment=1, control=0, group=1), context) == pytest.approx(-0.3)
     with pytest.raises(ParameterError, match=r"no arm 7(.|\n)*no context 9"):
         true_value(Estimand("cate", treatment=7, control=0, group=9), context)

@@ -143,6 +143,19 @@ def refusal(call: Callable[[], Any]) -> str:
 # forests
 
 
+def test_intervals_that_hold_at_once_are_drawn_beside_single_ones() -> None:
+    log = ai.designs.EpsilonGreedy(exploration=0.5).run(
+        ai.environments.BernoulliArms([0.3, 0.4, 0.5]), horizon=600, rng=1
+    )
+    result = ai.Contrasts(log, control=0).fit(lift=True)
+    ax = ai.plots.forest(result, alpha=0.1, simultaneous=True)
+    single, _ = segments(ax, "90% interval")
+    together, _ = segments(ax, "90% interval, all at once")
+    np.testing.assert_array_equal(single, result.conf_int(0.1).to_numpy())
+    np.testing.assert_array_equal(together, result.conf_int_simultaneous(0.1).to_numpy())
+    assert ax.get_xlabel() == "relative lift"
+
+
 def test_forest_draws_both_intervals_where_they_are() -> None:
     result = corrected_results()
     ax = plots.forest(result, alpha=0.1, truth={"a": 0.31, "c": 0.7})

@@ -1,0 +1,135 @@
+"""What is asked of a winner, and what made it the winner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A question about the winner.
+
+    Attributes
+    ----------
+    size : int
+        How many estimates there are.
+    won : int
+        Position of the winner.
+    against : int or None
+        Position of the arm that its mean is compared with; None where the mean itself is asked for.
+    ahead : tuple of (int, int)
+        Pairs of which the first is ahead of the second: what was seen when the question was chosen.
+    family : int
+        Number of questions that might have been chosen, a question and its reverse being one.
+    """
+
+    size: int
+    won: int
+    against: int | None
+    ahead: tuple[tuple[int, int], ...]
+    family: int
+
+    @classmethod
+    def of_mean(cls, x: FloatArray) -> Contest:
+        """The mean of the highest; x (k,)."""
+        won = int(np.argmax(x))
+        return cls(x.size, won, None, _before(won, range(x.size)), x.size)
+
+    @classmethod
+    def against_control(cls, x: FloatArray, control: int) -> Contest:
+        """The highest of the others against a control, which stands outside the contest; x (k,)."""
+        others = [place for place in range(x.size) if place != control]
+        won = max(others, key=lambda place: x[place])
+        return cls(x.size, won, control, _before(won, others), len(others))
+
+    @classmethod
+    def against_runner_up(cls, x: FloatArray) -> Contest:
+        """The highest against the second; x (k,)."""
+        won, second = (int(place) for place in np.argsort(-x, kind="stable")[:2])
+        others = [place for place in range(x.size) if place != won]
+        return cls(x.size, won, second, ((won, second), *_before(second, others)), x.size * (x.size - 1) // 2)
+
+    @property
+    def direction(self) -> FloatArray:
+        """Coefficients of the means in what is asked for, shape (k,)."""
+        found = np.zeros(self.size)
+        found[self.won] = 1.0
+        if self.against is not None:
+            found[self.against] = -1.0
+        return found
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the other arm is the second highest."""
+        return (self.won, self.against) in self.ahead
+
+    def tied(self, x: FloatArray, scale: float) -> bool:
+        """Whether something else than the estimates chose between two; x (k,)."""
+        near = 1e-12 * max(scale, float(np.abs(x).max()))
+        return any(x[first] - x[second] <= near for first, second in self.ahead)
+
+    def limits(self, x: FloatArray, sigma: FloatArray) -> tuple[float, float]:
+        """Limits of the estimate asked for within which the same are ahead, given what is independent of it.
+
+        Shapes: x (k,), sigma (k, k).
+        """
+        slope, rest = split(x, sigma, self.direction)
+        low, high = -math.inf, math.inf
+        for first, second in self.ahead:
+            lead, rise = float(rest[first] - rest[second]), float(slope[first] - slope[second])
+            if rise > 0.0:
+                low = max(low, -lead / rise)
+            elif rise < 0.0:
+                high = min(high, -lead / rise)
+        return low, high
+
+
+def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How the estimates move with a combination of them, and what of them is independent of it.
+
+    Shapes: x (k,), sigma (k, k), direction (k,); returns (k,) and (k,).
+    """
+    along = sigma @ direction
+    slope = along / float(direction @ along)
+    return slope, x - slope * float(direction @ x)
+
+
+def asked_of(x: FloatArray, arms: Sequence[Any], control: Any, runner_up: bool) -> Contest:
+    """The question, of estimates (k,) of some arms."""
+    if runner_up:
+        return Contest.against_runner_up(x)
+    return Contest.of_mean(x) if control is None else Contest.against_control(x, list(arms).index(control))
+
+
+def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:
+    """Why there is no law of what is asked; sigma (k, k)."""
+    direction = contest.direction
+    size = float(np.abs(direction) @ np.abs(sigma) @ np.abs(direction))
+    if float(direction @ sigma @ direction) > 1e-14 * size:
+        return []
+    return ["the difference of the two has no variance: leave one of them out"]
+
+
+def comparison_problems(arms: Sequence[Any], control: Any, runner_up: Any) -> list[str]:
+    """What is wrong with a comparison, of some arms."""
+    problems = (
+        [] if isinstance(runner_up, bool) else [f"runner_up must be True or False, got {runner_up!r:.60}"]
+    )
+    if control is not None and control not in arms:
+        problems.append(f"control must be one of {', '.join(map(repr, arms))}, got {control!r:.60}")
+    if control is not None and runner_up is True:
+        problems.append("control and runner_up are two questions: ask one at a time")
+    if len(arms) < 2 and (control is not None or runner_up is True):
+        problems.append("a comparison needs two estimates or more")
+    return problems
+
+
+def _before(first: int, places: range | list[int]) -> tuple[tuple[int, int], ...]:
+    return tuple((first, place) for place in places if place != first)
