@@ -31,7 +31,7 @@ from adaptinf.sums.query import (
     columns_of,
 )
 from adaptinf.sums.reading import read_arms, read_batches
-from adaptinf.sums.sources import PERIODS, collected, in_periods, opened, usual_reward
+from adaptinf.sums.sources import PERIODS, collected, in_periods, opened, usual_reward, waiting
 from adaptinf.sums.table import Sums
 from adaptinf.typing import FloatArray, IntArray
 
@@ -47,6 +47,7 @@ def aggregate(
     every: str | None = None,
     centre: float | None = None,
     collect: bool = True,
+    progress: bool = False,
     arms: Sequence[Any] | None = None,
     context: Sequence[str] = (),
     reward_range: tuple[float, float] | None = None,
@@ -82,6 +83,8 @@ def aggregate(
         small query of its own.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at.
+    progress : bool
+        Show a line with the time that the query has taken.
     arms, context, reward_range, propensity_status, guarantee, reward_guarantee, design, noise, \
     adaptive_rounds, released_rounds, context_free : optional
         As for `Sums`.
@@ -132,6 +135,7 @@ def aggregate(
         every=(every, OrNone(OneOf(*PERIODS))),
         centre=(centre, OrNone(FINITE)),
         collect=(collect, BOOLEAN),
+        progress=(progress, BOOLEAN),
     )
     found = Findings()
     rows = opened(table)
@@ -140,10 +144,12 @@ def aggregate(
     found.raise_if_any("the table")
     assert columns is not None
     about = usual_reward(rows, reward) if centre is None else float(centre)
-    query = cell_query(in_periods(rows, columns.batch, every), columns, about)
+    query = cell_query(*in_periods(rows, columns.batch, every), columns, about)
     if not collect:
         return query.to_native()
-    read = _read(collected(query), columns, about, declared, found)
+    with waiting(progress):
+        frame = collected(query)
+    read = _read(frame, columns, about, declared, found)
     shares = columns.propensity is None and not columns.every
     if read is not None and not (shares or propensity_status == "estimated"):
         _check_shares(read[0], found)

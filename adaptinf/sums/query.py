@@ -96,11 +96,13 @@ def _arm_columns(
     return {arm: str(name) for arm, name in every.pairs}
 
 
-def cell_query(table: nw.LazyFrame[Any], columns: Columns, centre: float) -> nw.LazyFrame[Any]:
+def cell_query(
+    table: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns, centre: float
+) -> nw.LazyFrame[Any]:
     """Sums by batch and arm with the counts of faults, lazily."""
     arms = {place: nw.col(name).cast(nw.Float64()) for place, name in enumerate(columns.every.values())}
     rows = table.select(
-        nw.col(columns.batch).alias(BATCH),
+        batch.alias(BATCH),
         nw.col(columns.action).alias(ARM),
         nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
         _own(columns).alias(_PROPENSITY),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.files import as_path
@@ -64,6 +68,29 @@ def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
     return pd.DataFrame(query.collect("pandas").to_native())
 
 
+@contextmanager
+def waiting(shown: bool) -> Iterator[None]:
+    """A line with the time that has passed, where it is wanted: of most engines no more can be known."""
+    if not shown:
+        yield
+        return
+    done = threading.Event()
+    with tqdm(bar_format="aggregate: {elapsed}") as line:
+        thread = threading.Thread(target=_refresh, args=(line, done), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            line.refresh()
+
+
+def _refresh(line: Any, done: threading.Event) -> None:
+    while not done.wait(1.0):
+        line.refresh()
+
+
 def usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
     """Mean of the first finite rewards that the engine returns, 0 without any."""
     head = rows.select(nw.col(reward).cast(nw.Float64()).alias("reward")).head(_HEAD)
@@ -72,13 +99,14 @@ def usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def in_periods(rows: nw.LazyFrame[Any], batch: str, every: str | None) -> nw.LazyFrame[Any]:
-    """Rows whose times of batches are cut to periods."""
+def in_periods(rows: nw.LazyFrame[Any], batch: str, every: str | None) -> tuple[nw.LazyFrame[Any], nw.Expr]:
+    """Rows, and their batches: the times of a column cut to periods, or the column itself."""
     if every is None:
-        return rows
+        return rows, nw.col(batch)
     if rows.implementation is nw.Implementation.DASK:  # which narwhals cuts to hours and days alone
-        return _lazy(rows.to_native().map_partitions(partial(_cut, batch=batch, every=every)))
-    return rows.with_columns(_start(batch, every))
+        cut = rows.to_native().map_partitions(partial(_cut, batch=batch, every=every))
+        return _lazy(cut), nw.col(batch)
+    return rows, _start(batch, every)
 
 
 def _cut(part: pd.DataFrame, batch: str, every: str) -> pd.DataFrame:

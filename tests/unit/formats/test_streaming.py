@@ -20,6 +20,7 @@ from adaptinf.cli import main
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.formats import convert, read_dsjson, read_open_bandit
 from adaptinf.formats.streaming import decisions, impressions
+from adaptinf.formats.streaming.times import Clock
 
 NAMES = ("news", "sport", "art")
 HOUR = pd.Timedelta(hours=1)
@@ -251,6 +252,17 @@ def test_impressions_that_are_wrong_are_told_with_lines(tmp_path: Path) -> None:
         assert problem.total == (4 if "time" in problem.code else 2)
         assert code == "no-zone" or f"(line {102 + place}: {content})" in problem.message
     assert not (tmp_path / "log.parquet").exists()
+
+
+@pytest.mark.parametrize("zones", [("Z", ""), ("", "Z")], ids=["lost", "gained"])
+def test_zones_that_change_between_batches(zones: tuple[str, str]) -> None:
+    clock = Clock()
+    first, second = ([f"2024-03-0{day}T10:00:00{zone}" for day in (4, 5)] for zone in zones)
+    times, bad = clock.read(["yesterday", *first])
+    assert bad.tolist() == [True, False, False]
+    assert times[1:].tolist() == [pd.Timestamp(f"2024-03-0{day}T10:00:00").to_pydatetime() for day in (4, 5)]
+    assert not clock.read(first)[1].any()
+    assert clock.read(second)[1].all()
 
 
 def test_folders_and_arguments_that_make_no_sense(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sum_rows import NAMES, assert_same_cells, assert_same_contrast, rows_of, su
 
 import adaptinf as ai
 from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.sums import engines, sources
 
 ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "duckdb": lambda frame: duckdb.from_df(frame),
@@ -161,6 +163,19 @@ def test_times_are_cut_to_periods(engine: str) -> None:
             **options,
         )
         assert pd.to_datetime(found.batches).tolist() == due
+
+
+def test_a_line_shows_that_a_query_is_running(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, collect = rows_of(4), sources.collected
+    monkeypatch.setattr(engines, "collected", lambda query: (time.sleep(1.2), collect(query))[1])
+    shown = ai.aggregate(frame, **NAMES, centre=0.0, progress=True)
+    told = capsys.readouterr().err
+    assert "aggregate: 00:00" in told
+    assert "aggregate: 00:01" in told
+    assert_same_cells(shown, ai.aggregate(frame, **NAMES, centre=0.0))
+    assert capsys.readouterr().err == ""
 
 
 def test_digits_of_rewards_that_are_far_from_zero() -> None:
