@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.parameters import number_array
 from adaptinf.typing import FloatArray
 
 
@@ -37,16 +38,16 @@ class Contest:
     family: int
 
     @classmethod
-    def of_mean(cls, x: FloatArray) -> Contest:
-        """The mean of the highest; x (k,)."""
-        won = int(np.argmax(x))
+    def of_mean(cls, x: FloatArray, won: int | None = None) -> Contest:
+        """The mean of the highest, or of one that something else made the winner; x (k,)."""
+        won = int(np.argmax(x)) if won is None else won
         return cls(x.size, won, None, _before(won, range(x.size)), x.size)
 
     @classmethod
-    def against_control(cls, x: FloatArray, control: int) -> Contest:
-        """The highest of the others against a control, which stands outside the contest; x (k,)."""
+    def against_control(cls, x: FloatArray, control: int, won: int | None = None) -> Contest:
+        """The same of the others, against a control that stands outside the contest; x (k,)."""
         others = [place for place in range(x.size) if place != control]
-        won = max(others, key=lambda place: x[place])
+        won = max(others, key=lambda place: x[place]) if won is None else won
         return cls(x.size, won, control, _before(won, others), len(others))
 
     @classmethod
@@ -101,11 +102,38 @@ def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[Floa
     return slope, x - slope * float(direction @ x)
 
 
-def asked_of(x: FloatArray, arms: Sequence[Any], control: Any, runner_up: bool) -> Contest:
+def asked_of(
+    x: FloatArray, arms: Sequence[Any], control: Any, runner_up: bool, winner: Any = None
+) -> Contest:
     """The question, of estimates (k,) of some arms."""
     if runner_up:
         return Contest.against_runner_up(x)
-    return Contest.of_mean(x) if control is None else Contest.against_control(x, list(arms).index(control))
+    won = None if winner is None else list(arms).index(winner)
+    if control is None:
+        return Contest.of_mean(x, won)
+    return Contest.against_control(x, list(arms).index(control), won)
+
+
+def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, runner_up: Any) -> list[str]:
+    """What is wrong with a choice by noisy estimates, of some arms."""
+    if noise is None:
+        return [] if winner is None else ["winner is the highest: it is given with noise alone"]
+    problems = []
+    scales = number_array(noise)
+    if (
+        scales is None
+        or scales.shape not in ((), (len(arms),))
+        or not ((scales > 0) & (scales < 1e100)).all()
+    ):
+        problems.append("noise must be one positive scale, or one for each estimate")
+    if winner is None:
+        problems.append("noise needs winner, the one that the noisy estimates made it")
+    elif winner not in arms or winner == control:
+        rest = ", ".join(repr(arm) for arm in arms if arm != control)
+        problems.append(f"winner must be one of {rest}, got {winner!r:.60}")
+    if runner_up is True:
+        problems.append("runner_up cannot be asked with noise, which decides on the second too")
+    return problems
 
 
 def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:

@@ -10,11 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from adaptinf.inference.winners.contest import asked_of, comparison_problems, variance_problems
+from adaptinf.inference.winners.contest import (
+    Contest,
+    asked_of,
+    comparison_problems,
+    noise_problems,
+    variance_problems,
+)
 from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
 from adaptinf.inference.winners.results import WinnerInterval
 from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
 from adaptinf.typing import FloatArray
+
+_LEAST_NOISE = 0.05
 
 
 def winner_interval(
@@ -26,6 +34,8 @@ def winner_interval(
     labels: Sequence[Any] | None = None,
     control: Any = None,
     runner_up: bool = False,
+    noise: ArrayLike | None = None,
+    winner: Any = None,
 ) -> WinnerInterval:
     """Interval for the highest of several normal estimates, which was picked by these very estimates.
 
@@ -49,6 +59,10 @@ def winner_interval(
         The highest of the others is compared with this one, which stands outside the contest.
     runner_up : bool
         Whether the highest is compared with the second.
+    noise : float or array_like of shape (k,), optional
+        Where the winner was chosen by released estimates, these with Laplace noise: its scale, or scales.
+    winner : label, optional
+        With `noise`, the one with the highest released estimate.
 
     Returns
     -------
@@ -75,6 +89,11 @@ def winner_interval(
     of all, and that the second is ahead of the rest, for D = X_w - X_r. There are k - 1 such differences from
     a control, and k (k - 1) / 2 pairs, for which the simultaneous critical values are taken.
 
+    With `noise` the winner is w with a chance that depends on the estimates, and that takes the place of the
+    truncation: for two with noise of scale b and d = X_w - X_k it is 1 - exp(-d / b) (2 + d / b) / 4 for
+    d >= 0 and one minus that of -d below, for more the integral over the winner's noise. The noise must be
+    that of the same estimates, and not be part of them.
+
     Where the two highest estimates are equal, the choice between them was made by something else: the
     interval is then the projection.
 
@@ -93,10 +112,13 @@ def winner_interval(
     (2, True)
     """
     x, sigma, names = _read(estimates, covariance, alpha, method, labels)
-    refuse("winner_interval", comparison_problems(names, control, runner_up))
-    contest = asked_of(x, names, control, runner_up)
+    problems = comparison_problems(names, control, runner_up)
+    refuse("winner_interval", problems + noise_problems(names, noise, winner, control, runner_up))
+    contest = asked_of(x, names, control, runner_up, winner)
     refuse("winner_interval", variance_problems(sigma, contest))
-    law = WinnerLaw.of(x, sigma, method, contest)
+    scales = None if noise is None else np.broadcast_to(np.asarray(noise, dtype=np.float64), x.shape)
+    refuse("winner_interval", _small_noise(scales, sigma, contest))
+    law = WinnerLaw.of(x, sigma, method, contest, scales)
     (low, high), usual = law.interval(math.log(alpha))[0], -float(ndtri(0.5 * alpha)) * law.scale
     estimate = float(contest.direction @ x)
     return WinnerInterval(
@@ -112,6 +134,14 @@ def winner_interval(
         alpha=float(alpha),
         note=TIED if law.tied else "",
     )
+
+
+def _small_noise(noise: FloatArray | None, sigma: FloatArray, contest: Contest) -> list[str]:
+    """Noise so small that the chance of the choice is a step; noise (k,), sigma (k, k)."""
+    direction = contest.direction
+    if noise is None or noise.min() >= _LEAST_NOISE * math.sqrt(float(direction @ sigma @ direction)):
+        return []
+    return [f"noise must be at least {_LEAST_NOISE:g} standard errors: less of it chooses nothing"]
 
 
 def _read(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from adaptinf.inference.winners.contest import Contest
-from adaptinf.inference.winners.truncated import mean_at
+from adaptinf.inference.winners.noisy import NoisyChoice
+from adaptinf.inference.winners.truncated import log_distribution, mean_at
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")
@@ -36,6 +38,8 @@ class WinnerLaw:
         How intervals are made.
     tied : bool
         Whether another one is as high.
+    law : callable
+        Log of the distribution function at a value, by the mean and limits of the estimate.
     """
 
     family: int
@@ -45,14 +49,26 @@ class WinnerLaw:
     scale: float
     method: str
     tied: bool
+    law: Callable[[float, float, float, float], float] = log_distribution
     exact: bool = field(default=False, init=False)
     statistic, normal, uses_std_error = "z", False, False
 
     @classmethod
-    def of(cls, x: FloatArray, sigma: FloatArray, method: str, contest: Contest) -> WinnerLaw:
-        """The law for estimates (k,) with covariance (k, k)."""
+    def of(
+        cls,
+        x: FloatArray,
+        sigma: FloatArray,
+        method: str,
+        contest: Contest,
+        noise: FloatArray | None = None,
+    ) -> WinnerLaw:
+        """The law for estimates (k,) with covariance (k, k), chosen from with noise of scales (k,)."""
         direction = contest.direction
         scale = math.sqrt(float(direction @ sigma @ direction))
+        if noise is not None:
+            own, choice = float(direction @ x) / scale, NoisyChoice.of(x, sigma, contest, noise, scale)
+            ends = -math.inf, math.inf
+            return cls(contest.family, own, *ends, scale, method, tied=False, law=choice.log_distribution)
         low, high = contest.limits(x, sigma)
         tied = contest.tied(x, scale)
         own = float(direction @ x) / scale
@@ -73,7 +89,7 @@ class WinnerLaw:
         if self.tied:
             return self.own * self.scale
         window = math.inf if self.method == "conditional" else self._critical(_USUAL)
-        return mean_at(math.log(0.5), self.own, self.low, self.high, window) * self.scale
+        return mean_at(math.log(0.5), self.own, self.low, self.high, window, self.law) * self.scale
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
@@ -88,7 +104,7 @@ class WinnerLaw:
             beta = _SHARE * alpha
             window, level = self._critical(beta), (alpha - beta) / (1.0 - beta)
         logs = math.log1p(-0.5 * level), math.log(0.5 * level)
-        ends = [mean_at(log, self.own, self.low, self.high, window) for log in logs]
+        ends = [mean_at(log, self.own, self.low, self.high, window, self.law) for log in logs]
         return np.array([ends]) * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:

@@ -36,7 +36,14 @@ def log_distribution(x: float, mean: float, low: float, high: float) -> float:
     return min(0.0, log_between(low - mean, x - mean) - whole)
 
 
-def mean_at(log_probability: float, x: float, low: float, high: float, window: float = math.inf) -> float:
+def mean_at(
+    log_probability: float,
+    x: float,
+    low: float,
+    high: float,
+    window: float = math.inf,
+    law: Callable[[float, float, float, float], float] = log_distribution,
+) -> float:
     """The mean at which the law given [low, high], and within `window` of the mean, has a probability at x.
 
     The distribution function falls in the mean, from 1 to 0.
@@ -44,7 +51,7 @@ def mean_at(log_probability: float, x: float, low: float, high: float, window: f
 
     def gap(mean: float) -> float:
         ends = max(low, mean - window), min(high, mean + window)
-        return max(log_distribution(x, mean, *ends), -1e300) - log_probability
+        return max(law(x, mean, *ends), -1e300) - log_probability
 
     if math.isfinite(window):
         return _root(gap, x - window, x + window)
