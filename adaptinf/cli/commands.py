@@ -125,6 +125,7 @@ def fit(
     weights: str | None = None,
     received: bool = False,
     lift: bool = False,
+    winner: bool = False,
 ) -> Results:
     """Results of the model that the arguments ask for."""
     known = {str(arm): arm for arm in log.arms}
@@ -137,6 +138,12 @@ def fit(
         raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
     if lift and (by or second is None or received):
         raise ParameterError("--lift", ["it needs --control, without --by and --received"])
+    if winner:
+        from adaptinf.inference.winners.model import Winner
+
+        if by or received or lift or first is not None:
+            raise ParameterError("--winner", ["it stands alone, or with --control"])
+        return Winner(log, control=second).fit(**chosen)
     if by:
         from adaptinf.inference.effects.models import CATE
 

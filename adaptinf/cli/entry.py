@@ -99,6 +99,12 @@ def _add_analyze(commands: Any) -> None:
     )
     what.add_argument("--by", action="append", metavar="COLUMN", help="context that makes the groups")
     what.add_argument(
+        "--winner",
+        action="store_true",
+        help="the arm with the highest estimate, by an interval that knows of the choice; with --control the "
+        "best of the others against that arm",
+    )
+    what.add_argument(
         "--estimator",
         metavar="NAME",
         help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by "
@@ -318,6 +324,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         weights=arguments.weights,
         received=arguments.received,
         lift=arguments.lift,
+        winner=arguments.winner,
     )
     text = render(with_unused(results, unused), arguments.alpha, arguments.format)
     if arguments.output is None:

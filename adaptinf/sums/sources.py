@@ -14,7 +14,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.files import as_path
@@ -74,6 +73,8 @@ def waiting(shown: bool) -> Iterator[None]:
     if not shown:
         yield
         return
+    from tqdm import tqdm  # loads when needed: longer than a first table
+
     done = threading.Event()
     with tqdm(bar_format="aggregate: {elapsed}") as line:
         thread = threading.Thread(target=_refresh, args=(line, done), daemon=True)

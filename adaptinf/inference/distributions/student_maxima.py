@@ -10,7 +10,7 @@ Bretz (2009), "Computation of multivariate normal and t probabilities" (directio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -22,8 +22,8 @@ from adaptinf.typing import FloatArray
 _SEED = 20_231_107
 _DIRECTIONS = 1 << 16
 _CELLS = 1 << 21
-_KEPT_RANK = 32
-"""Rank up to which directions are kept: 17 MB."""
+_KEPT = 32
+"""Rank and size up to which directions are kept: 17 MB."""
 _RANK = 1e-10
 
 
@@ -38,9 +38,7 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
     out to as many digits. It is at least that of one test and at most Šidák's, which holds for t as well.
     """
     size = len(correlation)
-    values, vectors = linalg.eigh(correlation)
-    kept = values > _RANK * values[-1]
-    factor = vectors[:, kept] * np.sqrt(values[kept])
+    factor = root_of(correlation)
     rank = factor.shape[1]
     squares = _largest_squares(factor)
 
@@ -48,23 +46,33 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
         if level <= 0.0 or level >= 1.0 or size == 1:
             return min(max(level, 0.0), 1.0)
         limit = float(student_quantile(math.log(0.5 * level), df)[0])
-        found = float(np.mean(special.fdtrc(rank, df, limit * limit / (rank * squares))))
+        found = radial_tail(limit, squares, rank, df)
         return min(max(found, level), -math.expm1(size * math.log1p(-level)))
 
     return tail
 
 
-def _largest_squares(factor: FloatArray) -> FloatArray:
-    """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
-    size, rank = factor.shape
-    blocks = _kept_directions(rank) if rank <= _KEPT_RANK else _directions(rank, max(size, rank))
-    return np.concatenate([np.square(draws @ factor.T).max(axis=1) for draws in blocks])
+def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> float:
+    """Chance that the largest statistic is above a positive limit, by its squares in every direction.
+
+    Shapes: squares (n,). Infinite degrees of freedom are a known variance.
+    """
+    with np.errstate(divide="ignore", under="ignore"):
+        ratio = limit * limit / squares
+        tails = special.chdtrc(rank, ratio) if math.isinf(df) else special.fdtrc(rank, df, ratio / rank)
+    return float(np.mean(tails))
+
+
+def even_directions(rank: int, size: int) -> Iterable[FloatArray]:
+    """Directions that cover the sphere evenly, in blocks (n, rank) for work on n rows of a size."""
+    width = max(size, rank)
+    return _kept_directions(rank) if width <= _KEPT else _directions(rank, width)
 
 
 @lru_cache(maxsize=4)
 def _kept_directions(rank: int) -> tuple[FloatArray, ...]:
     """The directions of a rank that is often wanted again."""
-    return tuple(_directions(rank, _KEPT_RANK))
+    return tuple(_directions(rank, _KEPT))
 
 
 def _directions(rank: int, width: int) -> Iterator[FloatArray]:
@@ -76,3 +84,16 @@ def _directions(rank: int, width: int) -> Iterator[FloatArray]:
     for start in range(0, _DIRECTIONS, block):
         draws = special.ndtri(points.random(min(block, _DIRECTIONS - start)))
         yield draws / np.linalg.norm(draws, axis=1, keepdims=True)
+
+
+def _largest_squares(factor: FloatArray) -> FloatArray:
+    """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+    size, rank = factor.shape
+    return np.concatenate([np.square(u @ factor.T).max(axis=1) for u in even_directions(rank, size)])
+
+
+def root_of(covariance: FloatArray) -> FloatArray:
+    """A factor A of A A', without directions of no variance; covariance (k, k), returns (k, r)."""
+    values, vectors = linalg.eigh(covariance)
+    kept = values > _RANK * values[-1]
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

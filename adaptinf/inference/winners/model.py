@@ -13,11 +13,13 @@ from adaptinf.inference.arms import ArmMeans
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
+from adaptinf.inference.winners.held_out import last_rounds, later_results
 from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.sums import Sums
+from adaptinf.typing import BoolArray
 
 _WAYS = {
     "hybrid": "Hybrid interval: conditional on which arm won, within the projection at a tenth of alpha.",
@@ -76,6 +78,7 @@ class Winner:
         weights: str | None = None,
         *,
         method: str = "hybrid",
+        held_out: Any = None,
         **options: Any,
     ) -> WinnerResults:
         """Estimate all arms, and the mean of the one with the highest estimate.
@@ -87,6 +90,10 @@ class Winner:
             that both means are of the same times, unless ``stationary=True`` says that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
             How the interval takes account of the choice, as for `winner_interval`.
+        held_out : int, str or array_like of bool, shape (T,), optional
+            Rounds that have no part in choosing the winner, and alone estimate it: the number of the last
+            batches, or a column or mask of the last rounds. The interval is then the ordinary one of
+            `ArmMeans`, or `Contrast`, on these rounds, and `method` is not used.
         **options
             Other arguments of `ArmMeans.fit`.
 
@@ -104,20 +111,35 @@ class Winner:
             If the log does not support the estimator, or the estimates have no joint covariance.
         """
         check("Winner", method=(method, OneOf(*METHODS)))
-        means = self._fitted(estimator, weights, options)
-        known = np.isfinite(means.estimate) & (means.std_error > 0.0)
-        if not known.all():
-            lacking = ", ".join(repr(arm) for arm, there in zip(self.arms, known, strict=True) if not there)
-            reason = f"there is no estimate with a standard error of {lacking}"
-            raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
-        if means.covariance is None or not np.isfinite(means.covariance).all():
-            reason = f"{means.estimator} has no joint covariance of the arms"
-            raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])
+        if held_out is not None:
+            return self._later(estimator, weights, last_rounds(self._means.log, held_out), options)
+        means = _whole(self._fitted(estimator, weights, options), self.arms)
+        assert means.covariance is not None
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         if problems := variance_problems(means.covariance, contest):
             raise InvalidForLog("Winner", problems[0], ["arms=[...], without one of them"])
         law = WinnerLaw.of(means.estimate, means.covariance, method, contest)
         return _results(means, law, contest, self.arms)
+
+    def _later(
+        self, estimator: str | None, weights: str | None, keep: BoolArray, options: dict[str, Any]
+    ) -> WinnerResults:
+        """The winner of the first rounds, from the others; keep (T,)."""
+        log, asked = self._means.log, {"estimator": estimator, "weights": weights, **options}
+        means = ArmMeans(log, self.arms, rounds=~keep).fit(**asked)
+        if not np.isfinite(means.estimate).all():
+            raise InvalidForLog("Winner", "an arm has no estimate in the first rounds", ["arms=[...]"])
+        contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
+        later = later_results(log, contest, self.arms, keep, **asked)
+        note = (
+            f"Arm {self.arms[contest.won]!r} has the highest estimate in the first {int((~keep).sum()):,} "
+            f"rounds; the numbers are from the last {int(keep.sum()):,}, which had no part in that, and need "
+            "no allowance for it."
+        )
+        given = {name: getattr(later, name) for name in Results.__dataclass_fields__}
+        given |= {"model": "Winner", "terms": _terms(contest, self.arms), "notes": (note, *later.notes)}
+        against = None if contest.against is None else self.arms[contest.against]
+        return WinnerResults(**given, winner=self.arms[contest.won], against=against, means=means)
 
     def _fitted(self, estimator: str | None, weights: str | None, options: dict[str, Any]) -> Results:
         """The estimates of all arms, with one weight for all of them where they are compared."""
@@ -126,6 +148,24 @@ class Winner:
         if not compared or weights is not None or options.get("stationary") or means.weights in _COMMON:
             return means
         return self._means.fit(means.estimator, "uniform", **options)
+
+
+def _whole(means: Results, arms: Sequence[Any]) -> Results:
+    """Estimates of all arms with their covariance; else an error."""
+    known = np.isfinite(means.estimate) & (means.std_error > 0.0)
+    if not known.all():
+        lacking = ", ".join(repr(arm) for arm, there in zip(arms, known, strict=True) if not there)
+        reason = f"there is no estimate with a standard error of {lacking}"
+        raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
+    if means.covariance is None or not np.isfinite(means.covariance).all():
+        reason = f"{means.estimator} has no joint covariance of the arms"
+        raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])
+    return means
+
+
+def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
+    """How the row is called."""
+    return ("winner" if contest.against is None else f"winner - {arms[contest.against]}",)
 
 
 def _results(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[Any]) -> WinnerResults:
@@ -138,7 +178,7 @@ def _results(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[An
     return WinnerResults(
         model="Winner",
         estimands=(estimand,),
-        terms=("winner" if other is None else f"winner - {against}",),
+        terms=_terms(contest, arms),
         estimate=np.array([law.median]),
         std_error=np.array([law.scale]),
         reference=law,

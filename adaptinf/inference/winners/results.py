@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results import Results
+from adaptinf.inference.winners.best import compared_with_best, difference_errors
+from adaptinf.parameters import check_alpha
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +83,7 @@ class WinnerResults(Results):
     against : label or None
         The arm that it is compared with.
     means : Results
-        The estimates of all arms.
+        The estimates of all arms, by which it won.
     **others
         As for `Results`.
     """
@@ -84,3 +91,65 @@ class WinnerResults(Results):
     winner: Any
     against: Any = None
     means: Results
+
+    def best_arms(self, alpha: float = 0.05) -> pd.DataFrame:
+        """The arms that may be the best: a set that holds it with probability 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            One row an arm. ``low`` and ``high``: simultaneous intervals of its mean less the best of the
+            others'. ``p_value``: of the hypothesis that no other arm is better. ``in_set``: whether that is
+            not rejected at alpha.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5.
+        InvalidForLog
+            If the estimates are not valid for the log, or two arms' difference has no variance.
+
+        Notes
+        -----
+        An arm is left out where another one's lead over it is above the critical value of the largest of such
+        leads among equal arms: one-sided Dunnett tests with each arm as the control in turn, by the joint
+        covariance, normal or, where the estimates have Student's law, t with the fewest degrees of freedom.
+        No multiplicity is due beyond that, as only the test of the best arm can be wrong. With equal
+        variances it is Hsu's multiple comparison with the best.
+
+        All arms are taken at their own weights: under a drift that the arms share, fit with
+        ``weights="uniform"``.
+
+        References
+        ----------
+        Hsu (1984), "Constrained simultaneous confidence intervals for multiple comparisons with the best".
+        Edwards, Hsu (1983), "Multiple comparisons with the best treatment".
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> arms = ai.environments.BernoulliArms([0.2, 0.32, 0.35])
+        >>> log = ai.designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=3_000, rng=0)
+        >>> found = ai.Winner(log).fit().best_arms()
+        >>> found.index[found["in_set"]].tolist()
+        [1, 2]
+        """
+        check_alpha("best_arms", alpha)
+        means = self.means
+        if means.validity == "not valid":
+            raise InvalidForLog("best_arms", f"{means.estimator} is not valid for the log", ['fit("aipw")'])
+        sigma = np.asarray(means.covariance)
+        if not (difference_errors(sigma) > 1e-7 * math.sqrt(float(np.diagonal(sigma).max()))).all():
+            ways = ["Winner(arms=[...]), without one of them"]
+            raise InvalidForLog("best_arms", "the difference of two arms has no variance", ways)
+        freedom = means._freedom
+        df = math.inf if freedom is None else float(freedom.min())
+        limits, p, kept = compared_with_best(means.estimate, sigma, alpha, df)
+        columns = {"estimate": means.estimate, "low": limits[:, 0], "high": limits[:, 1]}
+        labels = pd.Index([estimand.arm for estimand in means.estimands], name="arm")
+        return pd.DataFrame({**columns, "p_value": p, "in_set": kept}, index=labels)
