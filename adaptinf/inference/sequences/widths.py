@@ -199,6 +199,8 @@ def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: 
 def beta_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
     """How far the bound of one beta-binomial side stays from the mean; time, weight (m,)."""
     count, mean, size = float(time[-1]), law.mean, beta_size(_T_OPT, _ALPHA)
+    if mean <= 0.0:
+        return 0.0
     wins, losses = count * mean, count * (1.0 - mean)
     near, far = 0.0, mean
     for _ in range(_HALVINGS):
