@@ -19,13 +19,14 @@ from adaptinf.audit.binary.states import (
 from adaptinf.audit.binary.statistics import (
     ALTERNATIVES,
     TIE,
+    Statistic,
     evidence,
     read_statistic,
     statistic_problems,
     tail_weights,
 )
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
-from adaptinf.typing import BoolArray
+from adaptinf.typing import BoolArray, FloatArray
 
 
 def rejection_region(law: CountLaw, subject: str, test: Any, alpha: Any) -> BoolArray:
@@ -60,14 +61,28 @@ def conditional_pvalue(
 
 
 def unconditional_pvalue(
-    law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any
+    law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any
 ) -> float:
     """See `ExactLaw.unconditional_pvalue`; errors are headed by `subject`."""
     outcome_place(subject, law.horizon, *outcome)
+    refuse(subject, OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic))
     ordering = read_statistic(subject, statistic)
-    seen = np.abs(evidence(subject, ordering, *(np.array([count]) for count in outcome)))[0]
-    least = seen - TIE * max(seen, TIE) if math.isfinite(seen) else seen
+    turns = {"greater": (1.0,), "less": (-1.0,), "central": (1.0, -1.0), "two-sided": (0.0,)}[side]
+    found = [_at_worst(law, subject, outcome, ordering, turn) for turn in turns]
+    return min(len(turns) * min(found), 1.0)
+
+
+def _at_worst(
+    law: CountLaw, subject: str, outcome: tuple[int, int, int, int], ordering: Statistic, turn: float
+) -> float:
+    """Largest probability of a statistic as large, times 1 or -1, or in absolute value where `turn` is 0."""
+
+    def size(values: FloatArray) -> FloatArray:
+        return np.asarray(turn * values if turn else np.abs(values))
+
+    seen = size(evidence(subject, ordering, *(np.array([count]) for count in outcome)))[0]
+    least = seen - TIE * max(abs(seen), TIE) if math.isfinite(seen) else seen
     chosen = np.empty(law.weights.size, dtype=np.bool_)
     for place, *counts in law.states():
-        chosen[place] = np.abs(evidence(subject, ordering, *counts)) >= least
-    return float(certified_maximum(law.by_total(chosen))[1])
+        chosen[place] = size(evidence(subject, ordering, *counts)) >= least
+    return min(float(certified_maximum(law.by_total(chosen))[1]), 1.0)

@@ -63,7 +63,7 @@ class ExactTest:
     mid_pvalue : float
         The same with ties counted by half: less conservative, and without that guarantee.
     unconditional_pvalue : float
-        At the theta that is worst for the statistic; NaN where the alternative is not two-sided.
+        For the same alternative, at the theta that is worst for the statistic.
     naive_pvalue : float
         With the statistic taken for standard normal, two-sided; NaN where it is not one that could be.
     mid_p : bool
@@ -231,7 +231,6 @@ def exact_result(
     exact, halved = (
         conditional_pvalue(law, subject, counts, ordering, alternative, half) for half in (False, True)
     )
-    two_sided = alternative == "two-sided"
     return ExactTest(
         design=law.name,
         arms=(log.arms[1], log.arms[0]),
@@ -242,7 +241,7 @@ def exact_result(
         alternative=alternative,
         pvalue=halved if mid_p else exact,
         mid_pvalue=halved,
-        unconditional_pvalue=unconditional_pvalue(law, subject, counts, ordering) if two_sided else math.nan,
+        unconditional_pvalue=unconditional_pvalue(law, subject, counts, ordering, alternative),
         naive_pvalue=float(normal_pvalue(np.array(seen))) if name in ("wald", "score") else math.nan,
         mid_p=mid_p,
     )

@@ -207,27 +207,49 @@ class ExactLaw(CountLaw):
             self, "ExactLaw.conditional_pvalue", (n1, s1, n0, s0), statistic, alternative, mid_p
         )
 
-    def unconditional_pvalue(self, n1: int, s1: int, n0: int, s0: int, statistic: Any = "wald") -> float:
-        """P-value of the test by a two-sided statistic at the theta that is worst for it.
+    def unconditional_pvalue(
+        self,
+        n1: int,
+        s1: int,
+        n0: int,
+        s0: int,
+        statistic: Any = "wald",
+        *,
+        alternative: str = "two-sided",
+    ) -> float:
+        """P-value of the test by a statistic at the theta that is worst for it.
 
         Parameters
         ----------
         n1, s1, n0, s0 : int
             Pulls and successes of arm 1 and arm 0.
         statistic : {"wald", "score", "difference"} or callable
+            As in `conditional_pvalue`. With minus Fisher's one-sided p-value as the statistic and the
+            alternative ``"greater"`` the test is Boschloo's, and with ``"score"`` it is Barnard's.
+        alternative : {"two-sided", "central", "greater", "less"}
             As in `conditional_pvalue`.
 
         Returns
         -------
         float
-            An upper bound of the maximum over theta, at most 1e-9 above it.
+            An upper bound of the maximum over theta, at most 1e-9 above it (2e-9 for ``"central"``).
+
+        Examples
+        --------
+        Barnard's test of 3 successes of 10 against 9 of 10:
+
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(lambda n1, s1, n0, s0, t: 1.0 * (n1 < 10), 20)
+        >>> round(law.unconditional_pvalue(10, 3, 10, 9, "score"), 7)
+        0.0079556
 
         Raises
         ------
         ParameterError
             If the counts do not fit, the statistic is unknown, or a value of it is NaN.
         """
-        return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", (n1, s1, n0, s0), statistic)
+        outcome = n1, s1, n0, s0
+        return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", outcome, statistic, alternative)
 
     def test(
         self,

@@ -118,6 +118,8 @@ def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reques
     if chosen != "sample-mean":
         _check_propensities(profile, quantities, method, chosen, floor)
     low, high = _range(profile, quantities, asked)
+    if method.two_valued:
+        _check_two_values(profile.log, method, chosen, low, high)
     bounded = math.isfinite(high)
     return Settings(
         method=method,
@@ -212,6 +214,18 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
         f"{int(outside.sum())} rewards lie outside the log's reward_range ({low:g}, {high:g})",
         ["a log whose reward_range holds", "a log without one, and method='asymptotic'"],
     )
+
+
+def _check_two_values(
+    log: AdaptiveLog, method: SequenceMethod, estimator: str, low: float, high: float
+) -> None:
+    reason = ""
+    if estimator != "sample-mean":
+        reason = f"it counts an arm's own successes, and the scores of {estimator} are no counts"
+    elif not np.all((log.arrays.reward == low) | (log.arrays.reward == high)):
+        reason = f"its rewards are not all at an end of their range, {low:g} or {high:g}"
+    if reason:
+        raise InvalidForLog(f"the {method.name} sequence", reason, [])
 
 
 def _check_propensities(

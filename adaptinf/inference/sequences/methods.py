@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.sequences.mixtures import BetaBinomialSide, beta_size, gamma_side
 from adaptinf.inference.sequences.sides import (
     MixtureSide,
     Side,
@@ -17,7 +18,12 @@ from adaptinf.inference.sequences.sides import (
     betting_side,
 )
 from adaptinf.inference.sequences.wealth import mixture_scale
-from adaptinf.inference.sequences.widths import bernstein_distance, betting_distance
+from adaptinf.inference.sequences.widths import (
+    bernstein_distance,
+    beta_distance,
+    betting_distance,
+    gamma_distance,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -34,8 +40,9 @@ class SequenceMethod:
 
     `options` are the tuning arguments that are its own, `bounds` says for an estimator whether the bounds of
     its scores must be known. `bets` is whether it is a wealth for either side, with half of alpha each, on
-    scores that need no upper bound. `offered` is whether errors name it. `distance` is how far the bound of
-    one side is expected to stay from the mean, for those that bet.
+    scores that need no upper bound. `two_valued` is whether rewards must be at either end of their range, and
+    sample means. `offered` is whether errors name it. `distance` is how far the bound of one side is expected
+    to stay from the mean, for those whose wealth has a form of its own.
     """
 
     name: str
@@ -45,6 +52,7 @@ class SequenceMethod:
     options: tuple[str, ...] = ()
     bets: bool = False
     anytime: bool = True
+    two_valued: bool = False
     offered: bool = False
     reason: str = _WIDER
     distance: Callable[[ScoreLaw, float, FloatArray, FloatArray], float] | None = None
@@ -66,6 +74,18 @@ def _bernstein(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Sid
     lower, upper = _floors(scores)
     alpha = settings.alpha
     return bernstein_side(scores.lower, lower, alpha), bernstein_side(scores.upper, upper, alpha)
+
+
+def _beta_binomial(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    size = beta_size(settings.t_opt, settings.alpha)
+    own, mirrored = (np.ascontiguousarray(one, dtype=np.float64) for one in (scores.lower, scores.upper))
+    return BetaBinomialSide(own, size), BetaBinomialSide(mirrored, size)
+
+
+def _gamma_exponential(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    lower, upper = _floors(scores)
+    tuning = settings.t_opt, settings.alpha
+    return gamma_side(scores.lower, lower, *tuning), gamma_side(scores.upper, upper, *tuning)
 
 
 def _mixture(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
@@ -111,6 +131,24 @@ _RECORDS = (
         lambda estimator: estimator == "aipw",
         bets=True,
         distance=bernstein_distance,
+    ),
+    SequenceMethod(
+        "beta-binomial",
+        "beta-binomial mixture confidence sequence",
+        _beta_binomial,
+        lambda estimator: False,
+        options=("t_opt",),
+        two_valued=True,
+        distance=beta_distance,
+    ),
+    SequenceMethod(
+        "gamma-exponential",
+        "gamma-exponential mixture confidence sequence",
+        _gamma_exponential,
+        lambda estimator: estimator == "aipw",
+        options=("t_opt",),
+        bets=True,
+        distance=gamma_distance,
     ),
     SequenceMethod(
         "normal-mixture",

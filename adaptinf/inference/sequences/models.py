@@ -5,6 +5,7 @@ References
 Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting". Waudby-Smith, Wu,
 Ramdas, Karampatziakis, Mineiro (2024), "Anytime-valid off-policy inference for contextual bandits". Howard,
 Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences".
+Robbins (1970), "Statistical methods related to the law of the iterated logarithm".
 Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas (2024), "Time-uniform central limit theory and asymptotic
 confidence sequences".
 """
@@ -157,11 +158,14 @@ class ConfidenceSequence:
 
         Parameters
         ----------
-        method : {"betting", "empirical-bernstein", "normal-mixture", "asymptotic"}
-            The first three hold at every sample size. Betting and empirical Bernstein adapt to the variance
-            and need rewards with a known range; which of them is narrower depends on the rewards and on how
-            many there are (`recommend` puts first which is to be narrower). The normal mixture does not
-            adapt, and needs a range or `sigma`. The asymptotic sequence needs neither.
+        method : {"betting", "empirical-bernstein", "beta-binomial", "gamma-exponential", "normal-mixture", \
+"asymptotic"}
+            All but the last hold at every sample size. Betting, empirical Bernstein and the gamma-exponential
+            mixture adapt to the variance and need rewards with a known range; the beta-binomial mixture is
+            for sample means of rewards that are all at one of the two ends of it, as 0 and 1. Which of them
+            is narrower depends on the rewards and on how many there are (`recommend` puts first which is to
+            be narrower). The normal mixture does not adapt, and needs a range or `sigma`. The asymptotic
+            sequence needs neither.
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
@@ -175,7 +179,8 @@ class ConfidenceSequence:
         floor : float, optional
             Smallest propensity of the arms in question, guaranteed by the design in advance. Needed by aipw
             and by the normal mixture on scores where propensities may depend on contexts, or are logged
-            for the chosen arm alone; betting and empirical Bernstein on ipw scores need none.
+            for the chosen arm alone; betting, empirical Bernstein and the gamma-exponential mixture on ipw
+            scores need none.
         t_opt : int, optional
             For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
             advance; by default 1000.

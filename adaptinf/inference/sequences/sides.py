@@ -57,7 +57,7 @@ class LinearSide:
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
         """Largest rejected means, shape (r,); 0 where none is."""
-        return _running_largest((self.gain - threshold) / self.stake, counts, 0.0)
+        return running_largest((self.gain - threshold) / self.stake, counts, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +110,7 @@ class MixtureSide:
         total = self.variance + self.scale
         width = np.sqrt(total * (np.log(total / self.scale) + 2.0 * threshold)) / t
         bound = np.where(self.variance > 0.0, np.cumsum(self.score) / t - width, -np.inf)
-        return _running_largest(bound, counts, self.lowest)
+        return running_largest(bound, counts, self.lowest)
 
 
 def bernstein_side(score: FloatArray, floor: FloatArray, alpha: float) -> LinearSide:
@@ -142,6 +142,7 @@ def asymptotic_side(
     return MixtureSide(score, variance, mixture_scale(first * t_opt, alpha), lowest)
 
 
-def _running_largest(bound: FloatArray, counts: IntArray, lowest: float) -> FloatArray:
+def running_largest(bound: FloatArray, counts: IntArray, lowest: float) -> FloatArray:
+    """Largest of the first bounds, shape (r,), and of what no bound falls below; bound (n,), counts (r,)."""
     running = np.maximum.accumulate(np.concatenate(([lowest], bound)))
     return np.asarray(running[counts], dtype=np.float64)

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betaln
 
+from adaptinf.inference.sequences.mixtures import beta_size, gamma_boundary
 from adaptinf.inference.sequences.wealth import CAP, mixture_scale
 from adaptinf.inference.validity.lengths import LOG_ALPHA, some_arms, typical
 from adaptinf.typing import FloatArray
@@ -163,7 +165,7 @@ def _width(
         return math.inf
     if method.distance is None:
         return 2.0 * _mixture(method, laws, count, share, uneven)
-    threshold = math.log(2.0 / (_ALPHA * share))
+    threshold = math.log((2.0 if method.bets else 1.0) / (_ALPHA * share))
     time = np.unique(np.rint(np.geomspace(1.0, count, _POINTS)))
     weight = np.diff(time, prepend=0.0)
     return min(sum(method.distance(law, threshold, time, weight) for law in laws), 1.0)
@@ -192,6 +194,31 @@ def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: 
         else:
             near = middle
     return far
+
+
+def beta_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
+    """How far the bound of one beta-binomial side stays from the mean; time, weight (m,)."""
+    count, mean, size = float(time[-1]), law.mean, beta_size(_T_OPT, _ALPHA)
+    if mean <= 0.0:
+        return 0.0
+    wins, losses = count * mean, count * (1.0 - mean)
+    near, far = 0.0, mean
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (near + far)
+        claimed = mean - middle
+        one, zero = size * claimed, size * (1.0 - claimed)
+        wealth = betaln(one + wins, zero + losses) - betaln(one, zero)
+        wealth -= wins * math.log(claimed) + losses * math.log1p(-claimed)
+        near, far = (near, middle) if wealth >= threshold else (middle, far)
+    return far
+
+
+def gamma_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
+    """How far the bound of one gamma-exponential side stays from the mean; time, weight (m,)."""
+    count, scale = float(time[-1]), 1.0 - law.floor
+    variance = np.array([0.25 + count * law.variance / scale**2])
+    boundary = gamma_boundary(variance, threshold, mixture_scale(0.25 * _T_OPT, _ALPHA))
+    return float(boundary[0]) * scale / count
 
 
 def _bets(law: ScoreLaw, time: FloatArray) -> FloatArray:

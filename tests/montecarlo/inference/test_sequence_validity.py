@@ -17,6 +17,7 @@ import pytest
 from adaptinf.designs import UCB, EpsilonGreedy, Thompson
 from adaptinf.designs.base import Design
 from adaptinf.inference.sequences.laws import SingleTrack
+from adaptinf.inference.sequences.mixtures import GammaExponentialSide, gamma_wealth
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.sides import BettingSide, LinearSide, MixtureSide, Side
 from adaptinf.log import AdaptiveLog, LogArrays
@@ -59,6 +60,11 @@ def last_wealth(side: Side, mean: float) -> float:
         return float(np.prod(1.0 + np.minimum(side.bet, most) * (side.score - mean)))
     if isinstance(side, LinearSide):
         return math.exp(side.gain[-1] - mean * side.stake[-1]) if len(side.gain) else 1.0
+    if isinstance(side, GammaExponentialSide):
+        if len(side.gain) == 0:
+            return 1.0
+        excess = side.gain[-1:] - mean * side.stake[-1:]
+        return math.exp(gamma_wealth(excess, side.variance[-1:], side.scale)[0])
     assert isinstance(side, MixtureSide)
     if len(side.score) == 0:
         return 1.0
@@ -109,7 +115,7 @@ def test_expected_wealth_over_all_paths(case: str) -> None:
             own["policy"] = np.where(group[:, None] == 0, [0.1, 0.9], [0.6, 0.4])
         model = ConfidenceSequence(log, **own)
         row = []
-        for method in ("betting", "empirical-bernstein", "normal-mixture"):
+        for method in ("betting", "empirical-bernstein", "gamma-exponential", "normal-mixture"):
             bounded = estimator == "aipw" or (method == "normal-mixture" and estimator == "ipw")
             floor = FLOOR if by_context and bounded else None
             result = model.fit(method, estimator=estimator, floor=floor)

@@ -125,6 +125,44 @@ def test_unconditional_pvalue_is_the_size_of_the_set_as_extreme() -> None:
         assert found.unconditional_pvalue(*counts) == pytest.approx(most, abs=1e-6)
 
 
+def test_one_sided_sets_at_the_worst_rate() -> None:
+    found = law("urn", 20)
+    theta = np.linspace(0.0, 1.0, 20_001)
+    for counts in [(10, 8, 10, 3), (14, 9, 6, 1), (3, 0, 17, 15)]:
+        seen = float(unpooled_wald(*counts))
+        most = {}
+        for side, turn in (("greater", 1.0), ("less", -1.0)):
+
+            def beyond(n1: Any, s1: Any, n0: Any, s0: Any, turn: float = turn, seen: float = seen) -> Any:
+                return np.where(turn * unpooled_wald(n1, s1, n0, s0) >= turn * seen - 1e-7, 0.0, 1.0)
+
+            most[side] = found.size(beyond, theta).max()
+            own = found.unconditional_pvalue(*counts, alternative=side)
+            assert own == pytest.approx(most[side], abs=1e-6)
+        central = found.unconditional_pvalue(*counts, alternative="central")
+        assert central == pytest.approx(min(1.0, 2.0 * min(most.values())), abs=2e-6)
+
+
+@pytest.mark.parametrize(("one", "zero"), [((10, 9), (10, 3)), ((12, 7), (8, 1)), ((6, 2), (14, 9))])
+def test_fixed_groups_are_boschloos_test(one: tuple[int, int], zero: tuple[int, int]) -> None:
+    """scipy searches over the rate as well; it has no ties to lose in these tables."""
+
+    def fisher(n1: Any, s1: Any, n0: Any, s0: Any) -> Any:
+        return -stats.hypergeom.sf(s1 - 1, 20, s1 + s0, n1)
+
+    fixed = exact(lambda n1, s1, n0, s0, t: 1.0 * (n1 < one[0]), 20)
+    own = fixed.unconditional_pvalue(*one, *zero, fisher, alternative="greater")
+    table = [[one[1], zero[1]], [one[0] - one[1], zero[0] - zero[1]]]
+    assert own == pytest.approx(stats.boschloo_exact(table, alternative="greater", n=256).pvalue, abs=2e-9)
+
+
+def test_barnards_test_counts_its_ties() -> None:
+    fixed = exact(lambda n1, s1, n0, s0, t: 1.0 * (n1 < 10), 20)
+    for side, expected in (("two-sided", 0.0079555511), ("less", 0.0039777756), ("greater", 1.0)):
+        own = fixed.unconditional_pvalue(10, 3, 10, 9, "score", alternative=side)
+        assert own == pytest.approx(expected, abs=2e-9)
+
+
 def test_uniform_assignment_given_the_split_is_fishers_test() -> None:
     """Where assignment ignores outcomes, the split says nothing, and given it the law is hypergeometric."""
     found = law("uniform", 20)
@@ -179,7 +217,8 @@ def test_a_log_is_tested_under_its_own_design() -> None:
     assert result.naive_pvalue == pytest.approx(2.0 * stats.norm.sf(abs(result.statistic)))
     greater = own.test(log, statistic="score", alternative="greater", mid_p=True)
     assert greater.pvalue == own.conditional_pvalue(n1, s1, n0, s0, "score", "greater", True)
-    assert math.isnan(greater.unconditional_pvalue)
+    expected = own.unconditional_pvalue(n1, s1, n0, s0, "score", alternative="greater")
+    assert greater.unconditional_pvalue == expected
 
 
 def test_the_summary_names_drift_and_the_design() -> None:

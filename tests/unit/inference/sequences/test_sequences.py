@@ -21,7 +21,7 @@ from adaptinf.inference.sequences.wealth import betting_peak
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
-METHODS = ("betting", "empirical-bernstein", "normal-mixture", "asymptotic")
+METHODS = ("betting", "empirical-bernstein", "gamma-exponential", "normal-mixture", "asymptotic")
 
 
 def log_of(
@@ -238,7 +238,7 @@ def test_an_arm_that_was_never_pulled_keeps_the_whole_range() -> None:
 
 def test_nulls_beyond_the_range_are_excluded_at_once() -> None:
     log = greedy(0, 20)
-    for method in METHODS[:3]:
+    for method in METHODS[:4]:
         arms = ConfidenceSequence(log).fit(method, null=1.01)
         assert np.all(arms.pvalues == 0.0)
         contrast = ConfidenceSequence(log, "contrast", treatment=1, control=0).fit(method, null=-1.5)
@@ -374,7 +374,7 @@ def test_sample_means_rank_last_where_contexts_may_have_chosen() -> None:
         }
         means = [row for name, row in rows.items() if "sample means" in name]
         scores = [row for name, row in rows.items() if "sample means" not in name]
-        assert len(means) == len(METHODS)
+        assert len(means) == len(METHODS) + 1  # rewards are 0 or 1: the beta-binomial too
         assert scores
         assert all(("contexts had no part in the choice" in row.assumes) is mixed for row in means)
         assert (min(row.rank for row in means) > max(row.rank for row in scores)) is mixed

@@ -1,0 +1,189 @@
+"""Mixtures of martingales that know more of the rewards than their variance: 0 or 1, or bounded below.
+
+References
+----------
+Robbins, H. (1970). Statistical methods related to the law of the iterated logarithm (beta-binomial).
+
+Howard, S. R., Ramdas, A., McAuliffe, J. and Sekhon, J. (2021). Time-uniform, nonparametric, nonasymptotic
+confidence sequences (its prior around the claimed mean, and the gamma-exponential mixture).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammainc, gammaln
+
+from adaptinf.compilation import compiled
+from adaptinf.inference.sequences.sides import running_largest
+from adaptinf.inference.sequences.wealth import mixture_scale, predictable_moments
+from adaptinf.typing import FloatArray, IntArray
+
+_SMALL, _LARGE = 1e-100, 1e100
+_PRECISION = 1e-14
+_MOST = 700.0  # exp of it is still a float
+_LEAST = 1e-3  # smallest weight of the prior, in scores
+_KNOTS, _STEPS, _CLOSE = 256, 30, 1e-9
+
+
+@compiled
+def beta_peak(score: FloatArray, mean: float, size: float, threshold: float, count: int) -> float:
+    """Largest log wealth over the first scores, up to where it reaches a threshold; score (n,) of 0 and 1.
+
+    The wealth is the scores' probability under the prior Beta(size * mean, size * (1 - mean)) over that
+    under the claimed mean. It counts where the scores' own mean lies above the claimed one.
+    """
+    wealth, offset, peak = 1.0, 0.0, 0.0
+    highest, goal = 1.0, math.exp(min(threshold, _MOST))
+    wins, raised = 0, False
+    for i in range(count):
+        if mean >= 1.0:
+            break
+        if score[i] > 0.5:
+            if mean <= 0.0:
+                return np.inf
+            wealth *= (size + wins / mean) / (size + i)
+            wins += 1
+        else:
+            wealth *= (size + (i - wins) / (1.0 - mean)) / (size + i)
+        if wealth > highest and wins > mean * (i + 1.0):
+            highest, raised = wealth, True
+            if wealth >= goal:
+                break
+        if wealth > _LARGE or wealth < _SMALL:
+            peak = offset + math.log(highest) if raised else peak
+            offset += math.log(wealth)
+            wealth, raised = 1.0, False
+            highest, goal = math.exp(min(peak - offset, _MOST)), math.exp(min(threshold - offset, _MOST))
+    return offset + math.log(highest) if raised else peak
+
+
+@compiled
+def beta_bounds(
+    score: FloatArray, size: float, threshold: float, counts: IntArray, bounds: FloatArray
+) -> None:
+    """Write the largest mean in [0, 1] against which the log wealth has ever reached a threshold.
+
+    Shapes: score (n,), counts (r,), bounds (r,).
+
+    The log wealth is convex in the claimed mean, and at most 0 where that is the scores' own: below it the
+    wealth falls wherever it exceeds 1, and halving an interval finds the bound.
+    """
+    low = 0.0
+    for r in range(len(counts)):
+        high = 1.0
+        step = min(low + _PRECISION, 1.0)
+        if low < 1.0 and beta_peak(score, step, size, threshold, counts[r]) >= threshold:
+            while high - low > _PRECISION:
+                middle = 0.5 * (low + high)
+                if beta_peak(score, middle, size, threshold, counts[r]) >= threshold:
+                    low = middle
+                else:
+                    high = middle
+        bounds[r] = low
+
+
+def beta_size(t_opt: float, alpha: float) -> float:
+    """Scores that the prior is worth, so that the limits are narrowest at `t_opt` of them."""
+    return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BetaBinomialSide:
+    """Beta-binomial mixture for scores of 0 and 1 that lie above what was claimed; score (n,)."""
+
+    score: FloatArray
+    size: float
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        if mean < 0.0:
+            return math.inf
+        return float(beta_peak(self.score, mean, self.size, math.inf, len(self.score)))
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest rejected means, shape (r,); 0 where none is."""
+        result = np.zeros(len(counts))
+        beta_bounds(self.score, self.size, threshold, counts, result)
+        return result
+
+
+def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> FloatArray:
+    """Log wealth of the gamma-exponential mixture; excess, variance (n,), both at least 0; returns (n,).
+
+    The average of exp(b * excess - psi(b) * variance), psi(b) = -log(1 - b) - b, over shares b in [0, 1) with
+    1 - b of the gamma law with shape and rate `scale`, kept below 1.
+    """
+    shape = variance + scale
+    reach = excess + shape
+    constant = scale * math.log(scale) - float(gammaln(scale)) - math.log(gammainc(scale, scale))
+    with np.errstate(divide="ignore"):
+        inside = np.log(gammainc(shape, reach))
+    return np.asarray(constant + gammaln(shape) + inside - shape * np.log(reach) + excess + variance)
+
+
+def gamma_boundary(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
+    """Excess at which the gamma-exponential mixture reaches a threshold; variance (n,), rising."""
+    if len(variance) <= _KNOTS:
+        return _newton(variance, threshold, scale, _far(variance, threshold, scale))
+    knots = np.quantile(variance, np.linspace(0.0, 1.0, _KNOTS))
+    near = _newton(knots, threshold, scale, _far(knots, threshold, scale))
+    return _newton(variance, threshold, scale, np.interp(variance, knots, near))
+
+
+def _far(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
+    """An excess beyond the boundary."""
+    far = np.sqrt((variance + scale) * (np.log1p(variance / scale) + 2.0 * threshold)) + threshold
+    while np.any(short := gamma_wealth(far, variance, scale) < threshold):
+        far = np.where(short, 2.0 * far, far)
+    return far
+
+
+def _newton(variance: FloatArray, threshold: float, scale: float, start: FloatArray) -> FloatArray:
+    """Newton's steps: from above after the first, as the log wealth is convex in the excess."""
+    shape, excess = variance + scale, start
+    for _ in range(_STEPS):
+        reach = excess + shape
+        density = np.exp((shape - 1.0) * np.log(reach) - reach - gammaln(shape))
+        slope = 1.0 - shape / reach + density / gammainc(shape, reach)
+        step = (gamma_wealth(excess, variance, scale) - threshold) / slope
+        excess = np.maximum(excess - step, 0.0)
+        if np.all(np.abs(step) <= _CLOSE * (1.0 + excess)):
+            break
+    return excess
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GammaExponentialSide:
+    """Gamma-exponential mixture of ``gain - mean * stake``; gain, stake, variance (n,)."""
+
+    gain: FloatArray
+    stake: FloatArray
+    variance: FloatArray
+    scale: float
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        if mean < 0.0:
+            return math.inf
+        excess = self.gain - mean * self.stake
+        use = excess > 0.0
+        return float(np.max(gamma_wealth(excess[use], self.variance[use], self.scale), initial=0.0))
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest rejected means, shape (r,); 0 where none is."""
+        last = int(counts[-1])
+        boundary = gamma_boundary(self.variance[:last], threshold, self.scale) if last else np.zeros(0)
+        return running_largest((self.gain[:last] - boundary) / self.stake[:last], counts, 0.0)
+
+
+def gamma_side(score: FloatArray, floor: FloatArray, t_opt: float, alpha: float) -> GammaExponentialSide:
+    """Gamma-exponential mixture, tuned for half of the range as standard deviation; score, floor (n,)."""
+    centre, _ = predictable_moments(score)
+    stake = 1.0 / (1.0 - floor)
+    variance = np.cumsum(((score - centre) * stake) ** 2)
+    return GammaExponentialSide(
+        np.cumsum(score * stake), np.cumsum(stake), variance, mixture_scale(0.25 * t_opt, alpha)
+    )
