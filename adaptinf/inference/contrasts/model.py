@@ -81,11 +81,11 @@ class Contrasts:
     >>> result = ai.Contrasts(log, control=0).fit()
     >>> result.conf_int_simultaneous().round(2)
             low  high
-    1 - 0 -0.07  0.11
-    2 - 0  0.08  0.22
+    1 - 0 -0.06  0.10
+    2 - 0  0.11  0.23
     >>> lifts = ai.Contrasts(log, control=0).fit(lift=True)
     >>> lifts.params.round(2).to_dict()
-    {'1 / 0 - 1': 0.07, '2 / 0 - 1': 0.49}
+    {'1 / 0 - 1': 0.06, '2 / 0 - 1': 0.61}
     """
 
     def __init__(

@@ -264,7 +264,7 @@ def recommend(
     >>> table.best
     ArmMeans(log).fit(estimator='alee', stationary=True)  # asymptotic
     >>> table.frame.groupby("label").size().to_dict()
-    {'anytime': 3, 'asymptotic': 3, 'not valid': 17}
+    {'anytime': 5, 'asymptotic': 3, 'not valid': 21}
     >>> table.fit().estimator
     'alee'
     """
