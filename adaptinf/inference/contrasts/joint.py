@@ -9,40 +9,32 @@ import numpy as np
 
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.scores.batch_sums import contrast_correlation, shared_correlation
+from adaptinf.inference.scores.batch_sums import contrast_correlation, correlation_of, shared_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.results import Results
-    from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
 SHARED = ("combined", "uniform")
 """Weights that both arms of a pair have."""
 
 
-def rows_correlation(pairs: Sequence[Results]) -> FloatArray | None:
-    """Correlation of contrasts by what each round, or unit, adds to their errors; None where nobody kept it.
-
-    Returns shape (P, P).
-    """
-    columns = []
-    for pair in pairs:
-        kept = pair.scores or {}
-        rows = kept.get("influence_by_unit", kept.get("influence"))
-        if rows is None:
-            return None
-        columns.append(np.nan_to_num(rows[:, 0]))
-    return _standardised(np.array(columns))
+def influence_of(pair: Results) -> FloatArray | None:
+    """What each round, or unit, adds to the error of a contrast, shape (n,); None where nobody kept it."""
+    kept = pair.scores or {}
+    rows = kept.get("influence_by_unit", kept.get("influence"))
+    return None if rows is None else np.nan_to_num(rows[:, 0])
 
 
-def _standardised(rows: FloatArray) -> FloatArray:
-    """Correlation of rows about 0; rows (P, n), returns (P, P), 0 beside a row that is 0."""
-    spread = rows @ rows.T
-    size = np.sqrt(np.diag(spread))
-    scale = np.where(size > 0.0, size, 1.0)
-    return np.asarray(spread / np.outer(scale, scale), dtype=np.float64)
+def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:
+    """Correlation of contrasts by their influences, (n,) each; None where one is unknown; returns (P, P)."""
+    known = [one for one in influences if one is not None]
+    if len(known) < len(influences):
+        return None
+    rows = np.array(known)
+    return correlation_of(rows @ rows.T)
 
 
 def sums_correlation(
@@ -65,20 +57,11 @@ def sums_correlation(
     return contrast_correlation(sums.cells, codes, np.column_stack(weights), augmented=estimator == "aipw")
 
 
-def joint_covariance(
-    data: AdaptiveLog | Sums, pairs: Sequence[Results], codes: IntArray, *, stationary: bool, sums: bool
-) -> FloatArray | None:
-    """Covariance of the contrasts whose diagonal is their squared errors; None where it is not known.
-
-    Shapes: codes (P, 2); returns (P, P).
-    """
-    if sums:
-        found = sums_correlation(data, pairs, codes, stationary=stationary)  # type: ignore[arg-type]
-    else:
-        found = rows_correlation(pairs)
-    if found is None:
+def joint_covariance(correlation: FloatArray | None, pairs: Sequence[Results]) -> FloatArray | None:
+    """Covariance of the contrasts whose diagonal is their squared errors; correlation, returns (P, P)."""
+    if correlation is None:
         return None
     std_error = np.array([pair.std_error[0] for pair in pairs])
-    covariance = found * np.outer(std_error, std_error)
+    covariance = correlation * np.outer(std_error, std_error)
     covariance[np.diag_indices(len(pairs))] = std_error**2
     return np.asarray(covariance, dtype=np.float64)

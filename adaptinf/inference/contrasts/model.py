@@ -8,6 +8,7 @@ Dunnett (1955), "A multiple comparison procedure for comparing several treatment
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,12 @@ from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, fit_method
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
-from adaptinf.inference.contrasts.joint import joint_covariance
+from adaptinf.inference.contrasts.joint import (
+    influence_of,
+    joint_covariance,
+    rows_correlation,
+    sums_correlation,
+)
 from adaptinf.inference.contrasts.lifts import Lift, lift_of
 from adaptinf.inference.contrasts.results import ContrastsResults
 from adaptinf.inference.distributions.joined import joined
@@ -148,20 +154,26 @@ class Contrasts:
         """
         check_null("Contrasts.fit", null, [*FLAG("lift", lift), *_unusable(options, lift)])
         given = {**options, "null": 0.0 if lift else null, "stationary": stationary}
-        keep = not isinstance(self.log, Sums)
-        pairs: list[Results] = []
+        sums = profile_of(self.log).sums
+        keep = not lift and sums is None
+        pairs, influences = list[Results](), list[FloatArray | None]()
         for treatment in self.treatments:
             pair = Contrast(self.log, treatment=treatment, control=self.control)
-            found = _kept(pair, keep, estimator=estimator, weights=weights, **given)
+            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
             if pairs and (found.estimator, found.weights) != (pairs[0].estimator, pairs[0].weights):
                 same = {"estimator": pairs[0].estimator, "weights": pairs[0].weights}
-                found = _kept(pair, keep, **same, **given)
+                found, influence = _fitted(pair, keep, **same, **given)
             pairs.append(found)
+            influences.append(influence)
         if lift:
             return self._lifts(pairs, null, {**options, "stationary": stationary})
         estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
-        codes = np.array([self._codes(treatment) for treatment in self.treatments])
-        covariance = joint_covariance(self.log, pairs, codes, stationary=stationary, sums=not keep)
+        if sums is None:
+            correlation = rows_correlation(influences)
+        else:
+            codes = np.array([self._codes(treatment) for treatment in self.treatments])
+            correlation = sums_correlation(sums, pairs, codes, stationary=stationary)
+        covariance = joint_covariance(correlation, pairs)
         law = joined([pair.reference for pair in pairs], estimate, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
 
@@ -244,24 +256,22 @@ class Contrasts:
 
 def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
     """What single contrasts take and lifts, or several contrasts, cannot."""
-    found = (
-        ["keep_scores is not taken: pairs of the result are fitted with it"]
-        if "keep_scores" in options
-        else []
-    )
+    kept = "keep_scores is not taken: it is of single contrasts, Contrast(log, ...)"
+    found = [kept] * ("keep_scores" in options)
     if lift and options.get("estimand", "assigned") != "assigned":
         found.append("lift=True is of the arms that were assigned: leave estimand= out")
     return found
 
 
-def _kept(pair: Contrast, keep: bool, **given: Any) -> Results:
-    """The fit with what each round adds to its error, where it can be kept."""
+def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArray | None]:
+    """The fit and what each round adds to its error, shape (n,), where that can be kept."""
     if not keep:
-        return pair.fit(**given)
+        return pair.fit(**given), None
     try:
-        return pair.fit(**given, keep_scores=True)
+        found = pair.fit(**given, keep_scores=True)
     except InvalidForLog:
-        return pair.fit(**given)
+        return pair.fit(**given), None
+    return replace(found, scores=None), influence_of(found)
 
 
 def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:

@@ -191,9 +191,8 @@ class ProjectionQuestion:
         """Combined weights that do not follow the round's context, and whose they are; shape (n,)."""
         if self.propensities is None:
             return None
-        batch, movers = self.profile.log.arrays.batch, not (self.profile.context_free or self.saturated)
-        batch = None if batch is None else batch[self.kept]
-        return combined_weights(self.propensities[self.kept], batch, self.past, movers=movers)
+        movers = not (self.profile.context_free or self.saturated)
+        return combined_weights(self.propensities[self.kept], self.past, movers=movers)
 
     @property
     def default_weights(self) -> str:

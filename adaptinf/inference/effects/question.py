@@ -24,7 +24,7 @@ from adaptinf.inference.effects.rounds import (
 )
 from adaptinf.inference.effects.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
-from adaptinf.inference.inputs.rounds import propensities_before, round_mask
+from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
@@ -80,12 +80,6 @@ class GroupQuestion:
         keep = self.weightable.keep
         return past_of(self.profile, self.group[keep], keep, others=bool(self.other_contexts))
 
-    @property
-    def batch(self) -> IntArray | None:
-        """Batches of the rounds used, None where the log has none; shape (n,)."""
-        batch = self.profile.log.arrays.batch
-        return None if batch is None else batch[self.weightable.keep]
-
     @cached_property
     def own(self) -> tuple[FloatArray, Fixed]:
         """Propensities of each arm that make its own weight in the rounds used, and whose; shape (n, 2)."""
@@ -93,9 +87,10 @@ class GroupQuestion:
         if both is None:
             raise InvalidForLog("aipw with sqrt weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
         used = both[self.weightable.keep]
-        if past.free or stays_in_cells(used, past.cell, self.batch):
+        if past.free or stays_in_cells(used, past.cell, past.batch):
             return used, "round"
-        return propensities_before(used, self.profile.log.n_arms, past.before), "round before"
+        before = turns(past.cell, past.unit)[1]
+        return propensities_before(used, self.profile.log.n_arms, before), "round before"
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed]:
@@ -105,7 +100,7 @@ class GroupQuestion:
             raise InvalidForLog(
                 "aipw with combined weights", BOTH_PROPENSITIES, ["aipw with uniform weights"]
             )
-        found = combined_weights(both[rounds.keep], self.batch, self.past, movers=bool(self.movers))
+        found = combined_weights(both[rounds.keep], self.past, movers=bool(self.movers))
         if found is None:
             reason = (
                 f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "

@@ -10,7 +10,6 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.effects.notes import estimated_propensities
-from adaptinf.inference.inputs.rounds import turns
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -45,15 +44,14 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """What is known before a round's contexts beside its cell; cell, turn, before (n,).
+    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two where known.
 
-    `free` says that nothing else moved its propensities. Turns and the rounds before them are those of
-    `inputs.rounds.turns`.
+    `free` says that nothing but the cell moved propensities.
     """
 
     cell: IntArray
-    turn: IntArray
-    before: IntArray
+    unit: IntArray | None
+    batch: IntArray | None
     free: bool
 
 
@@ -62,10 +60,12 @@ def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: boo
 
     Where the design says that it looks at contexts, the log has those that it looked at.
     """
-    units, traits = profile.units, profile.traits
-    turn, before = turns(cell, None if units is None else units[keep])
+    traits = profile.traits
+    unit, batch = (
+        None if column is None else column[keep] for column in (profile.units, profile.log.arrays.batch)
+    )
     told = traits is not None and traits.uses_context != "unknown" and not others
-    return Past(cell, turn, before, profile.fixed_in_time or told)
+    return Past(cell, unit, batch, profile.fixed_in_time or told)
 
 
 def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:

@@ -22,6 +22,7 @@ from scipy import linalg
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.shape import part_shapes
+from adaptinf.inference.inputs.rounds import turns
 from adaptinf.inference.scores.inverse import (
     Fixed,
     combined_stays,
@@ -147,11 +148,11 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
 
 def combined_weights(
-    propensities: FloatArray, batch: IntArray | None, past: Past, *, movers: bool
+    propensities: FloatArray, past: Past, *, movers: bool
 ) -> tuple[FloatArray, Fixed] | None:
     """Combined weights that are fixed before the round's context is seen, and by whose propensities.
 
-    Shapes: propensities (n, 2), both positive; batch (n,); returns (n,). None where there are none.
+    Shapes: propensities (n, 2), both positive; returns (n,). None where there are none.
 
     Within a cell (a group, or a combination of contexts) a round's own propensities serve where no other
     context is known to have a part, or the weights are seen to stay. Else a weight that follows the round's
@@ -160,13 +161,14 @@ def combined_weights(
     decides; at first a cell has weight 1. Without batches there are none where contexts of the log may move
     propensities within a cell (`movers`).
     """
+    batch = past.batch
     if past.free or combined_stays(propensities, past.cell, batch):
         return contrast_weights(propensities, "combined"), "round"
     if batch is None and movers:
         return None
     if batch is None or len(np.unique(batch)) == len(batch):
         fixed: Fixed = "round before" if batch is None else "batch"
-        return lagged_combined_weights(propensities, past.turn, past.cell), fixed
+        return lagged_combined_weights(propensities, turns(past.cell, past.unit)[0], past.cell), fixed
     return lagged_combined_weights(propensities, batch, past.cell), "batch"
 
 

@@ -186,7 +186,7 @@ def contrast_correlation(
     one = h * d
     spread = one.T @ (n * one) + one.T @ (h * reach) + (h * reach).T @ one
     spread += np.einsum("bq,br,bk,qk,rk->qr", h, h, gain**2 * parts.about[2, 2], sign, sign, optimize=True)
-    return _correlation(spread)
+    return correlation_of(spread)
 
 
 def shared_correlation(cells: Cells, codes: IntArray) -> FloatArray:
@@ -198,7 +198,7 @@ def shared_correlation(cells: Cells, codes: IntArray) -> FloatArray:
     means = batch_score_means(cells, every, np.ones(cells.smallest.shape), augmented=True)
     variance = np.diag(shared_means(cells, every, means).covariance)
     sign = _signs(codes, len(every))
-    return _correlation((sign * variance) @ sign.T)
+    return correlation_of((sign * variance) @ sign.T)
 
 
 def _signs(codes: IntArray, n_arms: int) -> FloatArray:
@@ -209,7 +209,7 @@ def _signs(codes: IntArray, n_arms: int) -> FloatArray:
     return sign
 
 
-def _correlation(spread: FloatArray) -> FloatArray:
+def correlation_of(spread: FloatArray) -> FloatArray:
     """Correlation of a covariance, 0 beside a variance of 0; (P, P) to (P, P)."""
     size = np.sqrt(np.diag(spread))
     scale = np.where(size > 0.0, size, 1.0)

@@ -154,7 +154,9 @@ def pair_weights(question: Question) -> FloatArray:
     if fixed == "round":
         return combined_weights(pair)
     if fixed == "round before" or arrays.batch is None:
-        return lagged_combined_weights(pair, turns(_one_cell(pair), question.profile.units)[0])
+        repeated = question.profile.repeated_units
+        turn = turns(_one_cell(pair), question.profile.units)[0] if repeated else np.arange(len(pair))
+        return lagged_combined_weights(pair, turn)
     return lagged_combined_weights(pair, arrays.batch)
 
 

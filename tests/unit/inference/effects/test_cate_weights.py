@@ -14,7 +14,6 @@ from adaptinf.inference.effects.groups import group_aipw
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.rounds import Past
 from adaptinf.inference.effects.weighted_projection import combined_weights, contrast_weights
-from adaptinf.inference.inputs.rounds import turns
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray, IntArray
 
@@ -39,8 +38,8 @@ def arrays(seed: int = 0, batches: int | None = 6, rounds: int = ROUNDS) -> LogA
     )
 
 
-def past(cell: IntArray, *, free: bool = False) -> Past:
-    return Past(cell, *turns(cell, None), free)
+def past(cell: IntArray, batch: IntArray | None, *, free: bool = False) -> Past:
+    return Past(cell, None, batch, free)
 
 
 def log_of(given: LogArrays, **options: Any) -> AdaptiveLog:
@@ -52,7 +51,7 @@ def test_weights_of_the_previous_batch_in_its_literal_form() -> None:
     assert given.propensities is not None
     assert given.batch is not None
     group = given.context["g"]
-    found = combined_weights(given.propensities, given.batch, past(group), movers=True)
+    found = combined_weights(given.propensities, past(group, given.batch), movers=True)
     assert found is not None
     weights, fixed = found
     assert fixed == "batch"
@@ -67,7 +66,7 @@ def test_a_group_that_skips_batches_uses_the_last_one_it_had() -> None:
     both = np.array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7]])
     cell = np.array([1, 0, 0, 1])
     for batch in (np.array([0, 1, 2, 3]), np.array([0, 1, 2, 2]), None):
-        found = combined_weights(both, batch, past(cell), movers=False)
+        found = combined_weights(both, past(cell, batch), movers=False)
         assert found is not None
         assert found[1] == ("round before" if batch is None else "batch")
         np.testing.assert_allclose(found[0], [1.0, 1.0, 0.4, 0.5], rtol=1e-12)
@@ -89,16 +88,16 @@ def test_own_propensities_serve_where_they_are_known_before_the_context() -> Non
         (np.full(40, 0.3), None, False, "round"),
     ):
         both = np.column_stack([shares, 1 - shares])
-        found = combined_weights(both, steps, past(cell, free=free), movers=False)
+        found = combined_weights(both, past(cell, steps, free=free), movers=False)
         assert found is not None
         assert found[1] == fixed
         if fixed == "round":
             np.testing.assert_array_equal(found[0], contrast_weights(both, "combined"))
         if steps is not None:
-            again = combined_weights(both, steps, past(cell, free=free), movers=True)
+            again = combined_weights(both, past(cell, steps, free=free), movers=True)
             assert again is not None
             np.testing.assert_array_equal(again[0], found[0])
-    assert combined_weights(np.column_stack([share, 1 - share]), None, past(cell), movers=True) is None
+    assert combined_weights(np.column_stack([share, 1 - share]), past(cell, None), movers=True) is None
 
 
 @pytest.mark.parametrize(
@@ -268,7 +267,7 @@ def test_the_default_weights_of_projections_are_known_before_the_context() -> No
     assert "Estimand: the best linear approximation of the effect over the log's contexts." in notes
     assert "The weights are those of the previous batch, known before the round's contexts." in notes
     cell = np.zeros(ROUNDS, dtype=np.int64)
-    found = combined_weights(given.propensities, given.batch, past(cell), movers=True)
+    found = combined_weights(given.propensities, past(cell, given.batch), movers=True)
     assert found is not None
     np.testing.assert_array_equal(
         CATE.from_formula("~ x", log_of(given)).question.weights("combined", None), found[0]
@@ -311,7 +310,7 @@ def test_weights_of_the_previous_batch_are_unbiased_where_contexts_move_propensi
     for run in range(runs):
         arm, e = action[run].astype(np.int64), share[run]
         both = np.column_stack([1 - e, e])
-        previous = combined_weights(both, batch, past(group), movers=True)
+        previous = combined_weights(both, past(group, batch), movers=True)
         assert previous is not None
         for kind, weights in (("previous", previous[0]), ("own", contrast_weights(both, "combined"))):
             pair = np.repeat(weights[:, None], 2, axis=1)
