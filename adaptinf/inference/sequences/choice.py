@@ -238,7 +238,7 @@ def _check_propensities(
     log, subject = profile.log, f"the {method.name} sequence on {estimator} scores"
     _check_scores(profile, quantities, subject)
     if method.bounds(estimator) and floor is None:
-        _check_predictable(log, quantities, subject)
+        _check_predictable(profile, quantities, subject)
     if floor is not None:
         for quantity in quantities:
             _check_floor(log, quantity, floor)
@@ -277,14 +277,19 @@ def _check_positive(log: AdaptiveLog, quantity: Quantity, subject: str) -> None:
         raise InvalidForLog(subject, reason, [])
 
 
-def _check_predictable(log: AdaptiveLog, quantities: tuple[Quantity, ...], subject: str) -> None:
-    ways = ["floor=, a smallest propensity that the design guaranteed in advance"]
+def _check_predictable(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
+    log, ways = profile.log, ["floor=, a smallest propensity that the design guaranteed in advance"]
     if log.arrays.propensities is None:
         reason = "its scores' bounds need every arm's propensity, and the log has the chosen arm's alone"
         raise InvalidForLog(subject, reason, ways)
-    if log.context:
-        reason = "its scores' bounds must be known before the context is, and propensities may depend on it"
-        raise InvalidForLog(subject, reason, ways)
+    used = np.concatenate([quantity.codes or range(log.n_arms) for quantity in quantities])
+    if not np.all(profile.fixed_before_contexts[used]):
+        # A context is no part of the past, and one that a file lacks moves the bets all the same.
+        lacking = "" if log.context else ", one that the log lacks included"
+        known = f"its scores' bounds must be known before the context is{lacking}"
+        if not profile.decides_by_context:
+            ways.append("AdaptiveLog(..., context_free=True) if contexts had no part in the choice")
+        raise InvalidForLog(subject, f"{known}, and propensities may depend on it", ways)
     by_context = any(quantity.weights.by_context for quantity in quantities)
     if by_context and np.any(log.arrays.propensities <= 0.0):
         reason = "for a policy that changes from round to round every arm needs a positive propensity"

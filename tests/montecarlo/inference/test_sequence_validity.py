@@ -51,7 +51,9 @@ def paths(horizon: int, by_context: bool) -> Iterator[tuple[float, AdaptiveLog]]
             propensities=rows,
             context={"group": group} if by_context else {},
         )
-        yield probability, AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(0.0, 1.0))
+        free = None if by_context else True
+        log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(0.0, 1.0), context_free=free)
+        yield probability, log
 
 
 def last_wealth(side: Side, mean: float) -> float:

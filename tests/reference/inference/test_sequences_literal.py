@@ -48,7 +48,12 @@ def softmax_log(seed: int, n_arms: int = 3, *, binary: bool = False, context: bo
         propensities=propensities,
         context={"group": group} if context else {},
     )
-    return AdaptiveLog.from_arrays(arrays, arms=tuple("abc"[:n_arms]), reward_range=(LOW, HIGH))
+    return AdaptiveLog.from_arrays(
+        arrays,
+        arms=tuple("abc"[:n_arms]),
+        reward_range=(LOW, HIGH),
+        context_free=None if context else True,
+    )
 
 
 def literal_bets(x: list[float], alpha: float) -> tuple[list[float], list[float]]:

@@ -208,6 +208,7 @@ ADVICE = (
     "a comparison of arms among the rounds of one bin",
     "BinMeans, from the released sums of bins",
     "AdaptiveLog(..., reward_range=)",
+    "AdaptiveLog(..., context_free=True)",
     "a log whose reward_range holds",
     "a log without one, and method='asymptotic'",
     "floor=, a smallest propensity",

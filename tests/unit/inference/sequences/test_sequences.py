@@ -77,6 +77,7 @@ def test_later_rounds_do_not_move_the_table() -> None:
             ),
             arms=log.arms,
             reward_range=log.reward_range,
+            context_free=True,
         )
         for long_run, short_run in zip(fits(log), fits(short), strict=True):
             row = long_run.table(rounds=[stop])
@@ -159,6 +160,7 @@ def test_sides_are_mirror_images() -> None:
         ),
         arms=log.arms,
         reward_range=(0.0, 1.0),
+        context_free=True,
     )
     for method in METHODS:
         for estimator in ("sample-mean", "ipw"):
@@ -179,6 +181,7 @@ def test_sequences_move_with_the_unit_of_the_rewards() -> None:
         ),
         arms=log.arms,
         reward_range=(-4.0, 6.0),
+        context_free=True,
     )
     for first, second in zip(fits(log), fits(moved), strict=True):
         shift = 0.0 if len(first.terms) == 1 else -4.0
@@ -510,9 +513,19 @@ def test_what_a_log_does_not_support() -> None:
             "could not be chosen",
         ),
         (
-            log_of(**plain, propensities=[0.5, 0.5], context={"x": np.zeros(2)}),
+            log_of(**plain, propensities=[[0.5, 0.5], [0.4, 0.6]], context={"x": np.zeros(2)}),
             {"estimator": "aipw"},
-            "before the context is.*estimator='ipw'",
+            "before the context is, and .*floor=.*context_free=True.*estimator='ipw'",
+        ),
+        (
+            log_of(**plain, propensities=[[0.5, 0.5], [0.4, 0.6]]),
+            {"method": "normal-mixture", "estimator": "ipw"},
+            "one that the log lacks included, .*floor=.*context_free=True.*method='betting', estimator='ipw'",
+        ),
+        (
+            log_of(**plain, propensities=[[0.5, 0.5], [0.4, 0.6]], context_free=False),
+            {"method": "gamma-exponential", "estimator": "aipw"},
+            "one that the log lacks included, and .*floor=, [^(]* in advance, estimator='ipw'",
         ),
     ]
     for log, options, message in cases:
