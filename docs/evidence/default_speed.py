@@ -3,8 +3,8 @@
 Processor time of one process on logs made with plain NumPy; the load of the machine is printed. Memory is the
 peak of the resident set above that before the call, with the log in memory.
 
-    python docs/evidence/default_speed.py            # 2 minutes and 3 GB; writes the page
-    python docs/evidence/default_speed.py --quick    # smaller logs, printed
+    python docs/evidence/default_speed.py --plain PYTHON    # 2 minutes and 3 GB; writes the page
+    python docs/evidence/default_speed.py --quick           # smaller logs, printed
 """
 
 from __future__ import annotations
@@ -97,21 +97,22 @@ def measure(what: str, log: AdaptiveLog, aim: str, run: Callable[[AdaptiveLog], 
     return Measured(what, f"{log.n_rounds:,} x {log.n_arms:,}", aim, seconds, resident("VmHWM") - before)
 
 
-def first_table(rounds: int) -> Measured:
-    """The first table of a fresh interpreter, imports included, with a warm cache."""
-    table = _FIRST_TABLE.format(seed=SEED, rounds=rounds)
+def elapsed(interpreter: str, text: str) -> float:
+    """Seconds of the clock of a fresh interpreter; the least of five, after one that fills the caches."""
     seconds = []
-    for text in (table, table, table):  # the first fills the caches
-        spent = os.times()
-        subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.DEVNULL)
-        now = os.times()
-        seconds.append(now.children_user + now.children_system - spent.children_user - spent.children_system)
-    start = os.times()
-    subprocess.run([sys.executable, "-c", "pass"], check=True)
-    now = os.times()
-    bare = now.children_user + now.children_system - start.children_user - start.children_system
-    what = "first table, after the interpreter's start"
-    return Measured(what, f"{rounds:,} x 2", "1 s", min(seconds[1:]) - bare, float("nan"))
+    for _ in range(6):
+        start = time.perf_counter()
+        subprocess.run([interpreter, "-c", text], check=True, stdout=subprocess.DEVNULL)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
+
+
+def first_table(rounds: int, interpreter: str, where: str) -> Measured:
+    """The first table of a fresh interpreter, imports included, with a warm cache."""
+    seconds = elapsed(interpreter, _FIRST_TABLE.format(seed=SEED, rounds=rounds)) - elapsed(
+        interpreter, "pass"
+    )
+    return Measured(f"first table, {where}", f"{rounds:,} x 2", "1 s", seconds, float("nan"))
 
 
 def page(rows: list[Measured]) -> str:
@@ -125,7 +126,7 @@ def page(rows: list[Measured]) -> str:
     return f"""# Speed of what comes first
 
 Processor seconds of one process, and megabytes above the log, on a machine of two cores.
-Command: `python docs/evidence/default_speed.py`. Seed: {SEED}. Date: {evidence.stamp()}.
+Command: `python docs/evidence/default_speed.py --plain /path/to/python`. Seed: {SEED}. Date: {evidence.stamp()}.
 Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine when the page was written:
 {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
@@ -135,13 +136,16 @@ Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine 
 
 `recommend` and `diagnose` are timed after a first call in the process, which loads or compiles what they use.
 The first table is that of `ArmMeans(log).fit()`, with its imports and Numba's cache on disk; the seconds are
-those beyond an interpreter that does nothing.
+of the clock, beyond those of an interpreter that does nothing. An installation of the library alone (`--plain`)
+has none of the extras; where Polars is installed statsmodels imports it with its tables.
 """
 
 
 def main() -> None:
     """Measure and write."""
-    options = evidence.parser(__doc__).parse_args()
+    parser = evidence.parser(__doc__)
+    parser.add_argument("--plain", help="the interpreter of an environment with the library and no extra")
+    options = parser.parse_args()
     quick = options.quick
     small = made(2000, 3)
     recommend(small)
@@ -151,8 +155,10 @@ def main() -> None:
         measure("recommend", made(rounds, 80), "1 s", recommend),
         measure("recommend", made(rounds, 1000), "5 s", recommend),
         measure("diagnose", made(long, 10), "10 s, 600 MB", diagnose),
-        first_table(10_000),
+        first_table(10_000, sys.executable, "all extras installed"),
     ]
+    if options.plain:
+        rows.append(first_table(10_000, options.plain, "the library alone"))
     evidence.publish(page(rows), __file__, options)
 
 
