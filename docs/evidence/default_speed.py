@@ -126,7 +126,7 @@ def page(rows: list[Measured]) -> str:
     return f"""# Speed of what comes first
 
 Processor seconds of one process, and megabytes above the log, on a machine of two cores.
-Command: `python docs/evidence/default_speed.py --plain /path/to/python`. Seed: {SEED}. Date: {evidence.stamp()}.
+Command: `python docs/evidence/default_speed.py --plain PYTHON`. Seed: {SEED}. Date: {evidence.stamp()}.
 Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine when the page was written:
 {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
@@ -136,8 +136,8 @@ Python {platform.python_version()}, NumPy {np.__version__}. Load of the machine 
 
 `recommend` and `diagnose` are timed after a first call in the process, which loads or compiles what they use.
 The first table is that of `ArmMeans(log).fit()`, with its imports and Numba's cache on disk; the seconds are
-of the clock, beyond those of an interpreter that does nothing. An installation of the library alone (`--plain`)
-has none of the extras; where Polars is installed statsmodels imports it with its tables.
+of the clock, beyond those of an interpreter that does nothing. The library alone (`--plain`) has none of the
+extras; where Polars is installed statsmodels imports it with its tables.
 """
 
 
