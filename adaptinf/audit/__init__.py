@@ -3,6 +3,7 @@
 from adaptinf.audit.bias.arms import SimulatedBias, simulate_bias
 from adaptinf.audit.bias.counts import CountStability, stability
 from adaptinf.audit.bias.ridge import DecorrelationRidge, decorrelation_ridge
+from adaptinf.audit.binary.intervals import ExactInterval, exact_interval
 from adaptinf.audit.binary.results import ExactTest
 from adaptinf.audit.binary.states import ExactBias
 from adaptinf.audit.binary.tested_law import ExactLaw
@@ -33,6 +34,7 @@ __all__ = [
     "DecorrelationRidge",
     "EpsilonLowerBound",
     "ExactBias",
+    "ExactInterval",
     "ExactLaw",
     "ExactTest",
     "Finding",
@@ -48,6 +50,7 @@ __all__ = [
     "decorrelation_ridge",
     "epsilon_lower_bound",
     "exact",
+    "exact_interval",
     "exact_test",
     "neighbouring_inputs",
     "operating_characteristics",
