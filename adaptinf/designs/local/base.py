@@ -44,6 +44,7 @@ class LocallyPrivate(Design):
     epsilon: Positive
     auxiliary: tuple[AuxiliaryLog, ...]
 
+    domain: ClassVar[str] = "cube"
     report_sensitivity: ClassVar[float]
     not_covered: ClassVar[str]
     min_arms: ClassVar[int] = 2
