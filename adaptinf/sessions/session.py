@@ -323,7 +323,8 @@ class Session:
         Raises
         ------
         ParameterError
-            If nobody has been assigned yet, or outcomes are pending and `missing` is not given.
+            If nobody has been assigned yet, or outcomes are pending and `missing` is not given, or is `worst` or
+            `best` without a finite reward range.
         """
         check("log", missing=(missing, _MISSING))
         done = self._decided
@@ -333,6 +334,9 @@ class Session:
         if waiting and missing is None:
             few = "outcome is" if waiting == 1 else "outcomes are"
             problem = f'{waiting:,} {few} pending: say by missing="drop", "worst" or "best" what that means'
+            raise ParameterError("log", [problem])
+        if waiting and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
+            problem = f"missing={missing!r} needs both ends of the reward_range that the session was opened with"
             raise ParameterError("log", [problem])
         names = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
         rounds = {name: getattr(self._record, name)[:done].copy() for name in names}
