@@ -47,7 +47,8 @@ def open_session(
     )
     program = design.program(participants, horizon, recording=True)
     coins = block_stream(seed_sequence(rng), 0)
-    stepper = stepper_of(program, participants.n_arms, participants.shared, coins)
+    clocked = design.pending != "last"
+    stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:
         problem = "cannot be used step by step: its program has no step=, the compiled entry point for one"
         refuse(name, [problem])

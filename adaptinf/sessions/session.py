@@ -323,8 +323,8 @@ class Session:
         Raises
         ------
         ParameterError
-            If nobody has been assigned yet, or outcomes are pending and `missing` is not given, or is `worst` or
-            `best` without a finite reward range.
+            If nobody has been assigned yet, or outcomes are pending and `missing` is not given, or is
+            ``"worst"`` or ``"best"`` without a finite reward range.
         """
         check("log", missing=(missing, _MISSING))
         done = self._decided
@@ -336,7 +336,7 @@ class Session:
             problem = f'{waiting:,} {few} pending: say by missing="drop", "worst" or "best" what that means'
             raise ParameterError("log", [problem])
         if waiting and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
-            problem = f"missing={missing!r} needs both ends of the reward_range that the session was opened with"
+            problem = f"missing={missing!r} needs a session that was opened with a finite reward_range"
             raise ParameterError("log", [problem])
         names = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
         rounds = {name: getattr(self._record, name)[:done].copy() for name in names}

@@ -33,20 +33,26 @@ class Stepper(Protocol):
         """The releases so far, shape (releases, 5)."""
 
 
-def stepper_of(program: Program, n_arms: int, shared: bool, rng: np.random.Generator) -> Stepper | None:
+def stepper_of(
+    program: Program, n_arms: int, shared: bool, clocked: bool, rng: np.random.Generator
+) -> Stepper | None:
     """What takes the steps of a program; None where it has no steps."""
     if program.step is None:
         return None
     if isinstance(program.step, Functions):
         return FunctionStepper(program.step, shared, rng)
-    return KernelStepper(program, n_arms, rng)
+    return KernelStepper(program, n_arms, clocked, rng)
 
 
 class KernelStepper:
-    """The compiled kernels of a run, with the state between their calls."""
+    """The compiled kernels of a run, with the state between their calls.
 
-    def __init__(self, program: Program, n_arms: int, rng: np.random.Generator) -> None:
-        self.program, self.rng, self.status = program, rng, 0
+    Where outcomes may be pending it is `clocked`: the state's count of rounds is that of the rounds that have
+    begun, not of the outcomes that are in.
+    """
+
+    def __init__(self, program: Program, n_arms: int, clocked: bool, rng: np.random.Generator) -> None:
+        self.program, self.clocked, self.rng, self.status = program, clocked, rng, 0
         self.state = np.zeros(program.state_shape)
         self._certain = np.eye(n_arms)
         self._nothing = np.zeros(0)
@@ -59,7 +65,7 @@ class KernelStepper:
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The proposal after `now` rounds, and the design's own propensities, 0 and 1 where it has none."""
         tables = self.program.tables
-        if self.state[SCALARS, ROUND] < now:
+        if self.clocked and self.state[SCALARS, ROUND] < now:
             self._call(WAIT, self._nothing)
         tables.status[0] = 0
         arm = self._call(CHOOSE, context)
@@ -68,7 +74,8 @@ class KernelStepper:
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
         """Learn an outcome; the kernel counts the round, so that the clock stands at `now` afterwards."""
-        self.state[SCALARS, ROUND] = now - 1.0
+        if self.clocked:
+            self.state[SCALARS, ROUND] = now - 1.0
         self.program.tables.status[0] = status
         self._call(UPDATE, context, arm, reward)
 
