@@ -85,9 +85,9 @@ class Session:
     ...     outcome = session.record(session.assign().id, answer)
     >>> session.log().frame[["action", "reward", "propensity"]]
       action  reward  propensity
-    0    old     1.0         0.9
-    1    new     0.0         0.9
-    2    old     1.0         0.9
+    0    new     1.0         0.1
+    1    old     0.0         0.9
+    2    new     1.0         0.9
     """
 
     def __init__(

@@ -213,6 +213,26 @@ def test_a_missing_outcome_counts_as_nothing_and_a_late_one_is_in_the_log_alone(
     assert after.guarantee == before.guarantee == PrivateUCB(epsilon=1.0).guarantee(ROUNDS, 3)
 
 
+def test_an_outcome_is_in_time_until_the_choice_at_which_its_window_has_ended() -> None:
+    session = PrivateUCB(epsilon=1.0).session(3, ROUNDS, window=2, rng=6)
+    for _ in range(3):
+        session.assign()
+    assert session.record(1, 1.0).in_time
+    session.assign()
+    session.assign()
+    assert not session.record(2, 1.0).in_time
+    assert session.record(3, 1.0).in_time
+    assert session.log(missing="drop")._outcome_rounds is not None
+
+
+def test_a_log_keeps_its_gaps_when_the_outcomes_come() -> None:
+    session = Thompson().session(3, ROUNDS, rng=6)
+    session.assign()
+    log = session.log(missing="drop")
+    session.record(1, 1.0)
+    assert log.frame["reward"].isna().tolist() == [True]
+
+
 def test_a_window_of_no_rounds_is_the_run_but_for_the_last_outcome() -> None:
     design = PrivateUCB(epsilon=1.0)
     log = design.run(Tableau(REWARDS, reward_range=(0, 1)), ROUNDS, rng=6)
