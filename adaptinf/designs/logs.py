@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
 from adaptinf.log.validation.columns import label_array
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
+
+PLANNED = "planned_rounds"
+"""Parameter in the record of a log that holds fewer rounds than its design planned for."""
 
 
 def log_of(
@@ -32,7 +36,7 @@ def log_of(
         propensity_status="exact" if record.propensities.shape[1] else "absent",
         guarantee=guarantee,
         reward_guarantee=reward_guarantee,
-        design=design.record(),
+        design=_record(design, rounds, horizon),
         noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
         adaptive_rounds=design._adaptive_rounds(run, rounds),
@@ -43,6 +47,14 @@ def log_of(
     )
     log.units, log._outcome_rounds = run.units, run.known
     return log
+
+
+def _record(design: Any, rounds: int, horizon: int) -> DesignRecord:
+    """What a log keeps of its design: where it stopped early, for how many rounds it was planned too."""
+    record: DesignRecord = design.record()
+    if rounds == horizon:
+        return record
+    return replace(record, parameters={**record.parameters, PLANNED: horizon})
 
 
 def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
