@@ -34,7 +34,8 @@ class Design(ABC):
     vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], whether a round that a
     `Mixture` overrides enters nothing, and whether outcomes of an environment may come late. For sessions
     they say which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those of a
-    public window ("window"); and where context vectors must lie: "any", the unit "ball", the unit "cube".
+    public window ("window"); where context vectors must lie: "any", the unit "ball", the unit "cube"; and as
+    which reward an outcome counts that never comes, None where there is no rule for that.
 
     Examples
     --------
@@ -56,6 +57,7 @@ class Design(ABC):
     takes_delays: ClassVar[bool] = False
     pending: ClassVar[str] = "last"
     domain: ClassVar[str] = "any"
+    lost: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self, self._problems)

@@ -119,6 +119,11 @@ class Mixture(Design):
         """Where the design's context vectors must lie."""
         return self.design.domain
 
+    @property
+    def lost(self) -> float | None:  # type: ignore[override]
+        """As which reward an outcome counts with the design that never comes."""
+        return self.design.lost
+
     def round_statuses(self) -> tuple[Status, ...]:
         """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
         own = self.design.round_statuses()

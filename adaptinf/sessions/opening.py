@@ -58,4 +58,6 @@ def open_session(
         made: AdaptiveLog = placed._log(run, participants, horizon, *promised)
         return made
 
-    return Session(name, participants, horizon, program, stepper, coins, log, design.pending, window)
+    return Session(
+        name, participants, horizon, program, stepper, coins, log, design.pending, window, design.lost
+    )

@@ -59,8 +59,10 @@ def identity(name: str, value: Any) -> list[str]:
 
 
 def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
-    """What is wrong with a reward."""
+    """What is wrong with a reward; None stands for one that will never come."""
     low, high = span
+    if reward is None:
+        return []
     try:
         number = float(reward) if isinstance(reward, Real | np.bool_) else math.nan
         if math.isfinite(number) and low <= number <= high:

@@ -54,8 +54,8 @@ class Outcome:
     ----------
     id : int
         Of the decision.
-    reward : float
-        The reward.
+    reward : float or None
+        The reward; None for an outcome that will never come.
     in_time : bool
         Whether the design learns from it; the log has it in any case.
 
@@ -68,7 +68,7 @@ class Outcome:
     """
 
     id: int
-    reward: float
+    reward: float | None
     in_time: bool
 
 
@@ -101,11 +101,12 @@ class Session:
         log: Callable[[Run], AdaptiveLog],
         pending: str,
         window: int | None,
+        lost: float | None,
     ) -> None:
         self._name, self._participants, self._horizon, self._make_log = name, participants, horizon, log
         self._stepper, self._coins, self._share = stepper, coins, program.share
         self._overridden = program.n_statuses - 1
-        self._pending, self._window = pending, window
+        self._pending, self._window, self._lost = pending, window, lost
         n_arms = participants.n_arms
         with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
         self._record: Record = empty_record(horizon, n_arms, with_propensities, participants.dimension)
@@ -214,7 +215,8 @@ class Session:
         """Make the next decision and note its round."""
         step, record, n_arms = self._decided, self._record, self._participants.n_arms
         if self._window is not None and step > self._window:
-            self._learn(step - 1 - self._window)
+            due = step - 1 - self._window
+            self._learn(due, float(record.reward[due]))
         arm, own = self._stepper.choose(context, step)
         proposal, status, share = arm, self._stepper.status, 0.0
         if self._share.shape[0]:
@@ -237,23 +239,23 @@ class Session:
         self._decided += 1
         return step
 
-    def _learn(self, step: int, reward: float | None = None) -> None:
-        """Let the design have the outcome of a round, or 0 where there is none when it is due."""
-        record = self._record
-        value = float(record.reward[step]) if reward is None else reward
-        value = 0.0 if np.isnan(value) else value
-        arm, status = int(record.action[step]), int(record.status[step])
-        self._stepper.update(self._context(step), arm, value, status, self._decided)
+    def _learn(self, step: int, reward: float) -> None:
+        """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
+        arm, status = int(self._record.action[step]), int(self._record.status[step])
+        if np.isnan(reward):
+            assert self._lost is not None
+            reward = self._lost
+        self._stepper.update(self._context(step), arm, reward, status, self._decided)
 
-    def record(self, decision_id: int, reward: float, key: Any = None) -> Outcome:
+    def record(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
         """Tell the outcome of a decision.
 
         Parameters
         ----------
         decision_id : int
             The `id` of the decision.
-        reward : float
-            A number in the reward range of the session.
+        reward : float or None
+            A number in the reward range of the session; None says that the outcome will never come.
         key : str or int, optional
             Names the request, as for `assign`.
 
@@ -265,15 +267,16 @@ class Session:
         Raises
         ------
         ParameterError
-            If there is no such decision, it has another outcome already, the reward is outside the range, or
-            the key stands for another request. Nothing has changed then.
+            If there is no such decision, it has another outcome already, the reward is outside the range, the
+            key stands for another request, or an outcome will never come of which the design has to know.
+            Nothing has changed then.
         """
         key = plain(key)
         problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
         problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
         if problems:
             raise ParameterError("record", problems)
-        step, value = int(decision_id) - 1, float(reward)
+        step, value = int(decision_id) - 1, None if reward is None else float(reward)
         body = ("record", step, value)
         if self._answers.known("record", key, body) is None:
             if self._known[step]:
@@ -289,22 +292,31 @@ class Session:
         made = f"decisions 1 to {self._decided} have been made" if self._decided else "none has been made yet"
         return [f"there is no decision {decision_id}: {made}"]
 
-    def _refuse_other_reward(self, step: int, value: float) -> None:
+    def _refuse_other_reward(self, step: int, value: float | None) -> None:
         known = float(self._record.reward[step])
-        if known != value:
-            problem = f"decision {step + 1} has the outcome {known:g} already, got {value:g}"
-            raise ParameterError("record", [problem])
+        if np.isnan(known) if value is None else known == value:
+            return
+        told = "was recorded as lost" if np.isnan(known) else f"has the outcome {known:g} already"
+        problem = f"decision {step + 1} {told}, got {'None' if value is None else f'{value:g}'}"
+        raise ParameterError("record", [problem])
 
-    def _enter(self, step: int, value: float) -> None:
+    def _enter(self, step: int, value: float | None) -> None:
         """Keep a new outcome; the design has it now, or when its window ends."""
-        if self._window is None:
-            self._learn(step, value)
-        self._record.reward[step] = value
+        if value is None and self._pending == "last" and self._lost is None:
+            problem = (
+                f"decision {step + 1} needs an outcome: {self._name} has no rule for one that never comes"
+            )
+            raise ParameterError("record", [problem])
+        number = np.nan if value is None else value
+        if self._window is None and (value is not None or self._pending != "any"):
+            self._learn(step, number)
+        self._record.reward[step] = number
         self._known[step] = self._decided
 
     def _in_time(self, step: int) -> bool:
-        """Whether the outcome of a round was known when the design had to have it."""
-        return self._window is None or bool(self._known[step] <= step + 1 + self._window)
+        """Whether the outcome of a round was there when the design had to have it."""
+        punctual = self._window is None or bool(self._known[step] <= step + 1 + self._window)
+        return punctual and not np.isnan(self._record.reward[step])
 
     def log(self, missing: str | None = None) -> AdaptiveLog:
         """The log of the rounds so far, as `Design.run` makes it.
@@ -317,25 +329,25 @@ class Session:
         Returns
         -------
         AdaptiveLog
-            With propensities, releases and guarantee; rewards of pending outcomes are missing. The session
-            goes on and leaves it as it is.
+            With propensities, releases and guarantee; rewards that are pending or lost are missing. The
+            session goes on and leaves it as it is.
 
         Raises
         ------
         ParameterError
-            If nobody has been assigned yet, or outcomes are pending and `missing` is not given, or is
+            If nobody has been assigned yet, or outcomes are missing and `missing` is not given, or is
             ``"worst"`` or ``"best"`` without a finite reward range.
         """
         check("log", missing=(missing, _MISSING))
         done = self._decided
         if not done:
             raise ParameterError("log", ["nobody has been assigned yet"])
-        waiting = int(np.count_nonzero(self._known[:done] == 0))
-        if waiting and missing is None:
-            few = "outcome is" if waiting == 1 else "outcomes are"
-            problem = f'{waiting:,} {few} pending: say by missing="drop", "worst" or "best" what that means'
+        absent = int(np.count_nonzero(np.isnan(self._record.reward[:done])))
+        if absent and missing is None:
+            few = "outcome is" if absent == 1 else "outcomes are"
+            problem = f'{absent:,} {few} missing: say by missing="drop", "worst" or "best" what that means'
             raise ParameterError("log", [problem])
-        if waiting and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
+        if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} needs a session that was opened with a finite reward_range"
             raise ParameterError("log", [problem])
         names = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
@@ -346,7 +358,7 @@ class Session:
             self._stepper.outcome(),
             None if self._units[0] is None else np.array(self._units),
             self._known_rounds(),
-            missing if waiting else None,
+            missing if absent else None,
         )
         return self._make_log(run)
 
@@ -354,11 +366,11 @@ class Session:
         """Rounds that had begun when the design first could have each outcome; None where all at once."""
         done = self._decided
         steps, known = np.arange(done), self._known[:done]
-        if self._window is None:
-            first = np.where(known == 0, done, known)
-        else:
+        first, absent = known, np.isnan(self._record.reward[:done])
+        if self._window is not None:
             due = steps + 1 + self._window
-            first = np.where((known > 0) & (known <= due), np.minimum(due, done), done)
+            first = np.where(known <= due, np.minimum(due, done), done)
+        first = np.where(absent, done, first)
         return None if np.array_equal(first, steps + 1) else first
 
     def __repr__(self) -> str:

@@ -303,6 +303,7 @@ class PrivateUCB(Design):
     relaxation: Annotated[bool, BOOLEAN] = True
 
     pending: ClassVar[str] = "window"
+    lost: ClassVar[float | None] = 0.0
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
     unit_rewards: ClassVar[bool] = True

@@ -155,6 +155,7 @@ class DPOD(_OptimalRounds):
 
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
+    lost: ClassVar[float | None] = 0.0
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)

@@ -222,6 +222,7 @@ class LinPriv(Design):
     dimension: Whole | None = None
 
     pending: ClassVar[str] = "window"
+    lost: ClassVar[float | None] = 0.0
     domain: ClassVar[str] = "ball"
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True

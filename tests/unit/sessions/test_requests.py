@@ -53,7 +53,7 @@ def test_whatever_is_refused_changes_nothing() -> None:
         refused(session.record, step + 1, 1.0)
         refused(session.record, 0, 1.0)
         decision = session.assign(unit=step)
-        for reward in (np.nan, 1.5, -0.1, "1", None, 10**400, [1.0], HUGE):
+        for reward in (np.nan, 1.5, -0.1, "1", 10**400, [1.0], HUGE):
             refused(session.record, decision.id, reward)
         assert session.record(decision.id, row[decision.arm]).in_time
         assert refused(session.record, decision.id, 1.0 - row[decision.arm]).startswith("decision ")
@@ -180,7 +180,7 @@ def test_nothing_to_log() -> None:
     session = thompson()
     assert refused(session.log) == "nobody has been assigned yet"
     session.assign()
-    assert refused(session.log).startswith("1 outcome is pending: say by missing=")
+    assert refused(session.log).startswith("1 outcome is missing: say by missing=")
     assert "one of drop, worst, best" in refused(session.log, missing="guess")
     log = session.log(missing="drop")
     assert (log.missing, log.frame["reward"].isna().tolist()) == ("drop", [True])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from adaptinf.compilation import compiled, kernel
 from adaptinf.designs import (
     ABSE,
     DPBAI,
@@ -38,8 +40,12 @@ from adaptinf.designs import (
     TopTwoThompson,
     Uniform,
 )
+from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.simulation.environments import Environment, FunctionEnvironment, Tableau
+from adaptinf.simulation.environments import AuxiliaryLog, Environment, FunctionEnvironment, Tableau
+from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.simulation.run import no_outcome, simulate_block
+from adaptinf.simulation.steps import pass_round, single_step
 
 FIELDS = (
     "arms",
@@ -233,6 +239,64 @@ def test_any_source_of_randomness(source: Callable[[], Any]) -> None:
     design = Thompson()
     log = design.run(Tableau(PAIRS, reward_range=(0, 1)), SHORT, rng=source())
     assert_same_log(log, fed(design.session(2, SHORT, rng=source()), PAIRS).log())
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_auxiliary_participants_come_before_the_first_round(mine: bool) -> None:
+    vectors, rewards = VECTORS[:, 0], COINS[:SHORT]
+    before = Uniform().run(Tableau(rewards, vectors=vectors, reward_range=(0, 1)), 100, rng=1)
+    design = (LDPBandit if mine else LDPLinear)(epsilon=8.0, auxiliary=(AuxiliaryLog(before, epsilon=4.0),))
+    log = design.run(Tableau(rewards, vectors=vectors, reward_range=(0, 1)), SHORT, rng=5)
+    assert_same_log(log, fed(design.session(3, SHORT, dimension=2, rng=5), rewards, vectors).log())
+
+
+class OwnTables(NamedTuple):
+    n_arms: int
+    status: Any
+    propensity: Any
+    released: Any
+
+
+@kernel
+def next_arm(tables: Any, state: Any, context: Any, source: Any) -> int:
+    return int(state[1, 0]) % tables.n_arms
+
+
+@kernel
+def count(tables: Any, state: Any, context: Any, arm: int, reward: float, source: Any) -> None:
+    state[1, 0] += 1.0 + reward
+
+
+@compiled
+def own_block(tables: Any, world: Any, rng: Any, state: Any, results: Any) -> None:
+    simulate_block(next_arm, count, no_outcome, tables, world, rng, state, results)
+
+
+@compiled
+def own_step(tables: Any, step: Any, rng: Any, state: Any) -> int:
+    return single_step(next_arm, pass_round, count, no_outcome, tables, step, rng, state)
+
+
+@dataclass(frozen=True)
+class Own(Design):
+    stepping: bool = True
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        tables = OwnTables(environment.n_arms, **written_arrays(0))
+        return Program(own_block, tables, (2, 2), step=own_step if self.stepping else None)
+
+
+def test_a_compiled_design_of_ones_own() -> None:
+    log = Own().run(Tableau(PAIRS, reward_range=(0, 1)), SHORT, rng=5)
+    session = Own().session(2, SHORT, rng=5)
+    session.assign()
+    with pytest.raises(ParameterError, match="must be recorded first, as Own chooses by it"):
+        session.assign()
+    assert_same_log(log, fed(Own().session(2, SHORT, rng=5), PAIRS).log())
+    with pytest.raises(ParameterError, match="Own: cannot be used step by step: its program has no step="):
+        Own(stepping=False).session(2, SHORT)
 
 
 def test_a_log_on_the_way_is_the_beginning_of_the_last_one_and_stays_as_it_is() -> None:
