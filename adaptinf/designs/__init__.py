@@ -31,6 +31,7 @@ from adaptinf.designs.replications import Replications
 from adaptinf.designs.stopping.results import StoppingReplications, StoppingResult
 from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.log import DesignTraits, Floor, Stability
+from adaptinf.sessions import Decision, Outcome, Session
 
 __all__ = [
     "ABSE",
@@ -43,6 +44,7 @@ __all__ = [
     "ConSE",
     "DPBAIGauss",
     "DPConSE",
+    "Decision",
     "Design",
     "DesignTraits",
     "EpsilonGreedy",
@@ -56,12 +58,14 @@ __all__ = [
     "Mixture",
     "ODLinBAI",
     "OptimalDesign",
+    "Outcome",
     "PlayTheWinner",
     "PredictionBands",
     "PrivateSuccessiveElimination",
     "PrivateUCB",
     "Replications",
     "SequentialHalving",
+    "Session",
     "Stability",
     "StoppingReplications",
     "StoppingResult",

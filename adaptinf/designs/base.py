@@ -1,22 +1,24 @@
-"""What every design can do: be run, be replicated, and say what it guarantees."""
+"""What every design can do: be run, be replicated, be used step by step, and say what it guarantees."""
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from adaptinf.designs.logs import log_of
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.designs.requirements import environment_problems
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
+from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import COUNT, FLAG, JOBS, SEED, Count, Is, check, check_fields, problems_of, refuse
+from adaptinf.sessions import Session, open_session
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
@@ -30,7 +32,10 @@ class Design(ABC):
 
     Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
     vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], whether a round that a
-    `Mixture` overrides enters nothing, and whether outcomes may come late.
+    `Mixture` overrides enters nothing, and whether outcomes of an environment may come late. For sessions
+    they say which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those of a
+    public window ("window"); where context vectors must lie: "any", the unit "ball", the unit "cube"; and as
+    which reward an outcome counts that never comes, None where there is no rule for that.
 
     Examples
     --------
@@ -50,6 +55,9 @@ class Design(ABC):
     outcomes: ClassVar[tuple[str, ...]] = ()
     skips_overrides: ClassVar[bool] = False
     takes_delays: ClassVar[bool] = False
+    pending: ClassVar[str] = "last"
+    domain: ClassVar[str] = "any"
+    lost: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self, self._problems)
@@ -283,6 +291,54 @@ class Design(ABC):
             truth=env.means,
         )
 
+    def session(
+        self,
+        arms: int | Sequence[Any],
+        horizon: int,
+        *,
+        features: int | Sequence[Any] | None = None,
+        dimension: int | None = None,
+        per_arm: bool = False,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        window: int | None = None,
+        rng: RandomSource | None = None,
+    ) -> Session:
+        """Use the design step by step, on participants who arrive one at a time.
+
+        Parameters
+        ----------
+        arms : list of labels, or int
+            The arms; a number stands for 0, 1, ...
+        horizon : int
+            The most rounds there can be. Guarantees hold for this many.
+        features : list of labels, or int, optional
+            Contexts that can arrive.
+        dimension : int, optional
+            Length of context vectors, in their place.
+        per_arm : bool
+            Whether each arm has a context vector of its own.
+        reward_range : (float, float)
+            Smallest and largest possible reward, declared beforehand.
+        window : int, optional
+            For private designs whose outcomes come late: the outcome of a round enters after `window` further
+            rounds, whenever it comes, and counts as 0 if it is not there then.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness. Privacy noise is simulated: the log is labelled as not private.
+
+        Returns
+        -------
+        Session
+            With `assign`, `record` and `log`. On the same rewards and contexts it makes the choices of `run`
+            with the same `rng`, where `run` takes these from a `Tableau`.
+
+        Raises
+        ------
+        ParameterError
+            Listing everything that does not fit.
+        """
+        declared = arms, features, dimension, per_arm, reward_range
+        return open_session(self, declared, horizon, window, rng)
+
     def _check(
         self,
         env: Any,
@@ -323,55 +379,11 @@ class Design(ABC):
     def _log(
         self, run: Run, env: Environment, horizon: int, *promised: PrivacyGuarantee | None
     ) -> AdaptiveLog:
-        record, (guarantee, reward_guarantee) = run.record, promised
-        phases = tuple(dict.fromkeys(status.phase for status in self.round_statuses()))
-        log = AdaptiveLog.from_arrays(
-            self._arrays(run, env, phases),
-            arms=env.arms,
-            phases=phases,
-            reward_range=env.reward_range,
-            propensity_status="exact" if record.propensities.shape[1] else "absent",
-            guarantee=guarantee,
-            reward_guarantee=reward_guarantee,
-            design=self.record(),
-            noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
-            releases=self._releases(run.released, env),
-            adaptive_rounds=self._adaptive_rounds(run, horizon),
-            released_rounds=self._released_rounds(run, horizon),
-            guarantee_source="design",
-            recommended=self._recommended(run, env),
-        )
-        log.units, log._outcome_rounds = run.units, run.known
-        return log
+        """The log of a run that was planned for so many rounds."""
+        return log_of(self, run, env, horizon, *promised)
 
-    def _arrays(self, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
-        record = run.record
-        phase = randomised = None
-        if statuses := self.round_statuses():
-            phase = np.array([phases.index(status.phase) for status in statuses])[record.status]
-            randomised = np.array([status.randomised for status in statuses])[record.status]
-        context: dict[str, Any] = dict(zip(env.vector_names, record.vectors.T, strict=False))
-        if env.features:
-            coded = env.features == tuple(range(env.n_features))
-            context[str(env.context_name)] = (
-                record.feature if coded else label_array(env.features)[record.feature]
-            )
-        return LogArrays(
-            action=record.action,
-            reward=record.reward,
-            propensity=record.propensity if record.propensities.shape[1] else None,
-            propensities=record.propensities if record.propensities.shape[1] else None,
-            batch=self._batches(record.action.size, env.n_arms),
-            phase=phase,
-            randomised=randomised,
-            context=context,
-            known=run.known,
-        )
-
-    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         """Columns of the releases; the group is an arm or a context, 0 where there are no contexts."""
-        if not released.shape[0]:
-            return None
         codes = released[:, 1].astype(np.int64)
         groups = label_array(env.arms if self.releases_by_arm else env.features or (0,))
         names = np.array([entry.name for entry in self.release_names], dtype=object)

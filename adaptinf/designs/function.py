@@ -158,6 +158,7 @@ class FunctionDesign(Design):
         )
 
     takes_delays = True
+    pending = "any"
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
@@ -177,7 +178,7 @@ class FunctionDesign(Design):
             floor=(scale, 0.0 if floor is None else floor.decay),
         )
         tables = FunctionTables(**written_arrays(environment.n_arms if recording else 0))
-        return Program(functools.partial(run_functions, functions), tables, (1, 2))
+        return Program(functools.partial(run_functions, functions), tables, (1, 2), step=functions)
 
     def _placed(self, env: Environment) -> FunctionDesign:
         if env.features or env.dimension or self.traits.uses_context != "unknown":
@@ -202,7 +203,7 @@ class FunctionDesign(Design):
     ) -> AdaptiveLog:
         record = run.record
         if np.isnan(record.propensity).any():  # arms were named without a chance
-            none = record._replace(propensity=np.empty(0), propensities=np.empty((horizon, 0)))
+            none = record._replace(propensity=np.empty(0), propensities=np.empty((record.action.size, 0)))
             run = replace(run, record=none)
         return super()._log(run, env, horizon, *promised)
 

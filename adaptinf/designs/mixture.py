@@ -109,6 +109,21 @@ class Mixture(Design):
         """Fewest rounds that the design can do with."""
         return self.design.min_horizon
 
+    @property
+    def pending(self) -> str:  # type: ignore[override]
+        """Which outcomes may be pending when the design proposes an arm."""
+        return self.design.pending
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        """Where the design's context vectors must lie."""
+        return self.design.domain
+
+    @property
+    def lost(self) -> float | None:  # type: ignore[override]
+        """As which reward an outcome counts with the design that never comes."""
+        return self.design.lost
+
     def round_statuses(self) -> tuple[Status, ...]:
         """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
         own = self.design.round_statuses()
@@ -180,8 +195,8 @@ class Mixture(Design):
     def _placed(self, env: Environment) -> Mixture:
         return dataclasses.replace(self, design=self.design._placed(env))
 
-    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
-        return self.design._releases(released, env)
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
+        return self.design._releases(released, env, horizon)
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         return self.design._environment_problems(env, horizon)

@@ -213,6 +213,14 @@ def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
     return array
 
 
+def reward_range_problems(reward_range: Any) -> list[str]:
+    """Why a range of rewards is not a pair of numbers, the smaller first."""
+    array = number_array(reward_range)
+    if array is not None and array.shape == (2,) and array[0] < array[1]:
+        return []
+    return [f"reward_range must be a pair of numbers, the smaller first, got {reward_range!r:.60}"]
+
+
 def rows_problems(horizon: int, rows: int | None, what: str) -> list[str]:
     """Say that rows that are used once come to an end; None for as many as are needed."""
     if rows is None or horizon <= rows:

@@ -80,66 +80,30 @@ def run_functions(
         path.settle(results, run)
 
 
-class _Path:
-    """One run."""
+class Decider:
+    """A user's functions at work in one run: the state between their calls, and checks of every answer."""
 
-    def __init__(
-        self,
-        functions: Functions,
-        world: World,
-        potential: Potential,
-        rng: np.random.Generator,
-        *,
-        checked: bool,
-    ) -> None:
-        self.functions, self.world, self.potential, self.rng = functions, world, potential, rng
-        self.checked = checked
-        self.actions: list[int] = []
-        self.proposals: list[int] = []
-        self.overridden: list[bool] = []
-        self.propensities: list[list[float]] = []
-        self.state: Any = None
-        self.kept = b""
+    def __init__(self, functions: Functions, rng: np.random.Generator, *, checked: bool) -> None:
+        self.functions, self.rng, self.checked = functions, rng, checked
+        self.state = functions.begin()
+        self.kept = _pickled(self.state, "start") if checked else b""
+        self.names_arms: bool | None = None
 
-    def walk(self) -> None:
-        """Choose, pay and learn, round by round."""
-        choose, update = self.functions.choose, self.functions.update
-        self.state = self.functions.begin()
-        rewards, contexts = self.potential.reward, self._contexts()
-        share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
-        delay = self.world.environment.delay.tolist()
-        due: list[list[tuple[Any, int, float]]] = [[] for _ in delay]
-        self.kept = _pickled(self.state, "start") if self.checked else b""
-        for step in range(self.world.horizon):
-            for seen, chosen, earlier in due[step] if delay else ():
-                self._learn(seen, chosen, earlier, step - 1)
-            context = None if contexts is None else contexts[step]
-            try:
-                answer = choose(self.state, context, rng)
-            except Exception as error:
-                raise _failed("choose", error, step) from error
-            if self.checked:
-                _refuse_change("choose", self.kept, self.state, step)
-            arm = self._read(answer, step)
-            overridden = bool(share) and rng.random() < share[step]
-            if overridden:
-                arm = min(int(rng.random() * self.functions.n_arms), self.functions.n_arms - 1)
-            if forced:
-                arm = forced[step]
-            self.actions.append(arm)
-            self.overridden.append(overridden)
-            if update is None:
-                continue
-            reward = float(rewards[step, arm])
-            if not delay:
-                self._learn(context, arm, reward, step)
-            elif step + 1 + delay[step][arm] < len(due):
-                due[step + 1 + delay[step][arm]].append((context, arm, reward))
+    def choose(self, context: Any, step: int) -> tuple[int, list[float] | None]:
+        """The arm of a round, and the propensities; None where `choose` names arms without a chance."""
+        try:
+            answer = self.functions.choose(self.state, context, self.rng)
+        except Exception as error:
+            raise _failed("choose", error, step) from error
+        if self.checked:
+            _refuse_change("choose", self.kept, self.state, step)
+        return self._read(answer, step)
 
-    def _learn(self, context: Any, arm: int, reward: float, step: int) -> None:
+    def learn(self, context: Any, arm: int, reward: float, step: int) -> None:
         """Update the state by an outcome, after a round."""
         update, state = self.functions.update, self.state
-        assert update is not None
+        if update is None:
+            return
         try:
             after = update(state, context, arm, reward)
         except Exception as error:
@@ -155,34 +119,21 @@ class _Path:
             self.kept = found
         self.state = after
 
-    def _contexts(self) -> Any:
-        """What `choose` sees, one entry a round; None where it sees nothing."""
-        functions, potential = self.functions, self.potential
-        if functions.dimension:
-            n_arms = functions.n_arms
-            vectors = potential.vectors.reshape(-1, n_arms, functions.dimension).copy()
-            vectors.flags.writeable = False
-            return vectors[:, 0] if self.world.environment.shared else vectors
-        if functions.labels:
-            return [functions.labels[code] for code in potential.feature.tolist()]
-        return None
-
-    def _read(self, answer: Any, step: int) -> int:
-        """The arm that an answer names, or that is drawn by its probabilities; notes the propensities."""
+    def _read(self, answer: Any, step: int) -> tuple[int, list[float] | None]:
+        """The arm that an answer names, or that is drawn by its probabilities; and these."""
         n_arms = self.functions.n_arms
-        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
-            if not 0 <= answer < n_arms:
-                raise _wrong(
-                    f"choose returned arm {answer}; arms are numbered 0 to {n_arms - 1} in the order of the "
-                    "environment's",
-                    step,
-                )
-            if len(self.propensities) != 0:
-                raise _mixed(step)
-            self.proposals.append(int(answer))
-            return int(answer)
-        if self.proposals and not self.propensities:
+        named = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
+        if named and not 0 <= answer < n_arms:
+            raise _wrong(
+                f"choose returned arm {answer}; arms are numbered 0 to {n_arms - 1} in the order of the "
+                "environment's",
+                step,
+            )
+        if self.names_arms not in (None, named):
             raise _mixed(step)
+        if named:
+            self.names_arms = True
+            return int(answer), None
         values = _probabilities(answer, n_arms, step)
         if not self.functions.own_coins and max(values) < 1.0:
             raise _wrong("choose returned several possible arms; the traits state own_coins=False", step)
@@ -193,10 +144,68 @@ class _Path:
                 f"({scale * (step + 1.0) ** -decay:.6g})",
                 step,
             )
-        arm = _drawn(values, self.rng.random())
-        self.propensities.append(values)
-        self.proposals.append(arm)
-        return arm
+        self.names_arms = False
+        return _drawn(values, self.rng.random()), values
+
+
+class _Path:
+    """One run."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        world: World,
+        potential: Potential,
+        rng: np.random.Generator,
+        *,
+        checked: bool,
+    ) -> None:
+        self.functions, self.world, self.potential, self.rng = functions, world, potential, rng
+        self.decider = Decider(functions, rng, checked=checked)
+        self.actions: list[int] = []
+        self.proposals: list[int] = []
+        self.overridden: list[bool] = []
+        self.propensities: list[list[float]] = []
+
+    def walk(self) -> None:
+        """Choose, pay and learn, round by round."""
+        decider, learns = self.decider, self.functions.update is not None
+        rewards, contexts = self.potential.reward, self._contexts()
+        share, forced, rng = self.world.share.tolist(), self.world.forced.tolist(), self.rng
+        delay = self.world.environment.delay.tolist()
+        due: list[list[tuple[Any, int, float]]] = [[] for _ in delay]
+        for step in range(self.world.horizon):
+            for seen, chosen, earlier in due[step] if delay else ():
+                decider.learn(seen, chosen, earlier, step - 1)
+            context = None if contexts is None else contexts[step]
+            arm, propensities = decider.choose(context, step)
+            self.proposals.append(arm)
+            if propensities is not None:
+                self.propensities.append(propensities)
+            overridden = bool(share) and rng.random() < share[step]
+            if overridden:
+                arm = min(int(rng.random() * self.functions.n_arms), self.functions.n_arms - 1)
+            if forced:
+                arm = forced[step]
+            self.actions.append(arm)
+            self.overridden.append(overridden)
+            if not learns:
+                continue
+            reward = float(rewards[step, arm])
+            if not delay:
+                decider.learn(context, arm, reward, step)
+            elif step + 1 + delay[step][arm] < len(due):
+                due[step + 1 + delay[step][arm]].append((context, arm, reward))
+
+    def _contexts(self) -> Any:
+        """What `choose` sees, one entry a round; None where it sees nothing."""
+        functions, potential = self.functions, self.potential
+        if functions.dimension:
+            shape = functions.n_arms, functions.dimension
+            return seen_vectors(potential.vectors, shape, self.world.environment.shared)
+        if functions.labels:
+            return [functions.labels[code] for code in potential.feature.tolist()]
+        return None
 
     def settle(self, results: Results, run: int) -> None:
         """Add the run to the results."""
@@ -233,6 +242,17 @@ class _Path:
             own = (1.0 - share) * own + share / n_arms
         record.propensities[:] = own
         record.propensity[:] = own[np.arange(len(action)), action]
+
+
+def seen_vectors(rows: FloatArray, shape: tuple[int, int], shared: bool) -> FloatArray:
+    """Context vectors as `choose` sees them, which cannot be written to.
+
+    Shapes: rows (rounds, arms * dimension), shape (arms, dimension); returns (rounds, dimension) where the
+    arms share them, or (rounds, arms, dimension).
+    """
+    vectors = rows.reshape(-1, *shape).copy()
+    vectors.flags.writeable = False
+    return vectors[:, 0] if shared else vectors
 
 
 def _probabilities(answer: Any, n_arms: int, step: int) -> list[float]:

@@ -22,7 +22,10 @@ BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the run loop needs of a design for one environment and horizon; share (0,) or (rounds,)."""
+    """What the run loop needs of a design for one environment and horizon; share (0,) or (rounds,).
+
+    What takes single steps is the compiled entry point for them, `Functions` in Python, or None.
+    """
 
     entry: Any
     tables: Any
@@ -30,6 +33,7 @@ class Program:
     n_statuses: int = 1
     n_outcomes: int = 0
     share: FloatArray = field(default_factory=lambda: np.zeros(0))
+    step: Any = None
 
     def world(self, environment: Environment, horizon: int) -> World:
         """What a run of this program is exposed to."""
@@ -91,7 +95,8 @@ class Block:
 class Run:
     """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
 
-    Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`.
+    Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
+    missing where outcomes are, what that means.
     """
 
     record: Record
@@ -99,6 +104,7 @@ class Run:
     outcome: FloatArray
     units: NDArray[Any] | None = None
     known: IntArray | None = None
+    missing: str | None = None
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:

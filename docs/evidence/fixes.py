@@ -106,7 +106,7 @@ FIXES = (
         "inference/sequences/choice.py",
         "not np.all(profile.fixed_before_contexts[used])",
         "log.context",
-        f"{UNIT}/sequences/test_hidden_contexts.py::"
+        f"{UNIT}/sequences/test_unlogged_contexts.py::"
         "test_bounds_by_propensities_that_contexts_may_move_are_refused",
     ),
     Fix(

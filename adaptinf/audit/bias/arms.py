@@ -19,7 +19,7 @@ import pandas as pd
 from adaptinf.audit.bias.predictions import linear_world, simulated_predictions
 from adaptinf.audit.rerun.contradictions import contradictions
 from adaptinf.audit.rerun.fitted_environment import LAWS, FittedWorld, fitted_world
-from adaptinf.audit.rerun.logged_rows import late_problems
+from adaptinf.audit.rerun.logged_rows import late_problems, plan_problems
 from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.designs.conse.epochs import ConSE
@@ -30,7 +30,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.arm_bias import bias_bound, trivial_bias_bound
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import Count
+from adaptinf.parameters import Count, refuse
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
 if TYPE_CHECKING:
@@ -196,8 +196,8 @@ def simulate_bias(
     base = 0 if control is None else log.arms.index(control)
     if inner.vectors == "needed":
         return _linear_bias(log, given, int(replications), rng, n_jobs, base, means)
-    told = _given_notes(log, given)
     world = fitted_world(log, isinstance(inner, (ConSE, DPConSE)), means)
+    refuse("simulate_bias", plan_problems(log, given, world.env))
     sims = given.replicate(world.env, log.n_rounds, replications, rng, n_jobs)
     simulated = sims.means if sims.contextual else sims.means[:, None]
     promised = given._placed(world.env).reward_guarantee(log.n_rounds, log.n_arms)
@@ -216,7 +216,7 @@ def simulate_bias(
         guarantee=promised if applies else None,
         horizon=log.n_rounds,
         replications=int(replications),
-        notes=(*told, *world.notes, *_notes(frame, promised, applies)),
+        notes=(*_given_notes(log, given), *world.notes, *_notes(frame, promised, applies)),
     )
 
 
@@ -256,14 +256,14 @@ def _linear_bias(
 ) -> SimulatedBias:
     """Bias of least-squares predictions at the average contexts, for linear bandits."""
     world = linear_world(log, theta)
+    refuse("simulate_bias", plan_problems(log, design, world.env))
     design._check(world.env, log.n_rounds, replications, rng, 0, n_jobs)
     simulated = simulated_predictions(design, world, log.n_rounds, replications, rng, n_jobs)
     truth = np.einsum("ad,ad->a", world.average, world.env.theta)
     naive = np.einsum("ad,ad->a", world.average, world.naive)
     none = np.full(log.n_arms, np.nan)
-    arms = [str(arm) for arm in log.arms]
     numbers = (simulated, truth, naive, truth, none, np.full(log.n_arms, np.inf))
-    rows = _rows(arms, "arm-mean", np.eye(log.n_arms), *numbers)
+    rows = _rows([str(arm) for arm in log.arms], "arm-mean", np.eye(log.n_arms), *numbers)
     others = np.array([code for code in range(log.n_arms) if code != base], dtype=np.int64)
     if others.size:
         terms = [f"{log.arms[code]} - {log.arms[base]}" for code in others]

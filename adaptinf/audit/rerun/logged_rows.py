@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.logs import PLANNED
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
@@ -91,7 +92,25 @@ def logged_rows(
         return None
     rewards = np.repeat(arrays.reward[:, None], log.n_arms, axis=1)
     span = log.reward_range or (float(arrays.reward.min()), float(arrays.reward.max()))
-    return LoggedRows(rewards, tuple(log.arms), span, contexts)
+    rows = LoggedRows(rewards, tuple(log.arms), span, contexts)
+    problems += plan_problems(log, design, rows)
+    return rows
+
+
+def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[str]:
+    """Why a design cannot be run again on a log that stopped early: its choices go by the rounds planned."""
+    planned = None if log.design is None else log.design.parameters.get(PLANNED)
+    if planned is None or not design.traits.adapts or design._environment_problems(env, log.n_rounds):
+        return []
+    again, before = (
+        design.program(env, rounds, recording=False).tables for rounds in (log.n_rounds, planned)
+    )
+    if all(np.array_equal(one, other, equal_nan=True) for one, other in zip(again, before, strict=True)):
+        return []
+    return [
+        f"the log holds {log.n_rounds:,} of {planned:,} planned rounds, by which {type(design).__name__} "
+        "chooses: run again, it would plan for fewer"
+    ]
 
 
 def late_problems(log: AdaptiveLog) -> list[str]:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.logs import PLANNED
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, DesignRecord
@@ -33,7 +34,9 @@ def rebuilt(record: DesignRecord) -> Design | None:
 
     kind = getattr(designs, record.name, None)
     parameters: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.parameters.items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.parameters.items()
+        if name != PLANNED
     }
     if not isinstance(kind, type) or not _complete(kind, parameters):
         return None

@@ -194,6 +194,7 @@ class PrivateSuccessiveElimination(Design):
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
     releases_by_arm: ClassVar[bool] = True
+    lost: ClassVar[float | None] = 0.0
     skips_overrides: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True

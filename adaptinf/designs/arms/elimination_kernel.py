@@ -13,6 +13,7 @@ from adaptinf.log.traits import FreshEpochs
 from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
 
@@ -132,6 +133,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
 
 
 @compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
 def _run_stretches(
     tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
@@ -224,5 +230,6 @@ def elimination_program(
         _run_block if by_rounds else _run_stretches,
         tables,
         (_ROWS, max(n_arms, _SCALAR_COLUMNS)),
+        step=_run_step,
         n_outcomes=3,
     )

@@ -15,6 +15,7 @@ from adaptinf.parameters import NonNegative
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, no_outcome, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM = 1, 2
@@ -100,6 +101,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
     simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
+
+
 @dataclass(frozen=True, kw_only=True)
 class KLUCB(Design):
     """KL-UCB: pull the arm with the highest mean that its rewards do not contradict too strongly.
@@ -132,6 +138,7 @@ class KLUCB(Design):
 
     log_log: NonNegative = 0.0
 
+    pending: ClassVar[str] = "any"
     unit_rewards: ClassVar[bool] = True
 
     @property
@@ -149,4 +156,4 @@ class KLUCB(Design):
             log_log=float(self.log_log),
             **written_arrays(n_arms if recording else 0),
         )
-        return Program(_run_block, tables, (_SUM + 1, max(n_arms, _SCALAR_COLUMNS)))
+        return Program(_run_block, tables, (_SUM + 1, max(n_arms, _SCALAR_COLUMNS)), step=_run_step)

@@ -15,6 +15,7 @@ from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _ADDED, _ROWS = 1, 2
@@ -66,6 +67,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
     simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlayTheWinner(Design):
     """Randomised play-the-winner: draw the arm from an urn, and add balls of the arm that did well.
@@ -106,6 +112,7 @@ class PlayTheWinner(Design):
     initial: Positive = 1.0
     added: Positive = 1.0
 
+    pending: ClassVar[str] = "any"
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
 
@@ -125,4 +132,4 @@ class PlayTheWinner(Design):
             added=float(self.added),
             **written_arrays(n_arms if recording else 0),
         )
-        return Program(_run_block, tables, (_ROWS, max(n_arms, _SCALAR_COLUMNS)))
+        return Program(_run_block, tables, (_ROWS, max(n_arms, _SCALAR_COLUMNS)), step=_run_step)

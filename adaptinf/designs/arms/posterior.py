@@ -8,7 +8,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.arms.normal_race import normal_table
-from adaptinf.designs.arms.posterior_kernel import MATCHING, ROWS, SCALAR_COLUMNS, PosteriorTables, run_block
+from adaptinf.designs.arms.posterior_kernel import (
+    MATCHING,
+    ROWS,
+    SCALAR_COLUMNS,
+    PosteriorTables,
+    run_block,
+    run_step,
+)
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import DesignTraits, Floor
@@ -23,6 +30,7 @@ _DRAWS = 100
 class PosteriorDesign(Design):
     """A design whose propensities follow from the probabilities that each arm is the best."""
 
+    pending: ClassVar[str] = "any"
     rule: ClassVar[int] = MATCHING
 
     prior: Annotated[str, OneOf("beta", "normal")] = "beta"
@@ -125,4 +133,4 @@ class PosteriorDesign(Design):
             normal=normal_table()[: 0 if draws else None],
             **written_arrays(n_arms if recording else 0),
         )
-        return Program(run_block, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)))
+        return Program(run_block, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=run_step)

@@ -20,6 +20,7 @@ from adaptinf.simulation.run import (
     no_outcome,
     simulate_block,
 )
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 MATCHING, EXPLORATION, TOP_TWO = range(3)
@@ -299,3 +300,9 @@ def run_block(
 ) -> None:
     """Run one of the designs, on one stream of random numbers."""
     simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
+
+
+@compiled
+def run_step(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    """One step of one of the designs."""
+    return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)

@@ -30,7 +30,7 @@ from adaptinf.privacy.counters.sums import (
 )
 from adaptinf.privacy.counters.tail_bounds import counter_tail_bounds
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replicate import Program, Run, written_arrays
+from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import (
     ROUND,
     SCALARS,
@@ -41,6 +41,7 @@ from adaptinf.simulation.run import (
     release,
     simulate_block,
 )
+from adaptinf.simulation.steps import Step, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
@@ -158,6 +159,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
     simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, _tick, _update, no_outcome, tables, step, rng, state)
+
+
 _STABLE_WIDTH = 2.0
 _STABLE = Stability(
     True,
@@ -196,6 +202,8 @@ class UCB(Design):
 
     width: Positive = 2.0
 
+    pending: ClassVar[str] = "any"
+
     @property
     def traits(self) -> DesignTraits:
         """No coins; counts settle from the width of UCB1 on: with a small one it is nearly greedy."""
@@ -222,7 +230,7 @@ class UCB(Design):
             slope=np.zeros((1, 1)),
             **written_arrays(n_arms if recording else 0),
         )
-        return Program(_run_block, tables, (_TRUNK, max(n_arms, _SCALAR_COLUMNS)))
+        return Program(_run_block, tables, (_TRUNK, max(n_arms, _SCALAR_COLUMNS)), step=_run_step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,6 +302,8 @@ class PrivateUCB(Design):
     delta: Share | None = None
     relaxation: Annotated[bool, BOOLEAN] = True
 
+    pending: ClassVar[str] = "window"
+    lost: ClassVar[float | None] = 0.0
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
     unit_rewards: ClassVar[bool] = True
@@ -329,14 +339,6 @@ class PrivateUCB(Design):
             "counter only, so that the actions are private at epsilon / K"
         )
         return replace(whole, reasons=(reason,))
-
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
-        """All but the last: a reward enters its arm's noisy sum at once, which later choices read."""
-        return horizon - 1
-
-    def _released_rounds(self, run: Run, horizon: int) -> int:
-        """All: the last reward enters the last release."""
-        return horizon
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
@@ -385,7 +387,7 @@ class PrivateUCB(Design):
             slope=np.ascontiguousarray(slope),
             **written_arrays(0, horizon if recording else 0),
         )
-        return Program(_run_block, tables, (_TRUNK + 1 + slots, max(n_arms, _SCALAR_COLUMNS)))
+        return Program(_run_block, tables, (_TRUNK + 1 + slots, max(n_arms, _SCALAR_COLUMNS)), step=_run_step)
 
 
 def _published_relaxation(epsilon: float, n_arms: int, horizon: int, log_delta: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -18,6 +18,7 @@ from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM, _ROWS = 1, 2, 3
@@ -83,6 +84,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
     simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
+
+
 def _program(
     environment: Environment, exploration: float, decay: float, batch_size: int, recording: bool
 ) -> Program:
@@ -93,7 +99,7 @@ def _program(
         batch_size=int(batch_size),
         **written_arrays(environment.n_arms if recording else 0),
     )
-    return Program(_run_block, tables, (_ROWS, max(environment.n_arms, _SCALAR_COLUMNS)))
+    return Program(_run_block, tables, (_ROWS, max(environment.n_arms, _SCALAR_COLUMNS)), step=_run_step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +118,8 @@ class Uniform(Design):
     >>> log.arrays.propensity.tolist() == [0.5] * 10
     True
     """
+
+    pending: ClassVar[str] = "any"
 
     @property
     def traits(self) -> DesignTraits:
@@ -171,6 +179,8 @@ class EpsilonGreedy(Design):
     exploration: Unit = 0.1
     decay: NonNegative = 0.0
     batch_size: Whole = 1
+
+    pending: ClassVar[str] = "any"
 
     @property
     def traits(self) -> DesignTraits:

@@ -41,6 +41,7 @@ class _NoisyMeans(FeatureDesign):
     releases_by_arm: ClassVar[bool] = True
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
+    lost: ClassVar[float | None] = 0.0
 
     def _problems(self) -> list[str]:
         problems = super()._problems()

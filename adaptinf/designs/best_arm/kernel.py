@@ -15,6 +15,7 @@ from adaptinf.designs.best_arm.g_optimal_kernel import balance
 from adaptinf.privacy.noise import Buffer, uniform
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
@@ -276,6 +277,11 @@ def _run_block(
 
 
 @compiled
+def _run_step(tables: BestArmTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
 def replay_phases(
     tables: BestArmTables, state: FloatArray, source: Buffer, overridden: BoolArray, actions: IntArray
 ) -> None:
@@ -348,4 +354,4 @@ def best_arm_tables(
 
 def best_arm_program(tables: BestArmTables) -> Program:
     """Entry point with its tables."""
-    return Program(_run_block, tables, (1, _SCALAR_COLUMNS), n_statuses=2, n_outcomes=2)
+    return Program(_run_block, tables, (1, _SCALAR_COLUMNS), n_statuses=2, n_outcomes=2, step=_run_step)

@@ -155,6 +155,7 @@ class DPOD(_OptimalRounds):
 
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
+    lost: ClassVar[float | None] = 0.0
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)
@@ -197,9 +198,7 @@ class DPOD(_OptimalRounds):
     def _score(self, first: FloatArray, second: FloatArray, row: int) -> MomentScore:
         return MomentScore(first, second, self.rows)
 
-    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
-        if not released.shape[0]:
-            return None
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         return {
             "round": released[:, 0].astype(np.int64),
             "name": np.array([f"noisy_moment_{int(code) + 1}" for code in released[:, 1]], dtype=object),

@@ -26,6 +26,7 @@ from adaptinf.simulation.run import (
     World,
     simulate_block,
 )
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
@@ -163,6 +164,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
 
 
 @compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
 def _run_epochs(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     environment, tallies = world.environment, results.tallies
     half = world.horizon // 2
@@ -294,6 +300,7 @@ class ConSE(Design):
             tables,
             (_ROWS, max(environment.n_features, _SCALAR_COLUMNS)),
             n_statuses=len(CONSE_STATUSES),
+            step=_run_step,
             n_outcomes=len(self.outcome_names(environment.n_features)),
         )
 

@@ -99,6 +99,7 @@ class DPConSE(Design):
     min_horizon: ClassVar[int] = 2
     vectors: ClassVar[str] = "refused"
     unit_rewards: ClassVar[bool] = True
+    lost: ClassVar[float | None] = 0.5
 
     @property
     def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]

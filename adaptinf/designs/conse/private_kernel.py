@@ -27,6 +27,7 @@ from adaptinf.designs.conse.epochs import (
 from adaptinf.privacy.noise import laplace, uniform
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, World, release, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
@@ -166,6 +167,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
 
 
 @compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
 def _run_windows(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
     environment, tallies = world.environment, results.tallies
     for run in range(tallies.shape[0]):
@@ -272,5 +278,6 @@ def corrected_program(
         tables,
         (_ROWS, max(n_features, _SCALAR_COLUMNS)),
         n_statuses=len(CONSE_STATUSES),
+        step=_run_step,
         n_outcomes=1 + 4 * n_features,
     )

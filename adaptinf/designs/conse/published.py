@@ -24,6 +24,7 @@ from adaptinf.privacy.mechanisms.integer import truncated_laplace
 from adaptinf.privacy.noise import laplace, uniform
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, release, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 PUBLISHED_RELEASES = (
@@ -175,6 +176,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
 def published_program(
     horizon: int, n_features: int, alpha: float, epsilon: float, recording: bool
 ) -> Program:
@@ -198,5 +204,6 @@ def published_program(
         tables,
         (_ROWS, max(n_features, _SCALAR_COLUMNS)),
         n_statuses=len(CONSE_STATUSES),
+        step=_run_step,
         n_outcomes=1 + 3 * n_features,
     )

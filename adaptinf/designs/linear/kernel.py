@@ -23,6 +23,7 @@ from adaptinf.simulation.run import (
     release,
     simulate_block,
 )
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 NOISELESS, PROJECTED, RIDGE, PUBLISHED = range(4)
@@ -202,9 +203,14 @@ def _run_block(
     simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: LinearTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
+
+
 def linear_program(tables: LinearTables) -> Program:
     """Compiled entry point and the size of the state for a linear design."""
     rows = _INVERSE + tables.dimension
     if tables.node > 0.0:
         rows += 1 + tables.slots
-    return Program(_run_block, tables, (rows, max(2, tables.n_arms * tables.dimension)))
+    return Program(_run_block, tables, (rows, max(2, tables.n_arms * tables.dimension)), step=_run_step)

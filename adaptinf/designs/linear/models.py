@@ -90,6 +90,7 @@ class LinUCB(Design):
     noise_scale: NonNegative | None = None
     bound: NonNegative = 1.0
 
+    pending: ClassVar[str] = "any"
     vectors: ClassVar[str] = "needed"
 
     @property
@@ -220,6 +221,9 @@ class LinPriv(Design):
     bound: NonNegative = 1.0
     dimension: Whole | None = None
 
+    pending: ClassVar[str] = "window"
+    lost: ClassVar[float | None] = 0.0
+    domain: ClassVar[str] = "ball"
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
 
@@ -355,11 +359,9 @@ class LinPriv(Design):
     def _placed(self, env: Environment) -> LinPriv:
         return dataclasses.replace(self, dimension=env.dimension)
 
-    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
-        if not released.shape[0]:
-            return None
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         names = np.array([f"noisy_xy_{k + 1}" for k in range(env.dimension)], dtype=object)
-        gaussian = self._law(env.dimension, released.shape[0] // env.dimension).gaussian
+        gaussian = self._law(env.dimension, horizon).gaussian
         mechanism = "gaussian counter" if gaussian else "counter"
         return {
             "round": released[:, 0].astype(np.int64),

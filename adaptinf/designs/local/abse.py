@@ -60,6 +60,7 @@ class ABSE(Design):
 
     lipschitz: Positive = 1.0
 
+    domain: ClassVar[str] = "cube"
     min_arms: ClassVar[int] = 2
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True

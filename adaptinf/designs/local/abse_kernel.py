@@ -25,6 +25,7 @@ from adaptinf.designs.local.tree import (
 )
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM = 1, 2
@@ -130,8 +131,13 @@ def _run_block(tables: ABSETables, world: World, rng: Generator, state: FloatArr
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: ABSETables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
 def abse_program(tables: ABSETables) -> Program:
     """Compiled entry point and the size of the state: room for all cubes down to the smallest."""
     rows = 2 ** (1 + tables.levels * tables.dimension)
     width = max(columns(tables.n_arms, tables.dimension, _BLOCKS), _SCALAR_COLUMNS)
-    return Program(_run_block, tables, (rows, width), n_outcomes=_OUTCOMES)
+    return Program(_run_block, tables, (rows, width), n_outcomes=_OUTCOMES, step=_run_step)

@@ -44,6 +44,8 @@ class LocallyPrivate(Design):
     epsilon: Positive
     auxiliary: tuple[AuxiliaryLog, ...]
 
+    domain: ClassVar[str] = "cube"
+    lost: ClassVar[float | None] = 0.0
     report_sensitivity: ClassVar[float]
     not_covered: ClassVar[str]
     min_arms: ClassVar[int] = 2

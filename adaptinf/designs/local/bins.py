@@ -239,7 +239,7 @@ class LDPBandit(LocallyPrivate):
             **written_arrays(n_arms if recording else 0, rows),
         )
 
-    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         names = [f"{end}_{name}" for end in ("low", "high") for name in env.vector_names[: env.dimension]]
         for parts in (("participants", "count", "sum"), _WEIGHTED):
             names += [f"{part}_{arm}" for arm in env.arms for part in parts]

@@ -40,6 +40,7 @@ from adaptinf.designs.local.tree import (
 from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _NOISED = 6
@@ -255,7 +256,12 @@ def _run_block(tables: LDPTables, world: World, rng: Generator, state: FloatArra
     simulate_block(_choose, _update, _finish, tables, world, rng, state, results)
 
 
+@compiled
+def _run_step(tables: LDPTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
 def ldp_program(tables: LDPTables, max_bins: int) -> Program:
     """Compiled entry point and the size of the state, for at most so many active bins."""
     width = max(bin_columns(tables.n_arms, tables.dimension, tables.starts.size), _SCALAR_COLUMNS)
-    return Program(_run_block, tables, (2 * max_bins, width), n_outcomes=_OUTCOMES)
+    return Program(_run_block, tables, (2 * max_bins, width), n_outcomes=_OUTCOMES, step=_run_step)

@@ -227,7 +227,7 @@ class LDPLinear(LocallyPrivate):
             **written_arrays(n_arms if recording else 0, n_arms * parameters if recording else 0),
         )
 
-    def _releases(self, released: FloatArray, env: Environment) -> dict[str, Any] | None:
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         names = [f"coefficient_{name}" for name in env.vector_names[: env.dimension]] + ["intercept"]
         return {
             "round": released[:, 0].astype(np.int64),

@@ -13,6 +13,7 @@ from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.noise import generator, laplace, uniform
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
+from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 WARM_UP, GREEDY = range(2)
@@ -232,6 +233,11 @@ def _run_block(
 
 
 @compiled
+def _run_step(tables: LDPLinearTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
 def _begin(tables: LDPLinearTables, rng: Generator, state: FloatArray) -> None:
     _jump_start(tables, state, rng)
 
@@ -259,4 +265,4 @@ def report_constants(tables: LDPLinearTables) -> tuple[FloatArray, FloatArray, F
 def ldp_linear_program(tables: LDPLinearTables) -> Program:
     """Compiled entry point and the size of the state."""
     width = max(_ITERATE + 2 * tables.n_parameters, _SCALAR_COLUMNS)
-    return Program(_run_block, tables, (1 + tables.n_arms, width), n_statuses=2, n_outcomes=2)
+    return Program(_run_block, tables, (1 + tables.n_arms, width), n_statuses=2, n_outcomes=2, step=_run_step)

@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import COUNT, Callee, OrNone, number_array, refuse
-from adaptinf.simulation.environment import Environment, Renewed, environment_tables, numbers
+from adaptinf.simulation.environment import (
+    Environment,
+    Renewed,
+    environment_tables,
+    numbers,
+    reward_range_problems,
+)
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
 from adaptinf.typing import FloatArray, IntArray
@@ -97,7 +103,7 @@ class FunctionEnvironment(Environment):
         horizon: int | None = None,
     ) -> None:
         problems = Callee("rng", "horizon")("draw", draw) + OrNone(COUNT)("horizon", horizon)
-        problems += _range_problems(reward_range)
+        problems += reward_range_problems(reward_range)
         self.features = () if features is None else tuple(features)
         if features is not None and len(set(self.features)) < max(1, len(self.features)):
             problems.append(f"features must be different labels, got {list(self.features)!r:.80}")
@@ -285,13 +291,6 @@ def _delay_problems(delays: Any, call: str, shape: tuple[int, ...], delayed: boo
     return [
         f"{call} must return delays as whole numbers of rounds, 0 or more, of shape {shape[:1]} or {shape}"
     ]
-
-
-def _range_problems(reward_range: Any) -> list[str]:
-    array = number_array(reward_range)
-    if array is not None and array.shape == (2,) and array[0] < array[1]:
-        return []
-    return [f"reward_range must be a pair of numbers, the smaller first, got {reward_range!r:.60}"]
 
 
 def _arm_problems(arms: tuple[Any, ...]) -> list[str]:

@@ -131,3 +131,9 @@ def test_a_face_shows_its_public_names_alone(face: str) -> None:
     module = getattr(adaptinf, face)
     assert dir(module) == sorted(module.__all__)
     assert [name for name in module.__all__ if name.startswith("_") or not hasattr(module, name)] == []
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """The folders of the tests are no packages: pytest would take the second file for the first."""
+    names = [path.name for path in Path(__file__).parents[2].rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -1,0 +1,82 @@
+"""The log of a run, from its raw results and from what its design says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log.validation.columns import label_array
+from adaptinf.simulation.environment import Environment
+from adaptinf.simulation.replicate import Run
+
+PLANNED = "planned_rounds"
+"""Parameter in the record of a log that holds fewer rounds than its design planned for."""
+
+
+def log_of(
+    design: Any,
+    run: Run,
+    env: Environment,
+    horizon: int,
+    guarantee: PrivacyGuarantee | None,
+    reward_guarantee: PrivacyGuarantee | None,
+) -> AdaptiveLog:
+    """The log of the rounds that were run, of a design that planned for `horizon` of them."""
+    record, rounds = run.record, run.record.action.size
+    phases = tuple(dict.fromkeys(status.phase for status in design.round_statuses()))
+    log = AdaptiveLog.from_arrays(
+        _arrays(design, run, env, phases),
+        arms=env.arms,
+        phases=phases,
+        reward_range=env.reward_range,
+        propensity_status="exact" if record.propensities.shape[1] else "absent",
+        guarantee=guarantee,
+        reward_guarantee=reward_guarantee,
+        design=_record(design, rounds, horizon),
+        noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
+        releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
+        adaptive_rounds=design._adaptive_rounds(run, rounds),
+        released_rounds=design._released_rounds(run, rounds),
+        guarantee_source="design",
+        recommended=design._recommended(run, env),
+        missing=run.missing,
+    )
+    log.units, log._outcome_rounds = run.units, run.known
+    return log
+
+
+def _record(design: Any, rounds: int, horizon: int) -> DesignRecord:
+    """What a log keeps of its design: where it stopped early, for how many rounds it was planned too."""
+    record: DesignRecord = design.record()
+    if rounds == horizon:
+        return record
+    return replace(record, parameters={**record.parameters, PLANNED: horizon})
+
+
+def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
+    record = run.record
+    phase = randomised = None
+    if statuses := design.round_statuses():
+        phase = np.array([phases.index(status.phase) for status in statuses])[record.status]
+        randomised = np.array([status.randomised for status in statuses])[record.status]
+    context: dict[str, Any] = dict(zip(env.vector_names, record.vectors.T, strict=False))
+    if env.features:
+        coded = env.features == tuple(range(env.n_features))
+        context[str(env.context_name)] = (
+            record.feature if coded else label_array(env.features)[record.feature]
+        )
+    return LogArrays(
+        action=record.action,
+        reward=record.reward,
+        propensity=record.propensity if record.propensities.shape[1] else None,
+        propensities=record.propensities if record.propensities.shape[1] else None,
+        batch=design._batches(record.action.size, env.n_arms),
+        phase=phase,
+        randomised=randomised,
+        context=context,
+        known=run.known,
+    )

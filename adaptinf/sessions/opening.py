@@ -1,0 +1,63 @@
+"""What opens a session: everything is checked before the first participant comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import SEED, Count, OrNone, problems_of, refuse
+from adaptinf.sessions.participants import Participants
+from adaptinf.sessions.session import Session
+from adaptinf.sessions.steppers import stepper_of
+from adaptinf.simulation.replicate import Run, block_stream, seed_sequence
+from adaptinf.typing import RandomSource
+
+_NO_WINDOW = {
+    "any": "learns from outcomes as they come, in any order",
+    "last": "chooses by the outcome of the round before, so that no other order can be had",
+}
+
+
+def open_session(
+    design: Any,
+    declared: tuple[Any, Any, Any, Any, Any],
+    horizon: int,
+    window: int | None,
+    rng: RandomSource | None,
+) -> Session:
+    """Open a session of a design; `declared` is what `Participants` are told.
+
+    Raises
+    ------
+    ParameterError
+        Listing what does not fit.
+    """
+    name = type(design).__name__
+    problems = problems_of(
+        horizon=(horizon, Count(design.min_horizon)), window=(window, OrNone(Count(0))), rng=(rng, SEED)
+    )
+    if window is not None and design.pending != "window":
+        problems.append(f"window must be left out: {name} {_NO_WINDOW[design.pending]}")
+    participants = Participants(*declared, design.domain, problems)
+    refuse(name, design._environment_problems(participants, horizon))
+    placed = design._placed(participants)
+    promised = (
+        placed.guarantee(horizon, participants.n_arms),
+        placed.reward_guarantee(horizon, participants.n_arms),
+    )
+    program = design.program(participants, horizon, recording=True)
+    coins = block_stream(seed_sequence(rng), 0)
+    clocked = design.pending != "last"
+    stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
+    if stepper is None:
+        problem = "cannot be used step by step: its program has no step=, the compiled entry point for one"
+        refuse(name, [problem])
+    assert stepper is not None
+
+    def log(run: Run) -> AdaptiveLog:
+        made: AdaptiveLog = placed._log(run, participants, horizon, *promised)
+        return made
+
+    return Session(
+        name, participants, horizon, program, stepper, coins, log, design.pending, window, design.lost
+    )

@@ -1,0 +1,159 @@
+"""Participants from outside: what is declared of them beforehand, and what one brings along."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.log.validation.columns import alike_labels, label_key
+from adaptinf.parameters import BOOLEAN, COUNT, OrNone, number_array, problems_of
+from adaptinf.sessions.requests import plain, shown
+from adaptinf.simulation.environment import Environment, environment_tables, reward_range_problems
+from adaptinf.simulation.environments.frames import arm_problems
+from adaptinf.simulation.run import TABLEAU, EnvironmentTables
+from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.typing import FloatArray
+
+_ROUNDING = 1e-9
+_NORMS = {"ball": 1.0, "cube": math.inf, "any": math.inf}
+
+
+class Participants(Environment):
+    """An environment that draws nothing: contexts and rewards are told, one participant after another.
+
+    Raises ParameterError, listing the problems that are given and those that are found.
+    """
+
+    def __init__(
+        self,
+        arms: int | Sequence[Any],
+        features: int | Sequence[Any] | None,
+        dimension: int | None,
+        per_arm: bool,
+        reward_range: tuple[float, float],
+        domain: str,
+        problems: Sequence[str] = (),
+    ) -> None:
+        self.arms, found = _labels("arms", arms)
+        problems = [*problems, *found]
+        self.features: tuple[Any, ...] = ()
+        if features is not None:
+            self.features, further = _labels("features", features)
+            problems += further
+        problems += problems_of(dimension=(dimension, OrNone(COUNT)), per_arm=(per_arm, BOOLEAN))
+        if features is not None and dimension is not None:
+            problems.append("contexts are labels from features= or vectors of length dimension=, not both")
+        if per_arm is True and dimension is None:
+            problems.append("per_arm=True needs dimension=, the length of an arm's context vector")
+        problems += reward_range_problems(reward_range)
+        if problems:
+            raise ParameterError("session", problems)
+        self.dimension, self.shared, self.domain = int(dimension or 0), not per_arm, domain
+        self.reward_range = (float(reward_range[0]), float(reward_range[1]))
+        self.context_name = "feature" if self.features else None
+        self.context_norm = _NORMS[domain] if self.dimension else 0.0
+        coordinates = range(1, self.dimension + 1)
+        self.vector_names = tuple(f"x{k}" for k in coordinates)
+        if per_arm:
+            self.vector_names = tuple(f"x{k}_{arm}" for arm in self.arms for k in coordinates)
+        self.probabilities = np.full((1, self.n_features), 1.0 / self.n_features)
+        self.means = np.full((self.n_features, self.n_arms), np.nan)
+        self._codes = {label_key(label): code for code, label in enumerate(self.features)}
+        self._blank = environment_tables(
+            TABLEAU,
+            self.means,
+            arrivals=self.probabilities,
+            tableau=(np.zeros((0, self.n_arms)), np.zeros(0, np.int64)),
+            theta=np.zeros((self.n_arms, self.dimension)) if self.dimension else None,
+            vector_law=IN_ORDER,
+            shared=self.shared,
+            vectors=np.zeros((0, self.n_arms * self.dimension)) if self.dimension else None,
+            mean_law=GIVEN,
+        )
+
+    @property
+    def law(self) -> int:
+        """Rewards that are given."""
+        return TABLEAU
+
+    def tables(self, horizon: int) -> EnvironmentTables:
+        """Tables without any rounds: nothing is drawn here."""
+        return self._blank
+
+    def read(self, context: Any) -> FloatArray:
+        """A context as kernels have it, of shape (1,) or (arms * dimension,).
+
+        Raises
+        ------
+        ParameterError
+            If it is not what was declared.
+        """
+        if self.features:
+            return np.array([float(self._code(context))])
+        if self.dimension:
+            return self._vector(context)
+        if context is not None:
+            problem = "there are no contexts here: open the session with features= or dimension="
+            raise ParameterError("assign", [problem])
+        return np.zeros(1)
+
+    def _code(self, context: Any) -> int:
+        label = plain(context)
+        try:
+            code = self._codes.get(label_key(label))
+        except TypeError:  # it cannot be hashed
+            code = None
+        if code is None:
+            listed = ", ".join(map(repr, self.features))
+            problem = f"context must be one of {listed:.200}, got {shown(context)}"
+            raise ParameterError("assign", [problem])
+        return code
+
+    def _vector(self, context: Any) -> FloatArray:
+        wanted = (self.dimension,) if self.shared else (self.n_arms, self.dimension)
+        found = number_array(context)
+        problem = ""
+        if found is None or found.shape != wanted:
+            got = shown(context) if found is None else f"shape {found.shape}"
+            problem = f"context must be numbers of shape {wanted}, got {got}"
+        elif not np.isfinite(found).all():
+            problem = "context must be finite numbers"
+        elif self.domain == "cube" and not ((found >= 0.0) & (found <= 1.0)).all():
+            problem = (
+                f"context must lie in the cube [0, 1]^{self.dimension}, its entries go from "
+                f"{found.min():g} to {found.max():g}: scale contexts by constants that are fixed beforehand"
+            )
+        elif self.domain == "ball":
+            longest = float(np.sqrt((found * found).sum(axis=-1)).max())
+            if longest > 1.0 + _ROUNDING:
+                problem = (
+                    f"context must have a length of at most 1, got {longest:.6g}: divide contexts by a "
+                    "constant that is fixed beforehand"
+                )
+        if problem or found is None:
+            raise ParameterError("assign", [problem])
+        return np.tile(found, self.n_arms) if self.shared else found.reshape(-1)
+
+
+def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
+    """Labels of arms or contexts, from a list of them or their number; and what is wrong with them."""
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        problems = COUNT(name, given)
+        return tuple(range(0 if problems else int(given))), problems
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        return (), [f"{name} must be a list of labels or their number, got {shown(given)}"]
+    labels = tuple(map(plain, given))
+    wrong = [label for label in labels if not isinstance(label, (str, int, float))]
+    if wrong or not labels or len(set(map(label_key, labels))) < len(labels):
+        return labels, [f"{name} must be different labels, text or numbers, got {shown(list(labels))}"]
+    return labels, arm_problems(labels) if name == "arms" else _alike(name, labels)
+
+
+def _alike(name: str, labels: tuple[Any, ...]) -> list[str]:
+    return [
+        f"{name} read the same or are equal: {', '.join(map(repr, group))}" for group in alike_labels(labels)
+    ]

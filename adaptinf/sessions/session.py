@@ -1,0 +1,378 @@
+"""A session: participants are assigned one at a time, outcomes are told when they come, and a log is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import Count, OneOf, OrNone, check
+from adaptinf.sessions.participants import Participants
+from adaptinf.sessions.requests import Answers, identity, plain, reward_problems
+from adaptinf.sessions.steppers import Stepper
+from adaptinf.simulation.replicate import Program, Run
+from adaptinf.simulation.run import Record, empty_record
+from adaptinf.typing import FloatArray, IntArray
+
+_MISSING = OrNone(OneOf("drop", "worst", "best"))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An arm for a participant.
+
+    Attributes
+    ----------
+    id : int
+        What `Session.record` is told.
+    arm : label
+        The arm that was assigned.
+    round : int
+        The round, counted from 1.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.designs.UCB().session(["a", "b"], horizon=10).assign()
+    Decision(id=1, arm='a', round=1)
+    """
+
+    id: int
+    arm: Any
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An outcome that was recorded.
+
+    Attributes
+    ----------
+    id : int
+        Of the decision.
+    reward : float or None
+        The reward; None for an outcome that will never come.
+    in_time : bool
+        Whether the design learns from it; the log has it in any case.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> session = ai.designs.UCB().session(["a", "b"], horizon=10)
+    >>> session.record(session.assign().id, 1.0)
+    Outcome(id=1, reward=1.0, in_time=True)
+    """
+
+    id: int
+    reward: float | None
+    in_time: bool
+
+
+class Session:
+    """A design at work on participants who arrive one at a time, as `Design.session` opens it.
+
+    It is kept in memory: a restart loses it. One thread at a time may use it.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> session = ai.designs.EpsilonGreedy(exploration=0.2).session(["old", "new"], horizon=3, rng=1)
+    >>> for answer in (1.0, 0.0, 1.0):
+    ...     outcome = session.record(session.assign().id, answer)
+    >>> session.log().frame[["action", "reward", "propensity"]]
+      action  reward  propensity
+    0    new     1.0         0.1
+    1    old     0.0         0.9
+    2    new     1.0         0.9
+    """
+
+    def __init__(
+        self,
+        name: str,
+        participants: Participants,
+        horizon: int,
+        program: Program,
+        stepper: Stepper,
+        coins: np.random.Generator,
+        log: Callable[[Run], AdaptiveLog],
+        pending: str,
+        window: int | None,
+        lost: float | None,
+    ) -> None:
+        self._name, self._participants, self._horizon, self._make_log = name, participants, horizon, log
+        self._stepper, self._coins, self._share = stepper, coins, program.share
+        self._overridden = program.n_statuses - 1
+        self._pending, self._window, self._lost = pending, window, lost
+        n_arms = participants.n_arms
+        with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
+        self._record: Record = empty_record(horizon, n_arms, with_propensities, participants.dimension)
+        self._codes = np.empty((horizon, 1)) if participants.features else np.zeros((1, 1))
+        self._known: IntArray = np.zeros(horizon, dtype=np.int64)  # 0: no outcome yet
+        self._units: list[Any] = []
+        self._decided, self._by_unit, self._answers = 0, dict[Any, int](), Answers()
+
+    @property
+    def arms(self) -> tuple[Any, ...]:
+        """Labels of the arms."""
+        return self._participants.arms
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that have been assigned."""
+        return self._decided
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """Ids of the decisions whose outcome is not in yet."""
+        return tuple((np.flatnonzero(self._known[: self._decided] == 0) + 1).tolist())
+
+    def assign(self, unit: Any = None, context: Any = None, key: Any = None) -> Decision:
+        """Choose an arm for the participant who has arrived.
+
+        Parameters
+        ----------
+        unit : str or int, optional
+            Who it is. A unit is assigned once: the same unit gets its first decision again. Either all
+            participants have one or none.
+        context : optional
+            Known before the choice: a label from `features`, or an array of shape (dimension,), or (arms,
+            dimension) where each arm has its own.
+        key : str or int, optional
+            Names the request: the same request with the same key gets the same answer, so that it can be
+            sent again when an answer was lost.
+
+        Returns
+        -------
+        Decision
+            The arm, and the id by which `record` knows the decision.
+
+        Raises
+        ------
+        ParameterError
+            If the horizon is used up, an outcome is needed first, the context is not what was declared, or
+            the key or the unit stands for another request. Nothing has changed then.
+        """
+        found, unit, key = self._participants.read(context), plain(unit), plain(key)
+        check("assign", unit=(unit, identity), key=(key, identity))
+        body = ("assign", unit, found.tobytes())
+        if (answer := self._answers.known("assign", key, body)) is not None:
+            return self._decision(answer)
+        step = self._by_unit.get((type(unit), unit))
+        if step is not None:
+            self._refuse_other_context(unit, step, found)
+        else:
+            self._refuse_assignment(unit)
+            step = self._choose(found)
+            self._units.append(unit)
+            if unit is not None:
+                self._by_unit[(type(unit), unit)] = step
+        self._answers.keep(key, body, step)
+        return self._decision(step)
+
+    def _decision(self, step: int) -> Decision:
+        return Decision(step + 1, self._participants.arms[self._record.action[step]], step + 1)
+
+    def _context(self, step: int) -> FloatArray:
+        """The context of a round, as kernels have it."""
+        contexts = self._record.vectors if self._participants.dimension else self._codes
+        row: FloatArray = contexts[step if len(contexts) > 1 else 0]
+        return row
+
+    def _refuse_other_context(self, unit: Any, step: int, found: FloatArray) -> None:
+        if not np.array_equal(found, self._context(step)):
+            problem = f"unit {unit!r:.60} was assigned in round {step + 1}, with another context"
+            raise ParameterError("assign", [problem])
+
+    def _refuse_assignment(self, unit: Any) -> None:
+        """Say why no participant can be assigned now."""
+        problems = []
+        if self._units and (unit is None) != (self._units[0] is None):
+            had = "had none" if self._units[0] is None else "had one"
+            problems.append(f"either all participants have a unit or none: those before {had}")
+        elif self._units and unit is not None and type(unit) is not type(self._units[0]):
+            problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
+        last = self._decided
+        if last == self._horizon:
+            problems.append(f"the horizon of {last:,} rounds is used up")
+        elif last and self._waits and self._known[last - 1] == 0:
+            hint = ", or open the session with window=" if self._pending == "window" else ""
+            problems.append(
+                f"the outcome of decision {last} must be recorded first, as {self._name} chooses by it{hint}"
+            )
+        if problems:
+            raise ParameterError("assign", problems)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a choice needs the outcome of the round before."""
+        return self._pending == "last" or (self._pending == "window" and self._window is None)
+
+    def _choose(self, context: FloatArray) -> int:
+        """Make the next decision and note its round."""
+        step, record, n_arms = self._decided, self._record, self._participants.n_arms
+        if self._window is not None and step > self._window:
+            due = step - 1 - self._window
+            self._learn(due, float(record.reward[due]))
+        arm, own = self._stepper.choose(context, step)
+        proposal, status, share = arm, self._stepper.status, 0.0
+        if self._share.shape[0]:
+            share = float(self._share[step])
+            if self._coins.random() < share:
+                arm = min(int(self._coins.random() * n_arms), n_arms - 1)
+                status = self._overridden
+        record.action[step], record.status[step], record.feature[step] = arm, status, 0
+        record.reward[step] = np.nan
+        if self._participants.dimension:
+            record.vectors[step] = context
+        elif self._participants.features:
+            record.feature[step] = int(context[0])
+            self._codes[step] = context
+        if record.propensities.shape[1]:
+            if own is None:
+                own = np.eye(n_arms)[proposal] if self._share.shape[0] else np.full(n_arms, np.nan)
+            row = (1.0 - share) * own + share / n_arms
+            record.propensities[step], record.propensity[step] = row, row[arm]
+        self._decided += 1
+        return step
+
+    def _learn(self, step: int, reward: float) -> None:
+        """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
+        arm, status = int(self._record.action[step]), int(self._record.status[step])
+        if np.isnan(reward):
+            assert self._lost is not None
+            reward = self._lost
+        self._stepper.update(self._context(step), arm, reward, status, self._decided)
+
+    def record(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
+        """Tell the outcome of a decision.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+        reward : float or None
+            A number in the reward range of the session; None says that the outcome will never come.
+        key : str or int, optional
+            Names the request, as for `assign`.
+
+        Returns
+        -------
+        Outcome
+            What was recorded; the same again where the same is recorded twice.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such decision, it has another outcome already, the reward is outside the range, the
+            key stands for another request, or an outcome will never come of which the design has to know.
+            Nothing has changed then.
+        """
+        key = plain(key)
+        problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
+        problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
+        if problems:
+            raise ParameterError("record", problems)
+        step, value = int(decision_id) - 1, None if reward is None else float(reward)
+        body = ("record", step, value)
+        if self._answers.known("record", key, body) is None:
+            if self._known[step]:
+                self._refuse_other_reward(step, value)
+            else:
+                self._enter(step, value)
+            self._answers.keep(key, body, step)
+        return Outcome(step + 1, value, self._in_time(step))
+
+    def _unknown(self, decision_id: int) -> list[str]:
+        if decision_id <= self._decided:
+            return []
+        made = f"decisions 1 to {self._decided} have been made" if self._decided else "none has been made yet"
+        return [f"there is no decision {decision_id}: {made}"]
+
+    def _refuse_other_reward(self, step: int, value: float | None) -> None:
+        known = float(self._record.reward[step])
+        if np.isnan(known) if value is None else known == value:
+            return
+        told = "was recorded as lost" if np.isnan(known) else f"has the outcome {known:g} already"
+        problem = f"decision {step + 1} {told}, got {'None' if value is None else f'{value:g}'}"
+        raise ParameterError("record", [problem])
+
+    def _enter(self, step: int, value: float | None) -> None:
+        """Keep a new outcome; the design has it now, or when its window ends."""
+        if value is None and self._pending == "last" and self._lost is None:
+            problem = (
+                f"decision {step + 1} needs an outcome: {self._name} has no rule for one that never comes"
+            )
+            raise ParameterError("record", [problem])
+        number = np.nan if value is None else value
+        if self._window is None and (value is not None or self._pending != "any"):
+            self._learn(step, number)
+        self._record.reward[step] = number
+        self._known[step] = self._decided
+
+    def _in_time(self, step: int) -> bool:
+        """Whether the outcome of a round was there when the design had to have it."""
+        punctual = self._window is None or bool(self._known[step] <= step + 1 + self._window)
+        return punctual and not np.isnan(self._record.reward[step])
+
+    def log(self, missing: str | None = None) -> AdaptiveLog:
+        """The log of the rounds so far, as `Design.run` makes it.
+
+        Parameters
+        ----------
+        missing : {"drop", "worst", "best"}, optional
+            What an outcome means that is not in, as for `AdaptiveLog`: needed where there are any.
+
+        Returns
+        -------
+        AdaptiveLog
+            With propensities, releases and guarantee; rewards that are pending or lost are missing. The
+            session goes on and leaves it as it is.
+
+        Raises
+        ------
+        ParameterError
+            If nobody has been assigned yet, or outcomes are missing and `missing` is not given, or is
+            ``"worst"`` or ``"best"`` without a finite reward range.
+        """
+        check("log", missing=(missing, _MISSING))
+        done = self._decided
+        if not done:
+            raise ParameterError("log", ["nobody has been assigned yet"])
+        absent = int(np.count_nonzero(np.isnan(self._record.reward[:done])))
+        if absent and missing is None:
+            few = "outcome is" if absent == 1 else "outcomes are"
+            problem = f'{absent:,} {few} missing: say by missing="drop", "worst" or "best" what that means'
+            raise ParameterError("log", [problem])
+        if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
+            problem = f"missing={missing!r} needs a session that was opened with a finite reward_range"
+            raise ParameterError("log", [problem])
+        names = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
+        rounds = {name: getattr(self._record, name)[:done].copy() for name in names}
+        run = Run(
+            self._record._replace(**rounds),
+            self._stepper.released(),
+            self._stepper.outcome(),
+            None if self._units[0] is None else np.array(self._units),
+            self._known_rounds(),
+            missing if absent else None,
+        )
+        return self._make_log(run)
+
+    def _known_rounds(self) -> IntArray | None:
+        """Rounds that had begun when the design first could have each outcome; None where all at once."""
+        done = self._decided
+        steps, known = np.arange(done), self._known[:done]
+        first, absent = known, np.isnan(self._record.reward[:done])
+        if self._window is not None:
+            due = steps + 1 + self._window
+            first = np.where(known <= due, np.minimum(due, done), done)
+        first = np.where(absent, done, first)
+        return None if np.array_equal(first, steps + 1) else first
+
+    def __repr__(self) -> str:
+        waiting = len(self.pending)
+        return f"Session({self._name}: {self._decided:,} of {self._horizon:,} rounds, {waiting:,} pending)"
