@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import special
+from scipy import fft, special
 
 from adaptinf.audit.binary.law import CountLaw
 from adaptinf.audit.binary.states import block_starts, log_factorials
@@ -17,14 +17,16 @@ from adaptinf.parameters import OneOf, alpha_problems, problems_of
 from adaptinf.typing import FloatArray
 
 LONGEST_INTERVAL = 300
-"""Rounds: an interval then takes about 15 s, and four times as long for every doubling."""
+"""Rounds: an interval then takes about half a minute."""
 SIDES = {"two-sided": 0.0, "greater": 1.0, "less": -1.0}
-_GRID = 129
-"""Nuisance rates, even in their arcsine; around the worst the p-value is searched more finely."""
-_FINER, _CLOSE = 17, 0.8
-_COARSE, _FINE = 4, 32
-"""Steps per standard error: outwards from the estimate, then inwards to the outermost effect that is kept."""
-_PATIENCE, _HALVINGS = 10, 8
+_NODES = 64
+"""Steps between the first nuisance rates of a piece; doubled until the expansion in them has ended."""
+_ENDED = 1e-9
+"""Sum of the last quarter of the coefficients, at which it has."""
+_DENSER = 32
+"""The expansion is read at as many times more points."""
+_LEAF = 1.0 / 1024.0
+"""Standard errors: a limit is at most about three times that too far out."""
 _FARTHEST = 16.0
 """Log ratios beyond 16, ratios of nine million, are infinite."""
 
@@ -37,8 +39,9 @@ class Scale:
     """A way to compare two rates, theta1 to theta0, by one number: 0 where they are equal.
 
     `start` gives an estimate of it and a step; `statistic` says how far rates are from an effect, in standard
-    errors; `rates` gives theta1 and theta0 at an effect for nuisance positions in [0, 1]; `shown` gives the
-    effect as it is printed. The effect lies in [-reach, reach].
+    errors; `rates` gives theta1 and theta0 at an effect for nuisance positions in [0, 1], of which even ones
+    are Chebyshev points of a rate, in `pieces` equal pieces; `shown` gives the effect as it is printed. The
+    effect lies in [-reach, reach], and the statistic falls in it.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Scale:
     shown: Callable[[float], float]
     reach: float
     bounds: tuple[float, float]
+    pieces: int = 1
 
 
 def interval_problems(scale: Any, alternative: Any, alpha: Any) -> list[str]:
@@ -105,11 +109,10 @@ def _odds(effect: float, one: Any, first: Any, zero: Any, second: Any) -> FloatA
 
 
 def _odds_rates(effect: float, position: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The larger rate goes up from 0 evenly in its arcsine, then the smaller one to 1, which mirrors it."""
-    turning = math.asin(math.sqrt(special.expit(0.5 * abs(effect))))
+    """The larger rate goes up from 0 to where the two mirror each other, then the smaller one to 1."""
     rising = position <= 0.5
-    angle = 2.0 * turning * np.where(rising, position, 1.0 - position)
-    near = np.sin(angle) ** 2
+    top = special.expit(0.5 * abs(effect))
+    near = top * np.sin(math.pi * np.where(rising, position, 1.0 - position)) ** 2
     far = special.expit(special.logit(near) - abs(effect))
     larger, smaller = np.where(rising, near, 1.0 - far), np.where(rising, far, 1.0 - near)
     return (larger, smaller) if effect >= 0.0 else (smaller, larger)
@@ -124,7 +127,7 @@ SCALES = {
             (-1.0, 1.0),
         ),
         Scale("ratio", "risk ratio", _ratio_start, _ratio, _ratio_rates, math.exp, _FARTHEST, _RATIOS),
-        Scale("odds-ratio", "odds ratio", _odds_start, _odds, _odds_rates, math.exp, _FARTHEST, _RATIOS),
+        Scale("odds-ratio", "odds ratio", _odds_start, _odds, _odds_rates, math.exp, _FARTHEST, _RATIOS, 2),
     )
 }  # fmt: skip
 
@@ -144,47 +147,67 @@ class Inversion:
             self.ways[place] = law.weights[place] * np.exp(ways)
             self.every[:, place] = smoothed(n1, s1, n0, s0)
 
-    def pvalue(self, effect: float, enough: float = 1.0) -> float:
-        """Largest probability, over the nuisance rate, of a statistic as large.
-
-        Where `enough` is given, it is the largest one only in so far as it decides whether that is exceeded.
-        """
-        seen = float(self._size(effect, *self.own))
-        least = seen - TIE * max(abs(seen), TIE)
-        terms = np.where(self._size(effect, *self.every) >= least, self.ways, 0.0)
-        position = np.linspace(0.0, 1.0, _GRID)
-        found = self._chance(terms, effect, position)
-        most = int(found.argmax())
-        if found[most] > enough or (enough < 1.0 and found[most] < _CLOSE * enough):
-            return min(float(found[most]), 1.0)
-        near = np.linspace(position[max(most - 1, 0)], position[min(most + 1, _GRID - 1)], _FINER)
-        return min(float(max(found[most], self._chance(terms, effect, near).max())), 1.0)
+    def pvalue(self, effect: float) -> float:
+        """Largest probability, over the nuisance rate, of a statistic as large."""
+        return min(self._worst(self._as_far(effect, effect), effect), 1.0)
 
     def limit(self, alpha: float, side: float) -> float:
         """Outermost effect that is not rejected, below (side -1) or above (side 1) the estimate."""
-        step, reach = self.error / _COARSE, self.scale.reach
-        start = kept = min(max(side * self.effect, -reach), reach)
-        place, number = start, 0
-        while place < reach and place - kept < _PATIENCE * step:
-            number += 1
-            place = min(start + number * step, reach)
-            if self._kept(place, side, alpha):
-                kept = place
-        if kept >= reach:
-            return side * reach
-        step = self.error / _FINE
-        inner, outer = kept, min(kept + step, reach)
-        for farther in np.arange(kept + step, min(place, reach), step)[::-1]:
-            if self._kept(farther, side, alpha):
-                inner, outer = farther, min(farther + step, reach)
-                break
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (inner + outer)
-            inner, outer = (middle, outer) if self._kept(middle, side, alpha) else (inner, middle)
-        return side * float(outer)
+        reach = self.scale.reach
+        start = min(max(side * self.effect, -reach), reach)
+        found = self._outermost(start, reach, side, alpha)
+        return side * (start if found is None else found)
 
-    def _kept(self, place: float, side: float, alpha: float) -> bool:
-        return self.pvalue(side * place, alpha) > alpha
+    def _outermost(self, inner: float, outer: float, side: float, alpha: float) -> float | None:
+        """Outer end of the outermost step in which an effect may be kept; None where all are rejected."""
+        if not self._may_be_kept(side * inner, side * outer, alpha):
+            return None
+        if outer - inner <= _LEAF * self.error:
+            return outer
+        middle = 0.5 * (inner + outer)
+        found = self._outermost(middle, outer, side, alpha)
+        return self._outermost(inner, middle, side, alpha) if found is None else found
+
+    def _may_be_kept(self, inner: float, outer: float, alpha: float) -> bool:
+        """Whether an effect between two may be kept, by all outcomes that are as far off at any of them."""
+        terms = self._as_far(inner, outer)
+        return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
+
+    def _as_far(self, inner: float, outer: float) -> FloatArray:
+        """Weights of the outcomes whose statistic is as large anywhere between two effects, 0 for others.
+
+        The statistic of an outcome falls in the effect, and that of the log grows outwards: it is least
+        at the inner effect, and others are largest at either.
+        """
+        seen = float(self._size(inner, *self.own))
+        sizes = self._size(inner, *self.every)
+        if outer != inner:
+            sizes = np.maximum(sizes, self._size(outer, *self.every))
+        return np.where(sizes >= seen - TIE * max(abs(seen), TIE), self.ways, 0.0)
+
+    def _worst(self, terms: FloatArray, effect: float, enough: float = math.inf) -> float:
+        """Largest probability of a set of states over the nuisance rate, or one that is more than enough.
+
+        Between the points where it is computed it is read off its expansion in Chebyshev polynomials. On the
+        scales of one piece it is a polynomial of as many degrees as there are rounds.
+        """
+        steps = _NODES
+        while True:
+            ends = np.linspace(0.0, 1.0, self.scale.pieces + 1)
+            position = np.linspace(ends[:-1], ends[1:], steps + 1, axis=1)
+            found = self._chance(terms, effect, position.ravel()).reshape(position.shape)
+            if found.max() > enough:
+                return float(found.max())
+            series = fft.dct(found, type=1, axis=1) / steps
+            series[:, [0, -1]] *= 0.5
+            whole = self.scale.pieces == 1 and steps >= self.horizon
+            if whole or steps >= 4 * self.horizon or np.abs(series[:, -(steps // 4) :]).sum() <= _ENDED:
+                break
+            steps *= 2
+        longer = np.zeros((self.scale.pieces, _DENSER * steps + 1))
+        longer[:, : steps + 1] = 0.5 * series
+        longer[:, 0] *= 2.0
+        return float(max(found.max(), fft.dct(longer, type=1, axis=1).max()))
 
     def _size(self, effect: float, *rates: Any) -> FloatArray:
         values = self.scale.statistic(effect, *rates)

@@ -129,6 +129,60 @@ def test_limits_are_the_first_rejected_effects(name: str) -> None:
         assert inversion.pvalue(effect + inwards * 0.002 * inversion.error) > 0.05
 
 
+@pytest.mark.parametrize(
+    ("name", "outcome", "effect"),
+    [
+        ("odds-ratio", (50, 5, 50, 1), math.log(0.00062)),
+        ("ratio", (60, 40, 40, 15), math.log(1.0563)),
+    ],
+)
+def test_accepted_effects_beyond_a_gap_are_found(name: str, outcome: Any, effect: float) -> None:
+    """Rejected for several standard errors, and accepted again beyond."""
+    found = exact(Uniform(), 100)
+    inversion = Inversion(found, SCALES[name], outcome, 0.0)
+    between = np.linspace(effect, inversion.effect, 60)
+    pvalues = np.array([inversion.pvalue(one) for one in between])
+    low, high = found.interval(*outcome, name)
+    assert math.log(low) < between[pvalues > 0.05].min()
+    accepted = [one for one in effect + np.linspace(0.0, 0.01, 21) if inversion.pvalue(one) > 0.05]
+    assert math.log(low) < accepted[0] < math.log(low) + 0.02
+    assert np.any(pvalues[:30] < 0.045)
+    assert math.log(high) > inversion.effect
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("side", SIDES)
+def test_intervals_hold_every_accepted_effect(name: str, side: str) -> None:
+    """Of 801 effects over the whole scale, tested one by one."""
+    found = exact(Uniform(), 14)
+    for outcome in ((7, 7, 7, 4), (9, 1, 5, 3), (2, 0, 12, 6)):
+        inversion = Inversion(found, SCALES[name], outcome, SIDES[side])
+        effects = np.linspace(-inversion.scale.reach, inversion.scale.reach, 801)[1:-1]
+        pvalues = np.array([inversion.pvalue(one) for one in effects])
+        low, high = found.interval(*outcome, name, alternative=side)
+        shown = np.array([inversion.scale.shown(one) for one in effects])
+        assert low <= shown[pvalues > 0.05].min()
+        assert shown[pvalues > 0.05].max() <= high
+        values = np.array([inversion.scale.statistic(one, *inversion.every) for one in effects])
+        assert np.all(np.diff(values, axis=0) < 0.0)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_no_peak_in_the_nuisance_rate_is_lost(name: str) -> None:
+    """Against 2,001 rates, for p-values and for single outcomes, which have the sharpest peaks."""
+    found = exact(Uniform(), 60)
+    inversion = Inversion(found, SCALES[name], (40, 26, 20, 7), 0.0)
+    dense = np.linspace(0.0, 1.0, 2001)
+    for effect in (-0.3, 0.05, inversion.effect + 2.0 * inversion.error):
+        sets = [inversion._as_far(effect, effect)]
+        for place in (20_000, 39_000):
+            sets.append(np.zeros(inversion.ways.size))
+            sets[-1][place] = inversion.ways[place]
+        for terms in sets:
+            most = inversion._chance(terms, effect, dense).max()
+            assert -1e-5 < inversion._worst(terms, effect) / most - 1.0 < 1e-4
+
+
 def test_arms_that_change_places_mirror_the_interval() -> None:
     found = exact(Uniform(), 40)
     for name in SCALES:
