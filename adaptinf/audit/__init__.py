@@ -11,6 +11,8 @@ from adaptinf.audit.binary.two_arms import exact, exact_test
 from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
 from adaptinf.audit.planning.detection import Power, power
+from adaptinf.audit.planning.size_table import SampleSize
+from adaptinf.audit.planning.sizes import sample_size
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.audit.privacy.results import EpsilonLowerBound, Finding
 from adaptinf.audit.randomization.interval import randomization_interval
@@ -42,6 +44,7 @@ __all__ = [
     "Power",
     "RandomizationInterval",
     "RandomizationTest",
+    "SampleSize",
     "SimulatedBias",
     "Study",
     "WeightedRandomizationTest",
@@ -58,6 +61,7 @@ __all__ = [
     "privacy_scores",
     "randomization_interval",
     "randomization_test",
+    "sample_size",
     "simulate_bias",
     "stability",
     "study",
