@@ -44,7 +44,7 @@ SMALL, SIZES = 20, (50, 100)
 STATES = 50
 """Outcomes for each design and size, whose intervals are held against the regions."""
 ARMS = ((0.3, 0.3), (0.3, 0.6))
-LOGS = 50
+LOGS = 30
 FITS: dict[str, dict[str, Any]] = {
     "ALEE": {"estimator": "alee", "stationary": True},
     "AIPW": {"estimator": "aipw"},
@@ -268,7 +268,7 @@ Processor seconds for one interval once the law is there:
 ## Length
 
 Mean lengths of 95% intervals for the difference over {LOGS} simulated logs a row, and shares that hold the
-truth (Monte-Carlo error .03), with the default of AIPW, and ALEE for `stationary=True`; limits are cut at -1
+truth (Monte-Carlo error .04), with the default of AIPW, and ALEE for `stationary=True`; limits are cut at -1
 and 1. "of n": the others had none, for want of events or propensities, while the exact ones are of all logs;
 -: none has.
 
