@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf.audit.binary import inversion
 from adaptinf.audit.binary.intervals import exact_interval
 from adaptinf.audit.binary.inversion import SCALES, SIDES, Inversion, smoothed
 from adaptinf.audit.binary.tested_law import ExactLaw
@@ -122,11 +123,11 @@ def test_intervals_cover_at_every_pair_of_rates(name: str, side: str, alpha: flo
 @pytest.mark.parametrize("name", SCALES)
 def test_limits_are_the_first_rejected_effects(name: str) -> None:
     outcome = (30, 16, 20, 8)
-    inversion = Inversion(law(50), SCALES[name], outcome, 0.0)
+    tested = Inversion(law(50), SCALES[name], outcome, 0.0)
     for limit, inwards in zip(law(50).interval(*outcome, name), (1.0, -1.0), strict=True):
         effect = limit if name == "difference" else math.log(limit)
-        assert inversion.pvalue(effect) <= 0.05 + 1e-9
-        assert inversion.pvalue(effect + inwards * 0.002 * inversion.error) > 0.05
+        assert tested.pvalue(effect) <= 0.05 + 1e-9
+        assert tested.pvalue(effect + inwards * 0.002 * tested.error) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -139,15 +140,15 @@ def test_limits_are_the_first_rejected_effects(name: str) -> None:
 def test_accepted_effects_beyond_a_gap_are_found(name: str, outcome: Any, effect: float) -> None:
     """Rejected for several standard errors, and accepted again beyond."""
     found = exact(Uniform(), 100)
-    inversion = Inversion(found, SCALES[name], outcome, 0.0)
-    between = np.linspace(effect, inversion.effect, 60)
-    pvalues = np.array([inversion.pvalue(one) for one in between])
+    tested = Inversion(found, SCALES[name], outcome, 0.0)
+    between = np.linspace(effect, tested.effect, 60)
+    pvalues = np.array([tested.pvalue(one) for one in between])
     low, high = found.interval(*outcome, name)
     assert math.log(low) < between[pvalues > 0.05].min()
-    accepted = [one for one in effect + np.linspace(0.0, 0.01, 21) if inversion.pvalue(one) > 0.05]
+    accepted = [one for one in effect + np.linspace(0.0, 0.01, 21) if tested.pvalue(one) > 0.05]
     assert math.log(low) < accepted[0] < math.log(low) + 0.02
     assert np.any(pvalues[:30] < 0.045)
-    assert math.log(high) > inversion.effect
+    assert math.log(high) > tested.effect
 
 
 @pytest.mark.parametrize("name", SCALES)
@@ -156,14 +157,14 @@ def test_intervals_hold_every_accepted_effect(name: str, side: str) -> None:
     """Of 801 effects over the whole scale, tested one by one."""
     found = exact(Uniform(), 14)
     for outcome in ((7, 7, 7, 4), (9, 1, 5, 3), (2, 0, 12, 6)):
-        inversion = Inversion(found, SCALES[name], outcome, SIDES[side])
-        effects = np.linspace(-inversion.scale.reach, inversion.scale.reach, 801)[1:-1]
-        pvalues = np.array([inversion.pvalue(one) for one in effects])
+        tested = Inversion(found, SCALES[name], outcome, SIDES[side])
+        effects = np.linspace(-tested.scale.reach, tested.scale.reach, 801)[1:-1]
+        pvalues = np.array([tested.pvalue(one) for one in effects])
         low, high = found.interval(*outcome, name, alternative=side)
-        shown = np.array([inversion.scale.shown(one) for one in effects])
+        shown = np.array([tested.scale.shown(one) for one in effects])
         assert low <= shown[pvalues > 0.05].min()
         assert shown[pvalues > 0.05].max() <= high
-        values = np.array([inversion.scale.statistic(one, *inversion.every) for one in effects])
+        values = np.array([tested.scale.statistic(one, *tested.every) for one in effects])
         assert np.all(np.diff(values, axis=0) < 0.0)
 
 
@@ -171,16 +172,27 @@ def test_intervals_hold_every_accepted_effect(name: str, side: str) -> None:
 def test_no_peak_in_the_nuisance_rate_is_lost(name: str) -> None:
     """Against 2,001 rates, for p-values and for single outcomes, which have the sharpest peaks."""
     found = exact(Uniform(), 60)
-    inversion = Inversion(found, SCALES[name], (40, 26, 20, 7), 0.0)
+    tested = Inversion(found, SCALES[name], (40, 26, 20, 7), 0.0)
     dense = np.linspace(0.0, 1.0, 2001)
-    for effect in (-0.3, 0.05, inversion.effect + 2.0 * inversion.error):
-        sets = [inversion._as_far(effect, effect)]
+    for effect in (-0.3, 0.05, tested.effect + 2.0 * tested.error):
+        sets = [tested._as_far(effect, effect)]
         for place in (20_000, 39_000):
-            sets.append(np.zeros(inversion.ways.size))
-            sets[-1][place] = inversion.ways[place]
+            sets.append(np.zeros(tested.ways.size))
+            sets[-1][place] = tested.ways[place]
         for terms in sets:
-            most = inversion._chance(terms, effect, dense).max()
-            assert -1e-5 < inversion._worst(terms, effect) / most - 1.0 < 1e-4
+            most = tested._chance(terms, effect, dense).max()
+            assert -1e-5 < tested._worst(terms, effect) / most - 1.0 < 1e-4
+
+
+def test_points_are_doubled_until_the_expansion_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = law(50)
+    for name, scale in SCALES.items():
+        tested = Inversion(found, scale, (30, 16, 20, 8), 0.0)
+        expected = [tested.pvalue(effect) for effect in (*EFFECTS[name], 0.01)]
+        with monkeypatch.context() as patched:
+            patched.setattr(inversion, "_NODES", 8)
+            again = [tested.pvalue(effect) for effect in (*EFFECTS[name], 0.01)]
+        assert again == pytest.approx(expected, abs=1e-6)
 
 
 def test_arms_that_change_places_mirror_the_interval() -> None:
