@@ -3,6 +3,7 @@
 from adaptinf.audit.bias.arms import SimulatedBias, simulate_bias
 from adaptinf.audit.bias.counts import CountStability, stability
 from adaptinf.audit.bias.ridge import DecorrelationRidge, decorrelation_ridge
+from adaptinf.audit.binary.intervals import ExactInterval, exact_interval
 from adaptinf.audit.binary.results import ExactTest
 from adaptinf.audit.binary.states import ExactBias
 from adaptinf.audit.binary.tested_law import ExactLaw
@@ -10,6 +11,8 @@ from adaptinf.audit.binary.two_arms import exact, exact_test
 from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
 from adaptinf.audit.planning.detection import Power, power
+from adaptinf.audit.planning.size_table import SampleSize
+from adaptinf.audit.planning.sizes import sample_size
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.audit.privacy.results import EpsilonLowerBound, Finding
 from adaptinf.audit.randomization.interval import randomization_interval
@@ -33,6 +36,7 @@ __all__ = [
     "DecorrelationRidge",
     "EpsilonLowerBound",
     "ExactBias",
+    "ExactInterval",
     "ExactLaw",
     "ExactTest",
     "Finding",
@@ -40,6 +44,7 @@ __all__ = [
     "Power",
     "RandomizationInterval",
     "RandomizationTest",
+    "SampleSize",
     "SimulatedBias",
     "Study",
     "WeightedRandomizationTest",
@@ -48,6 +53,7 @@ __all__ = [
     "decorrelation_ridge",
     "epsilon_lower_bound",
     "exact",
+    "exact_interval",
     "exact_test",
     "neighbouring_inputs",
     "operating_characteristics",
@@ -55,6 +61,7 @@ __all__ = [
     "privacy_scores",
     "randomization_interval",
     "randomization_test",
+    "sample_size",
     "simulate_bias",
     "stability",
     "study",

@@ -174,11 +174,11 @@ class ExactTest:
         return [*rows, ("normal, as if not adaptive (two-sided)", self.naive_pvalue)]
 
 
-def rule_of(log: AdaptiveLog, design: Rule | None) -> Any:
+def rule_of(log: AdaptiveLog, design: Rule | None, *, method: str = _METHOD, longest: int = LONGEST) -> Any:
     """The rule under which a log is to be tested."""
     reasons = _unfit(log)
-    if log.n_rounds > LONGEST:
-        reasons.append(f"it has {log.n_rounds:,} rounds, more than {LONGEST:,}")
+    if log.n_rounds > longest:
+        reasons.append(f"it has {log.n_rounds:,} rounds, more than {longest:,}")
     if design is None and log.design is None:
         reasons.append("it does not name its design (give design=)")
     elif design is None and log.design is not None:
@@ -191,7 +191,7 @@ def rule_of(log: AdaptiveLog, design: Rule | None) -> Any:
         except ParameterError as error:
             reasons += error.problems
     if reasons:
-        raise InvalidForLog(_METHOD, "; ".join(reasons), _alternatives(log))
+        raise InvalidForLog(method, "; ".join(reasons), _alternatives(log))
     return design
 
 
@@ -215,17 +215,7 @@ def exact_result(
     """Test a log under a law; see `ExactLaw.test`, and `exact_test`, which is another subject of errors."""
     refuse(subject, option_problems(log, statistic, alternative, mid_p))
     ordering = read_statistic(subject, statistic)
-    reasons = _unfit(log)
-    if log.n_rounds != law.horizon:
-        reasons.append(f"it has {log.n_rounds} rounds, the law {law.horizon}")
-    if not reasons:
-        reasons = _impossible(law, log)
-    if reasons:
-        raise InvalidForLog(_METHOD, "; ".join(reasons), _alternatives(log))
-    action, reward = log.arrays.action, log.arrays.reward
-    pulls = tuple(int(np.count_nonzero(action == arm)) for arm in (1, 0))
-    successes = tuple(int(reward[action == arm].sum()) for arm in (1, 0))
-    counts = pulls[0], successes[0], pulls[1], successes[1]
+    counts = counts_of(law, log, _METHOD)
     name = statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "given")
     seen = float(evidence(subject, ordering, *(np.array([count]) for count in counts))[0])
     exact, halved = (
@@ -234,8 +224,8 @@ def exact_result(
     return ExactTest(
         design=law.name,
         arms=(log.arms[1], log.arms[0]),
-        pulls=(pulls[0], pulls[1]),
-        successes=(successes[0], successes[1]),
+        pulls=(counts[0], counts[2]),
+        successes=(counts[1], counts[3]),
         statistic=seen,
         statistic_name=str(name),
         alternative=alternative,
@@ -245,6 +235,22 @@ def exact_result(
         naive_pvalue=float(normal_pvalue(np.array(seen))) if name in ("wald", "score") else math.nan,
         mid_p=mid_p,
     )
+
+
+def counts_of(law: CountLaw, log: AdaptiveLog, method: str) -> tuple[int, int, int, int]:
+    """Pulls and successes of arm 1 and arm 0 of a log that the law describes; others are refused."""
+    reasons = _unfit(log)
+    if log.n_rounds != law.horizon:
+        reasons.append(f"it has {log.n_rounds} rounds, the law {law.horizon}")
+    if not reasons:
+        reasons = _impossible(law, log)
+    if reasons:
+        raise InvalidForLog(method, "; ".join(reasons), _alternatives(log))
+    action, reward = log.arrays.action, log.arrays.reward
+    (n1, s1), (n0, s0) = (
+        (int(np.count_nonzero(action == arm)), int(reward[action == arm].sum())) for arm in (1, 0)
+    )
+    return n1, s1, n0, s0
 
 
 def _unfit(log: AdaptiveLog) -> list[str]:

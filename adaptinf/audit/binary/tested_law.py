@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.binary.bernstein import certified_maximum
+from adaptinf.audit.binary.inversion import LONGEST_INTERVAL, SCALES, interval_limits, interval_problems
 from adaptinf.audit.binary.law import CountLaw
 from adaptinf.audit.binary.pvalues import conditional_pvalue, rejection_region, unconditional_pvalue
 from adaptinf.audit.binary.results import ExactTest, exact_result
-from adaptinf.audit.binary.states import binomial_law, checked_thetas
+from adaptinf.audit.binary.states import binomial_law, checked_thetas, outcome_place
 from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray, FloatArray
 
 
@@ -250,6 +252,53 @@ class ExactLaw(CountLaw):
         """
         outcome = n1, s1, n0, s0
         return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", outcome, statistic, alternative)
+
+    def interval(
+        self,
+        n1: int,
+        s1: int,
+        n0: int,
+        s0: int,
+        scale: str = "difference",
+        *,
+        alternative: str = "two-sided",
+        alpha: float = 0.05,
+    ) -> tuple[float, float]:
+        """Exact confidence interval for the effect of arm 1 against arm 0.
+
+        Parameters
+        ----------
+        n1, s1, n0, s0 : int
+            Pulls and successes of arm 1 and arm 0.
+        scale, alternative, alpha
+            As in `exact_interval`, one scale.
+
+        Returns
+        -------
+        (float, float)
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit or cannot come about under the design, an option is out of range, or the
+            trial has more than 300 rounds.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(ai.designs.Thompson(), 50)
+        >>> [round(limit, 3) for limit in law.interval(42, 25, 8, 1)]
+        [0.046, 0.653]
+        """
+        outcome = n1, s1, n0, s0
+        place = outcome_place("ExactLaw.interval", self.horizon, *outcome)
+        problems = interval_problems(scale, alternative, alpha)
+        if self.horizon > LONGEST_INTERVAL:
+            problems.append(f"the trial must have at most {LONGEST_INTERVAL} rounds, got {self.horizon:,}")
+        if self.weights[place] == 0.0:
+            problems.append(f"{self.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
+        refuse("ExactLaw.interval", problems)
+        return interval_limits(self, SCALES[scale], outcome, alternative, float(alpha))
 
     def test(
         self,

@@ -9,6 +9,8 @@ trials: a general and computationally tractable approach. arXiv:2407.01055.
 from __future__ import annotations
 
 import itertools
+import threading
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,17 @@ from adaptinf.audit.binary.rules import (
 )
 from adaptinf.audit.binary.statistics import values_of
 from adaptinf.audit.binary.tested_law import ExactLaw
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, check, refuse
 from adaptinf.typing import FloatArray
 
 _MOST_STEPS = 2e13
+_MOST_KEPT = 2**24
+"""States that are kept over all laws, 134 MB."""
+_KEPT: OrderedDict[tuple[Design, int], ExactLaw] = OrderedDict()
+_LOCK = threading.Lock()
 
 
 def exact(design: Rule, horizon: int) -> ExactLaw:
@@ -69,6 +76,10 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers: at T = 1,000, 2.7 GB. In
     batches of m rounds a step costs about m^2 as much.
 
+    The law of a design is worked out once per design, parameters and horizon, and kept for the next call, up
+    to 134 MB of laws. That of a function is not kept, as what it reads may change: keep the `ExactLaw` and
+    call its methods.
+
     References
     ----------
     Baas, S., Jacko, P. and Villar, S. S. (2024). Exact statistical analysis for response-adaptive clinical
@@ -87,10 +98,13 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     if horizon > LONGEST:
         told = f"horizon must be at most {LONGEST:,}, got {horizon:,}: randomization_test has no limit"
         raise ParameterError("exact", [told])
+    kept = _kept(design, int(horizon))
+    if kept is not None:
+        return kept
     plan = allocation(design, int(horizon))
     weights = _final_weights(plan, int(horizon))
     weights.flags.writeable = False
-    return ExactLaw(plan.name, design, int(horizon), weights)
+    return _keep(ExactLaw(plan.name, design, int(horizon), weights))
 
 
 def exact_test(
@@ -142,6 +156,39 @@ def exact_test(
     refuse("exact_test", option_problems(log, statistic, alternative, mid_p))
     law = exact(rule_of(log, design), log.n_rounds)
     return exact_result(law, log, statistic, alternative, mid_p, subject="exact_test")
+
+
+def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
+    """Under what a law is kept; None where its rule can change, or has no hash."""
+    if not isinstance(design, Design):
+        return None
+    try:
+        hash(design)
+    except TypeError:
+        return None
+    return design, horizon
+
+
+def _kept(design: Any, horizon: int) -> ExactLaw | None:
+    """The law of a design that was worked out before."""
+    key = _key(design, horizon)
+    with _LOCK:
+        if key is None or key not in _KEPT:
+            return None
+        _KEPT.move_to_end(key)
+        return _KEPT[key]
+
+
+def _keep(law: ExactLaw) -> ExactLaw:
+    """Keep a law, and let go of those that were not asked for in the longest time."""
+    key = _key(law.rule, law.horizon)
+    if key is None or law.weights.size > _MOST_KEPT:
+        return law
+    with _LOCK:
+        _KEPT[key] = law
+        while sum(one.weights.size for one in _KEPT.values()) > _MOST_KEPT:
+            _KEPT.popitem(last=False)
+    return law
 
 
 def _final_weights(plan: Allocation, horizon: int) -> FloatArray:

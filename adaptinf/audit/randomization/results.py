@@ -30,8 +30,10 @@ class RandomizationTest:
     Attributes
     ----------
     pvalue : float
-        Ties broken by independent coins: at most alpha with a probability of floor(alpha (B + 1)) / (B + 1)
-        exactly, where the null hypothesis and the assumptions hold and nothing was stopped early.
+        Of re-runs, ties broken by independent coins: at most alpha with a probability of
+        floor(alpha (B + 1)) / (B + 1) exactly, where the null hypothesis and the assumptions hold and nothing
+        was stopped early. Of enumerated paths: their probability, every tie counted, so that nothing random
+        is in it.
     pvalue_conservative : float
         Every tie counted against the log: never smaller.
     statistic : float
@@ -39,9 +41,9 @@ class RandomizationTest:
     statistic_name, alternative : str
         What was computed, and in which direction it counts.
     draws : ndarray of shape (replications,)
-        The statistic of every re-run.
+        The statistic of every re-run, or of every path.
     exceedances, ties : int
-        Re-runs with a statistic beyond the log's, and equal to it.
+        Re-runs, or paths, with a statistic beyond the log's, and equal to it.
     replications, requested : int
         Re-runs that were made, and that were asked for.
     resample : str
@@ -52,6 +54,8 @@ class RandomizationTest:
         What was re-run.
     assumptions : tuple of str
         What the p-value rests on.
+    path_probabilities : ndarray of shape (replications,), optional
+        Of every path, where all were enumerated.
 
     Examples
     --------
@@ -76,16 +80,32 @@ class RandomizationTest:
     stopped_early: bool
     design: str
     assumptions: tuple[str, ...]
+    path_probabilities: FloatArray | None = None
 
     @property
     def monte_carlo_error(self) -> float:
-        """Standard error of the p-value over re-runs."""
+        """Standard error of the p-value over re-runs; 0 where every path was enumerated."""
+        if self.path_probabilities is not None:
+            return 0.0
         return math.sqrt(self.pvalue * (1.0 - self.pvalue) / self.replications)
 
     def __repr__(self) -> str:
+        if self.path_probabilities is not None:
+            return f"<RandomizationTest: p = {self.pvalue:.4g}, all {self.replications:,} paths>"
         return f"<RandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} re-runs by {self.resample}>"
 
     def __str__(self) -> str:
+        if self.path_probabilities is not None:
+            return visible_lines(
+                [
+                    f"Randomisation test: all {self.replications:,} paths of {self.design}",
+                    f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
+                    f"  beyond it    {self.exceedances:,} paths, equal to it {self.ties:,}",
+                    f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte-Carlo error)",
+                    "Exact under:",
+                    *(f"  - {line}" for line in self.assumptions),
+                ]
+            )
         stopped = f" (stopped early, {self.requested:,} asked for)" if self.stopped_early else ""
         return visible_lines(
             [

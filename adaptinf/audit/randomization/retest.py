@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.randomization.checks import make_plan
+from adaptinf.audit.randomization.enumeration import every_path
 from adaptinf.audit.randomization.results import RandomizationTest, assumptions
 from adaptinf.audit.randomization.runs import Draws, Plan, blocks
 from adaptinf.audit.randomization.statistics import PathStatistic
@@ -27,6 +28,7 @@ from adaptinf.parameters import COUNT, JOBS
 from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 _TIE = 1e-9
+_REPLICATIONS = 999
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def randomization_test(
     design: Design | None = None,
     statistic: str | Callable[..., Any] | None = None,
     resample: str | None = None,
-    replications: int = 999,
+    replications: int | None = None,
     rng: RandomSource | None = 0,
     *,
     treatment: Any = None,
@@ -79,8 +81,10 @@ def randomization_test(
         ``"order"``: rows of contexts and rewards are permuted first. By default ``"order"`` for designs
         without coins of their own or with none but privacy noise (UCB, LinUCB, successive elimination,
         their private forms, and the best-arm designs), else ``"assignment"``.
-    replications : int
-        Re-runs, B. B + 1 should be a multiple of 20, so that the test can be of level .05 exactly.
+    replications : int, optional
+        Re-runs, B. B + 1 should be a multiple of 20, so that the test can be of level .05 exactly. Left out,
+        every path is enumerated where there are at most 65,536 and the design's probability of each is known:
+        the p-value then needs no `rng`, and counts ties in full. Else 999.
     rng : int, SeedSequence, Generator or None
         Source of randomness; its streams differ from those of `Design.run` with the same `rng`.
     treatment, control : label, optional
@@ -120,6 +124,10 @@ def randomization_test(
 
     Notes
     -----
+    With every path enumerated, p is the probability of the paths at least as extreme as the log's, ties in
+    full, and P(p <= alpha) <= alpha. Designs whose propensities hang on hidden draws (Thompson with Beta
+    posteriors, private designs) and mixtures are re-run.
+
     Under the sharp null hypothesis the rewards would have been the same under any assignment, so log and
     re-runs are exchangeable given the rows, private noise and all; p = (1 + number of re-runs at least as
     extreme) / (B + 1), ties broken by coins, is uniform on 1/(B + 1), ..., 1. Statistics that differ by less
@@ -155,6 +163,9 @@ def randomization_test(
         features=features,
         problems=_count_problems(replications, n_jobs, stop_after),
     )
+    if replications is None and stop_after is None and (listed := every_path(plan)) is not None:
+        return _enumerated(plan, alternative, *listed)
+    replications = replications or _REPLICATIONS
     if (replications + 1) % 20:
         level = (replications + 1) // 20 / (replications + 1)
         warnings.warn(
@@ -165,13 +176,12 @@ def randomization_test(
         )
     ranking = rank(plan, blocks(plan, replications, n_jobs), replications, stop_after)
     name = type(plan.design).__name__
-    directed = not isinstance(plan.statistic, PathStatistic)
     return RandomizationTest(
         pvalue=ranking.pvalue,
         pvalue_conservative=ranking.conservative,
         statistic=plan.observed(),
         statistic_name=plan.statistic.name,
-        alternative=alternative if directed else "large values",
+        alternative="large values" if isinstance(plan.statistic, PathStatistic) else alternative,
         draws=ranking.draws,
         exceedances=ranking.exceedances,
         ties=ranking.ties,
@@ -181,6 +191,32 @@ def randomization_test(
         stopped_early=ranking.replications < replications,
         design=name,
         assumptions=assumptions(plan.by_order, name),
+    )
+
+
+def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: FloatArray) -> RandomizationTest:
+    """The test by all paths; values, chances (paths,)."""
+    observed = plan.observed()
+    evidence = float(plan.evidence(np.array([observed]))[0])
+    beyond, tied = compare(plan.evidence(values), evidence, plan.scale)
+    pvalue = min(1.0, float(chances[beyond | tied].sum() / chances.sum()))
+    name = type(plan.design).__name__
+    return RandomizationTest(
+        pvalue=pvalue,
+        pvalue_conservative=pvalue,
+        statistic=observed,
+        statistic_name=plan.statistic.name,
+        alternative="large values" if isinstance(plan.statistic, PathStatistic) else alternative,
+        draws=values,
+        exceedances=int(beyond.sum()),
+        ties=int(tied.sum()),
+        replications=values.size,
+        requested=values.size,
+        resample="assignment",
+        stopped_early=False,
+        design=name,
+        assumptions=assumptions(False, name),
+        path_probabilities=chances,
     )
 
 
@@ -231,6 +267,7 @@ def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[Bo
 
 def _count_problems(replications: Any, n_jobs: Any, stop_after: Any) -> list[str]:
     """What is wrong with how many replications are asked for."""
+    replications = _REPLICATIONS if replications is None else replications
     problems = replication_problems(replications, n_jobs)
     if stop_after is None:
         return problems

@@ -179,8 +179,7 @@ class LogCell:
     def chunk(self, start: int, stop: int, keep: bool) -> Chunk:
         """Runs `start` (a multiple of 64) to `stop`."""
         chunk = Chunk(start, stop, seconds=dict.fromkeys((DESIGN_TIME, *self.analyses), 0.0))
-        logs = self.design.logs(self.env, self.horizon, stop, self.root, start=start)
-        terms = _Terms(self)
+        logs, terms = self.logs(start, stop), _Terms(self)
         with warnings.catch_warnings():
             # What an analysis warns of is what is being measured.
             warnings.simplefilter("ignore", AdaptinfWarning)
@@ -196,6 +195,15 @@ class LogCell:
             for place, sums in enumerate(chunk.blocks):
                 sums.add_regret(sims.regret[place * BLOCK : (place + 1) * BLOCK])
         return chunk
+
+    def logs(self, start: int, stop: int) -> Iterator[AdaptiveLog]:
+        """Logs of the runs."""
+        return self.design.logs(self.env, self.horizon, stop, self.root, start=start)
+
+    def again(self, run: int) -> str:
+        """How to have the log of a run again."""
+        source = f"{run + 1}, {written(self.root)}, start={run - run % BLOCK}"
+        return f"the last one of design.logs(env, {self.horizon}, {source})"
 
     def _run(self, run: int, logs: Iterator[AdaptiveLog], block: _Block, seconds: dict[str, float]) -> None:
         began = time.process_time()
@@ -238,17 +246,15 @@ class LogCell:
 
     def _failed(self, what: str, run: int, error: Exception, drew: bool = False) -> Exception:
         design, env = self.names
-        first = run - run % BLOCK
-        source = f"{run + 1}, {_written(self.root)}, start={first}"
-        own = f"; its rng was {_written(seed_of_trial(self.root, run))}" if drew else ""
+        own = f"; its rng was {written(seed_of_trial(self.root, run))}" if drew else ""
         return AnalysisError(
             f"{what} failed in replicate {run} of design {design!r} in environment {env!r} over "
             f"{self.horizon:,} rounds: {type(error).__name__}: {error}\n"
-            f"its log is the last one of design.logs(env, {self.horizon}, {source}){own}"
+            f"its log is {self.again(run)}{own}"
         )
 
 
-def _written(seed: np.random.SeedSequence) -> str:
+def written(seed: np.random.SeedSequence) -> str:
     """A seed sequence as code."""
     key = f", spawn_key={tuple(seed.spawn_key)}" if seed.spawn_key else ""
     return f"np.random.SeedSequence({seed.entropy}{key})"

@@ -27,7 +27,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
@@ -270,15 +270,27 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
     return notes
 
 
-def exact_test_note(question: Question) -> list[str]:
-    """The exact test of a short two-arm trial with rewards 0 and 1, with its call; none for other logs."""
-    profile, log = question.profile, question.profile.log
+def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
+    """Calls of the exact test and interval of a short two-arm trial with rewards 0 and 1; None for others."""
+    log = profile.log
     short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
     if not (short and profile.binary and profile.adaptive):
-        return []
+        return None
     known = log.design is not None and log.design.traits is not None
-    call = "exact_test(log)" if known else "exact_test(log, design), with the design that gathered the log,"
-    return [f"Two arms, rewards 0 and 1: audit.{call} tests exactly whether the arms are equal."]
+    given = "(log)" if known else "(log, design)"
+    return f"audit.exact_test{given}", f"audit.exact_interval{given}"
+
+
+def exact_test_note(question: Question) -> list[str]:
+    """The exact test and interval, with their calls, where there are any."""
+    calls = exact_calls(question.profile)
+    if calls is None:
+        return []
+    given = "" if calls[0].endswith("(log)") else ", with the design that gathered the log,"
+    return [
+        f"Two arms, rewards 0 and 1: {calls[0]}{given} tests exactly whether the arms are equal, and "
+        f"{calls[1]} gives exact intervals for their difference and ratio."
+    ]
 
 
 def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:

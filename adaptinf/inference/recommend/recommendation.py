@@ -17,6 +17,8 @@ from adaptinf.inference.recommend.rows import (
     arm_rows,
     batches_told,
     cate_rows,
+    contexts_told,
+    exact_fact,
     policy_rows,
     projection_rows,
     sequence_rows,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from adaptinf.sums import Sums
 
 _TARGETS = ("arm-means", "contrast", "cate", "policy-value")
+_BY_ARM = ("arm-means", "contrast")
 _OWN = {
     "arm-means": ("arms",),
     "contrast": ("treatment", "control"),
@@ -276,7 +279,7 @@ def recommend(
         treatment, control = _pair(log, treatment, control)
     pair = {"treatment": treatment, "control": control}
     rows, always = [], []
-    if target in ("arm-means", "contrast"):
+    if target in _BY_ARM:
         contrast = target == "contrast"
         codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
         own: dict[str, Any] = pair if contrast else {"arms": arms}
@@ -292,7 +295,8 @@ def recommend(
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
-    return Recommendation(target, tuple(rows), _facts(log, stopping, variation))
+    exact = exact_fact(log) if always and stopping == "fixed" and target in _BY_ARM else ()
+    return Recommendation(target, tuple(rows), (*_facts(log, stopping, variation), *exact))
 
 
 def _readable(log: object, target: Any) -> AdaptiveLog:
@@ -372,7 +376,7 @@ def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tu
         ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
         ("Propensities", known),
         ("Batches", batches_told(log)),
-        ("Contexts", _contexts(log)),
+        ("Contexts", contexts_told(log)),
         (
             "Rewards",
             f"within [{span[0]:g}, {span[1]:g}]" if bounded and span is not None else "no known bounds",
@@ -382,12 +386,6 @@ def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tu
     if variation is not None:
         facts.append(("Arm counts", f"vary by {variation:.1%} of their median"))
     return tuple(facts)
-
-
-def _contexts(log: AdaptiveLog) -> str:
-    known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
-    part = {None: "", True: "; no part in the choice of arms", False: "; others had a part in the choice"}
-    return known + part[log.context_free]
 
 
 def _note(method: Method) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
+from adaptinf.inference.arms.fit import exact_calls
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
@@ -157,3 +158,16 @@ def batches_told(log: AdaptiveLog) -> str:
     if (sums := profile_of(log).sums) is not None:
         return str(sums.n_batches)
     return "none" if log.arrays.batch is None else str(int(log.arrays.batch[-1]) + 1)
+
+
+def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
+    """The exact interval and test of a short trial, which need its design and stand apart from the table."""
+    calls = exact_calls(profile_of(log))
+    return () if calls is None else (("Exact", f"{calls[1]}, {calls[0]}"),)
+
+
+def contexts_told(log: AdaptiveLog) -> str:
+    """Which contexts there are, and whether they moved the choice."""
+    known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
+    part = {None: "", True: "; no part in the choice of arms", False: "; others had a part in the choice"}
+    return known + part[log.context_free]

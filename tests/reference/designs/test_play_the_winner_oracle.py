@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from adaptinf.audit.binary.two_arms import exact_test
 from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.retest import randomization_test
 from adaptinf.audit.randomization.runs import Runner
@@ -99,6 +100,37 @@ def test_the_p_value_of_the_ecmo_trial() -> None:
     assert test.exceedances == 0
     error = np.sqrt(above * (1 - above) / 9_999)
     assert abs(test.pvalue_conservative - above) < 4.2 * error + 1e-4
+
+
+def test_the_ecmo_trial_without_a_seed() -> None:
+    """All 4,096 paths: 2/39 with eleven survivors on E, ties in full, whatever the seed."""
+    for rng in (0, 1, None):
+        test = randomization_test(ecmo_log(), PlayTheWinner(), successes_on_e, rng=rng)
+        assert test.pvalue == pytest.approx(2 / 39, rel=1e-12)
+        assert test.pvalue_conservative == test.pvalue
+    assert (test.replications, test.monte_carlo_error) == (4096, 0.0)
+    assert "all 4,096 paths" in str(test)
+    assert "all 4,096 paths" in repr(test)
+    exact = path_probabilities(ECMO)
+    assert test.path_probabilities == pytest.approx([float(p) for p in exact.values()], rel=1e-12)
+    one = randomization_test(
+        ecmo_log(), PlayTheWinner(), "difference", treatment="E", control="C", alternative="greater"
+    )
+    assert one.pvalue == pytest.approx(1 / 26, rel=1e-12)
+    assert randomization_test(ecmo_log(), PlayTheWinner(), "difference").pvalue == pytest.approx(1 / 13)
+
+
+def test_the_exact_test_of_the_ecmo_trial_without_a_seed() -> None:
+    """Given eleven survivors at any place, by the enumeration of paths over all twelve places."""
+    chance = Fraction(0)
+    for place in range(12):
+        outcomes = [int(i != place) for i in range(12)]
+        for path, p in path_probabilities(outcomes).items():
+            chance += p / 12 if path.count(1) == 1 and path[place] == 1 else 0
+    assert float(chance) == pytest.approx(0.019892, abs=5e-7)
+    for side, times in (("less", 1), ("two-sided", 2)):
+        found = exact_test(ecmo_log(), PlayTheWinner(), alternative=side)
+        assert found.pvalue == pytest.approx(times * float(chance), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 4])

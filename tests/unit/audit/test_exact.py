@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from scipy import stats
 
 from adaptinf import environments, read_log
+from adaptinf.audit.binary import two_arms
 from adaptinf.audit.binary.bernstein import certified_maximum
 from adaptinf.audit.binary.statistics import fisher_pvalue, pooled_score, tail_weights, unpooled_wald
 from adaptinf.audit.binary.tested_law import ExactLaw
@@ -372,6 +374,33 @@ def test_a_rule_in_arrays_is_the_same_rule() -> None:
 def test_weights_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
         law("urn", 20).weights[0] = 1.0
+
+
+def test_the_law_of_a_design_is_kept() -> None:
+    """One a design, its parameters and a horizon; a function, which may change, is followed anew."""
+    one = exact(Thompson(floor=0.1), 12)
+    assert exact(Thompson(floor=0.1), 12) is one
+    for other in (exact(Thompson(floor=0.1), 13), exact(Thompson(floor=0.2), 12), exact(Uniform(), 12)):
+        assert other is not one
+        assert other.weights.size != one.weights.size or np.any(other.weights != one.weights)
+    share = [0.5]
+
+    def rule(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
+        return share[0] + 0.0 * n1
+
+    before = exact(rule, 3).weights
+    share[0] = 0.9
+    assert np.any(exact(rule, 3).weights != before)
+
+
+def test_laws_that_were_not_asked_for_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_arms, "_KEPT", OrderedDict())
+    monkeypatch.setattr(two_arms, "_MOST_KEPT", 1000)
+    first, second = exact(Uniform(), 12), exact(Uniform(), 11)
+    assert exact(Uniform(), 12) is first
+    exact(Uniform(), 10)
+    assert exact(Uniform(), 12) is first
+    assert exact(Uniform(), 11) is not second
 
 
 def test_size_at_the_ends_and_shapes() -> None:

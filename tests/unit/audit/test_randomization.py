@@ -446,3 +446,26 @@ def test_what_is_printed() -> None:
     for word in ("Uniform re-run 99 times by assignment", "p-value", "Exact under:", "no carry-over"):
         assert word in text
     assert repr(test).startswith("<RandomizationTest: p = ")
+
+
+def test_short_trials_are_enumerated_where_paths_have_probabilities() -> None:
+    """Hidden posterior draws, mixtures and long trials are re-run."""
+    known = (designs.EpsilonGreedy(exploration=0.3), designs.Thompson(prior="normal"), designs.Uniform())
+    for design in known:
+        log = design.run(TWO, 8, rng=1)
+        first, second = (randomization_test(log, rng=rng) for rng in (0, 5))
+        assert first.path_probabilities is not None
+        assert first.path_probabilities.sum() == pytest.approx(1.0, abs=1e-9)
+        assert first.pvalue == second.pvalue
+        drawn = randomization_test(log, replications=9_999)
+        error = math.sqrt(first.pvalue * (1.0 - first.pvalue) / 9_999)
+        assert abs(drawn.pvalue_conservative - first.pvalue) < 4.2 * error + 2e-4
+    for design, rounds in (
+        (designs.Thompson(), 8),
+        (designs.Mixture(designs.UCB(), 0.3), 8),
+        (designs.Uniform(), 17),
+    ):
+        test = randomization_test(design.run(TWO, rounds, rng=1))
+        assert test.path_probabilities is None
+        assert test.replications == 999
+    assert randomization_test(designs.Uniform().run(TWO, 16, rng=1), stop_after=5).path_probabilities is None

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.audit.binary.intervals import exact_interval
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.results.comparison import compare
 from adaptinf.log import AdaptiveLog, LogArrays
@@ -65,6 +67,14 @@ def test_a_short_trial_of_two_arms_names_its_exact_test(log: AdaptiveLog) -> Non
     named = ecmo(design=designs.PlayTheWinner().record())
     for result in (ArmMeans(named).fit(), Contrast(named, treatment="ECMO", control="control").fit()):
         assert "audit.exact_test(log) tests exactly whether the arms are equal" in " ".join(result.notes)
+        assert "audit.exact_interval(log) gives exact intervals" in " ".join(result.notes)
+    for target in ("arm-means", "contrast"):
+        assert "Exact          audit.exact_interval(log), audit.exact_test(log)\n" in str(
+            recommend(named, target)
+        )
+    assert "exact_interval" not in str(recommend(named, stopping="data-chosen"))
+    assert "audit.exact_interval(log, design), audit.exact_test(log, design)" in str(recommend(ecmo()))
+    assert exact_interval(named).limits["difference"][1] == pytest.approx(0.0032, abs=1e-3)
     assert "exact_test" not in " ".join(ArmMeans(log).fit().notes)
     assert "exact_test" not in " ".join(ArmMeans(ecmo(adaptive_rounds=0)).fit().notes)
 
