@@ -158,10 +158,12 @@ def crashed_run(
     participants: int,
     rng: np.random.Generator,
     plan: Callable[[], Callable[[], None]],
+    struck: list[str] | None = None,
 ) -> int:
     """A trial whose processes are killed until it is through; it must be as one that nothing stopped.
 
-    `plan` says how the next child prepares its death. Returns the number of kills.
+    `plan` says how the next child prepares its death, and may add its name to `struck`, whose last one
+    is taken off where the child lived on. Returns the number of kills.
     """
     path, twin = folder / "trial.db", folder / "twin.db"
     for old in folder.glob("t*.db*"):
@@ -173,7 +175,10 @@ def crashed_run(
     expected = undisturbed(twin, scenario)
     kills = 0
     while len(scenario.answers) < len(scenario):
-        kills += attempt(path, scenario, plan(), rng)
+        killed = attempt(path, scenario, plan(), rng)
+        if struck and not killed:
+            struck.pop()
+        kills += killed
     assert [scenario.answers[number] for number in range(len(scenario))] == expected
     assert entries(path) == entries(twin)
     with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
@@ -195,11 +200,11 @@ def flipped(source: Path, place: Path, bit: int) -> None:
         file.write(bytes([byte]))
 
 
-def fate(place: Path, rows: list[dict[str, Any]]) -> str:
+def fate(place: Path, rows: list[dict[str, Any]], head: str | None = None) -> str:
     """What becomes of a damaged file: "detected", "identical", or "unnoticed", which must not be."""
     try:
         with ai.Trial.open(place) as trial:
-            trial.verify()
+            trial.verify(head)
         return "identical" if entries(place) == rows else "unnoticed"
     except (ai.errors.JournalError, ai.errors.FileError):
         return "detected"

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crashes import POINTS, STEPS, arm, crashed_run, entries, fate, flipped, in_child
+from system_calls import CALLS, arm_call, library
 
 import adaptinf as ai
 from adaptinf.designs import Thompson
@@ -46,6 +47,23 @@ def test_a_kill_at_any_step_of_any_request_loses_nothing_and_counts_nothing_twic
         kills += crashed_run(tmp_path, Thompson(floor=0.1), 8, rng, plan)
     assert planned < 3 * len(POINTS)
     assert kills >= 2.5 * len(POINTS)
+
+
+@pytest.mark.skipif(library() is None, reason="SQLite is a part of Python here")
+def test_a_kill_inside_a_commit_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    order = [(name, count) for name in CALLS for count in (1, 2, 17)]
+
+    def plan():
+        if not order:
+            return lambda: None
+        name, count = order.pop()
+        return lambda: arm_call(name, count)
+
+    kills = 0
+    while order:
+        kills += crashed_run(tmp_path, Thompson(floor=0.1), 12, rng, plan)
+    assert kills >= 12
 
 
 def test_an_answer_before_its_row_is_seen_as_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
