@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import importlib
 import os
 import resource
 import sqlite3
+import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -327,3 +329,11 @@ def test_another_process_waits_and_is_seen(path: Path) -> None:
         assert other.assign(2, key=2).round == 2
         assert one.assign(3, key=3).round == 3
         assert one.status() == other.status()
+
+
+def test_without_sqlalchemy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("adaptinf.trial")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(ai.errors.MissingDependencyError, match=r"\[trial\]"):
+        importlib.import_module("adaptinf.trial")
