@@ -26,6 +26,8 @@ _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
+_FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
+"""The last is of messages in which SQLite quotes a damaged name."""
 _ROWS = sa.Table(
     "journal",
     sa.MetaData(),
@@ -65,7 +67,7 @@ class Journal:
         sa.event.listen(self._engine, "begin", _begin)
         try:
             self._connection = self._engine.connect()
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+        except _FAILURES as error:
             raise self._told(error, "written" if create else "read") from error
 
     def start(self, entry: Entry) -> None:
@@ -77,7 +79,7 @@ class Journal:
             _ROWS.create(self._connection)
             self.append(entry)
             self.commit()
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             self.rollback()
             raise self._told(error, "written") from error
         except BaseException:
@@ -90,7 +92,7 @@ class Journal:
         self._appended = None
         try:
             self._connection.begin()
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             raise self._told(error, "written" if write else "read") from error
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
@@ -104,7 +106,7 @@ class Journal:
                 head = self._checked(number, text, digest)
                 yield number, decode(json.loads(text)), head
                 self.rows, self.head = number, head
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             raise self._told(error, "read") from error
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
@@ -122,7 +124,7 @@ class Journal:
         row = {"number": number, "entry": text, "digest": digest}
         try:
             self._connection.execute(sa.insert(_ROWS), row)
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             raise self._told(error, "written") from error
         self._appended = number, digest
 
@@ -130,7 +132,7 @@ class Journal:
         """End the transaction: what was added is on the disk when this returns."""
         try:
             self._connection.commit()
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             raise self._told(error, "written") from error
         if self._appended is not None:
             self.rows, self.head = self._appended
@@ -141,7 +143,7 @@ class Journal:
         self._appended = None
         try:
             self._connection.rollback()
-        except sa.exc.DBAPIError:  # what failed before has ended it
+        except _FAILURES:  # what failed before has ended it
             self._connection.invalidate()
 
     def holds_trial(self) -> bool:
@@ -149,7 +151,7 @@ class Journal:
         self.begin(write=False)
         try:
             return sa.inspect(self._connection).has_table(_ROWS.name)
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             raise self._told(error, "read") from error
         finally:
             self.rollback()
@@ -162,7 +164,7 @@ class Journal:
         """Let SQLite look over every page of the file."""
         try:
             found = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        except sa.exc.DBAPIError as error:
+        except _FAILURES as error:
             raise self._told(error, "read") from error
         if found != ["ok"]:
             raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
@@ -172,7 +174,7 @@ class Journal:
         driver: Any = self._connection.connection.driver_connection
         try:
             return bytes(driver.serialize())
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise self._told(error, "read") from error
 
     def close(self) -> None:

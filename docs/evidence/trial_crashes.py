@@ -12,6 +12,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import evidence
@@ -27,8 +29,8 @@ from system_calls import CALLS, arm_call, library  # noqa: E402
 
 SEED = 20261124
 COMMAND = "python docs/evidence/trial_crashes.py"
-KILLS, FLIPS, PEOPLE, STARTS = 10_000, 2_000, 20_000, 32
-QUICK = {"kills": 80, "flips": 60, "people": 200, "starts": 4}
+KILLS, FLIPS, PEOPLE, STARTS, WORKERS = 10_000, 2_000, 20_000, 32, 4
+QUICK = {"kills": 60, "flips": 60, "people": 200, "starts": 4, "workers": 1}
 PARTICIPANTS = 16
 DESIGNS = {
     "Thompson(floor=0.1)": ai.designs.Thompson(floor=0.1),
@@ -36,9 +38,10 @@ DESIGNS = {
 }
 
 
-def kills(folder: Path, wanted: int) -> tuple[Counter[str], int]:
+def killed(job: tuple[Path, int, int]) -> tuple[Counter[str], int]:
     """Kills by where they struck, and trials; every trial ended as one that nothing stopped."""
-    rng, counts, trials = np.random.default_rng(SEED), Counter[str](), 0
+    folder, wanted, seed = job
+    rng, counts, trials = np.random.default_rng(seed), Counter[str](), 0
     places: list[tuple[str, int, Callable[[int], None]]] = [
         (name, 6, lambda count, point=point: arm(point, count)) for point, name in enumerate(NAMES)
     ]
@@ -65,7 +68,7 @@ def kills(folder: Path, wanted: int) -> tuple[Counter[str], int]:
 
 def damage(folder: Path, wanted: int) -> tuple[Counter[str], Counter[str], int]:
     """Fates of files with a changed bit; of write-ahead logs with one, against a head; bytes of the file."""
-    path, place, rng = folder / "whole.db", folder / "flipped.db", np.random.default_rng(SEED + 1)
+    path, place, rng = folder / "whole.db", folder / "flipped.db", np.random.default_rng(SEED)
     with ai.Trial.create(path, DESIGNS["Thompson(floor=0.1)"], ["a", "b"], horizon=40) as trial:
         for number in range(40):
             told = trial.assign(f"participant {number}", key=f"assign {number}")
@@ -134,9 +137,19 @@ def speed(folder: Path, requests: int) -> tuple[float, float, float]:
 
 def page(folder: Path, disk: Path, sizes: dict[str, int]) -> str:
     """The page of all figures."""
-    counts, trials = kills(folder, sizes["kills"])
-    fates, ahead, size = damage(folder, sizes["flips"])
-    each_second, rows = side_by_side(folder, sizes["people"], 4)
+    workers = sizes["workers"]
+    jobs = [
+        (folder / f"kills{worker}", sizes["kills"] // workers, SEED + worker) for worker in range(workers)
+    ]
+    for place, _, _ in jobs:
+        place.mkdir()
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        many = pool.submit(side_by_side, folder, sizes["people"], 4)
+        damaged = pool.submit(damage, folder, sizes["flips"])
+        found = list(pool.map(killed, jobs))
+        fates, ahead, size = damaged.result()
+        each_second, rows = many.result()
+    counts, trials = sum((each for each, _ in found), Counter[str]()), sum(made for _, made in found)
     side_by_side(folder / "starts", sizes["starts"] * 2, sizes["starts"])
     synced, asked, opened = speed(disk, 500)
     lines = [f"| {name} | {count:,} |" for name, count in counts.items()]
@@ -182,7 +195,7 @@ open trial are changed too; a row that is lost so is seen against the head of th
 ## Processes side by side
 
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
-requests a second in all: rounds 1 to {sizes["people"]:,} without a gap, {rows:,} rows, and every decision
+requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap, {rows:,} rows, and every decision
 made again from them. {sizes["starts"]} processes that start at once on one trial all work.
 
 ## Speed
@@ -195,7 +208,7 @@ On the disk of the machine, {synced:.2f} ms a synchronised write, `assign` took 
 def main() -> None:
     """Make the page."""
     options = evidence.parser(__doc__).parse_args()
-    full = {"kills": KILLS, "flips": FLIPS, "people": PEOPLE, "starts": STARTS}
+    full = {"kills": KILLS, "flips": FLIPS, "people": PEOPLE, "starts": STARTS, "workers": WORKERS}
     memory = Path("/dev/shm")
     with (
         tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,

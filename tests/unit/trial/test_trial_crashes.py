@@ -107,6 +107,15 @@ def test_a_changed_bit_is_detected_or_changes_no_row(tmp_path: Path) -> None:
     assert set(fates) == {"detected", "identical"}
 
 
+def test_a_damaged_name_in_what_sqlite_says_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "trial.db"
+    made(path, 4)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE journal", b"CREATE \xccABLE journal"))
+    with pytest.raises(JournalError, match="is damaged"):
+        ai.Trial.open(path)
+
+
 def test_rows_that_are_cut_off_are_seen_against_a_head_that_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "trial.db"
     head = made(path, 4)
