@@ -149,7 +149,7 @@ def page(folder: Path, disk: Path, sizes: dict[str, int]) -> str:
         found = list(pool.map(killed, jobs))
         fates, ahead, size = damaged.result()
         each_second, rows = many.result()
-    counts, trials = sum((each for each, _ in found), Counter[str]()), sum(made for _, made in found)
+    counts, trials = sum((part for part, _ in found), Counter[str]()), sum(made for _, made in found)
     side_by_side(folder / "starts", sizes["starts"] * 2, sizes["starts"])
     synced, asked, opened = speed(disk, 500)
     lines = [f"| {name} | {count:,} |" for name, count in counts.items()]
@@ -195,8 +195,9 @@ open trial are changed too; a row that is lost so is seen against the head of th
 ## Processes side by side
 
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
-requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap, {rows:,} rows, and every decision
-made again from them. {sizes["starts"]} processes that start at once on one trial all work.
+requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap,
+{rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on
+one trial all work.
 
 ## Speed
 
