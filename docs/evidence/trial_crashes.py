@@ -156,8 +156,8 @@ def page(folder: Path, disk: Path, sizes: dict[str, int]) -> str:
     unnoticed = fates["unnoticed"] + ahead["unnoticed"]
     return f"""# Trials: kills, damaged files, processes side by side
 
-Command: `{COMMAND}`. Seed: {SEED}, of kills and damages; coins of
-trials are fresh. Date: {evidence.stamp()}.
+Command: `{COMMAND} --kills {sizes["kills"]} --people {sizes["people"]}`.
+Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.stamp()}.
 
 | | number |
 | --- | ---: |
@@ -208,8 +208,12 @@ On the disk of the machine, {synced:.2f} ms a synchronised write, `assign` took 
 
 def main() -> None:
     """Make the page."""
-    options = evidence.parser(__doc__).parse_args()
-    full = {"kills": KILLS, "flips": FLIPS, "people": PEOPLE, "starts": STARTS, "workers": WORKERS}
+    parser = evidence.parser(__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--people", type=int, default=PEOPLE)
+    options = parser.parse_args()
+    asked = {"kills": options.kills, "people": options.people}
+    full = {**asked, "flips": FLIPS, "starts": STARTS, "workers": WORKERS}
     memory = Path("/dev/shm")
     with (
         tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
