@@ -171,7 +171,7 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 {PARTICIPANTS} participants, with {" and ".join(DESIGNS)} in turn, outcomes two participants late. Each
 process opens the trial, sends what has no answer yet and, three times in ten before a request, one again
 that had its answer. A kill strikes before or after a named step, or at one of the calls that SQLite makes
-of the system, inside a commit, a checkpoint or a recovery; half of a write may then be there. After every
+of the system, inside a commit or a recovery; half of a write may then be there. After every
 kill, answers that came before have to come again; at the end, answers, rows and log have to be those of a
 copy of the file that ran undisturbed on the same coins, and `verify` has to pass. The script ends with an
 error where anything differs. Files are in memory: kills do not test power loss, for which a test traces
