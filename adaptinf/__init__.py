@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog, read_log
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
+    from adaptinf.trial import Trial
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "PolicyValue",
     "PrivacyGuarantee",
     "Sums",
+    "Trial",
     "Winner",
     "__version__",
     "aggregate",
@@ -103,6 +105,7 @@ _HOMES = {
     "PolicyValue": "adaptinf.inference.policies",
     "PrivacyGuarantee": "adaptinf.guarantee",
     "Sums": "adaptinf.sums",
+    "Trial": "adaptinf.trial",
     "aggregate": "adaptinf.sums",
     "bias_bound": "adaptinf.inference.corrections",
     "compare": "adaptinf.inference.results",

@@ -14,6 +14,7 @@ __all__ = [
     "FileError",
     "GuaranteeError",
     "InvalidForLog",
+    "JournalError",
     "LogValidationError",
     "MissingDependencyError",
     "ParameterError",
@@ -148,6 +149,29 @@ class FileError(AdaptinfError, OSError):
         self.done = done
         self.reason = reason
         super().__init__(f"{path} cannot be {done}: {reason}")
+
+
+class JournalError(AdaptinfError, ValueError):
+    """The journal of a trial is not what was written: damaged, changed, or cut off.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    reason : str
+        What was found.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> print(ai.errors.JournalError("trial.db", "row 17 does not follow from the rows before it"))
+    trial.db is damaged: row 17 does not follow from the rows before it
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path} is damaged: {reason}")
 
 
 class GuaranteeError(AdaptinfError, ValueError):

@@ -1,4 +1,4 @@
-"""The command line: ``adaptinf demo``, ``validate``, ``analyze`` and ``convert``."""
+"""The command line: ``adaptinf demo``, ``validate``, ``analyze``, ``convert`` and ``trial``."""
 
 from adaptinf.cli.entry import main
 

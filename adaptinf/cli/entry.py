@@ -1,4 +1,4 @@
-"""The command line: ``adaptinf demo``, ``validate``, ``analyze`` and ``convert``."""
+"""The command line: ``adaptinf demo``, ``validate``, ``analyze``, ``convert`` and ``trial``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptinf import __version__
+from adaptinf.cli.trial import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
 from adaptinf.texts import visible
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_validate(commands)
     _add_analyze(commands)
     _add_convert(commands)
+    add_trial(commands, _path)
     return parser
 
 

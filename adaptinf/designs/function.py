@@ -194,9 +194,7 @@ class FunctionDesign(Design):
         return problems
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
-        if not self.traits.adapts:
-            return 0
-        return horizon - 1 if run.known is None else int(np.count_nonzero(run.known < horizon))
+        return horizon - 1 if self.traits.adapts else 0
 
     def _log(
         self, run: Run, env: Environment, horizon: int, *promised: PrivacyGuarantee | None

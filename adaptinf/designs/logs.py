@@ -39,7 +39,7 @@ def log_of(
         design=_record(design, rounds, horizon),
         noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
-        adaptive_rounds=design._adaptive_rounds(run, rounds),
+        adaptive_rounds=_adaptive_rounds(design, run),
         released_rounds=design._released_rounds(run, rounds),
         guarantee_source="design",
         recommended=design._recommended(run, env),
@@ -47,6 +47,13 @@ def log_of(
     )
     log.units, log._outcome_rounds = run.units, run.known
     return log
+
+
+def _adaptive_rounds(design: Any, run: Run) -> int | None:
+    """Rounds whose reward can change a later action, for which it must be known before the last choice."""
+    rounds = run.record.action.size
+    most: int | None = design._adaptive_rounds(run, rounds)
+    return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
 def _record(design: Any, rounds: int, horizon: int) -> DesignRecord:

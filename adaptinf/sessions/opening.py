@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import SEED, Count, OrNone, problems_of, refuse
 from adaptinf.sessions.participants import Participants
@@ -24,8 +26,11 @@ def open_session(
     horizon: int,
     window: int | None,
     rng: RandomSource | None,
+    coins: np.random.Generator | None = None,
 ) -> Session:
     """Open a session of a design; `declared` is what `Participants` are told.
+
+    It draws from `coins` where they are given, and from a stream that `rng` starts otherwise.
 
     Raises
     ------
@@ -46,7 +51,7 @@ def open_session(
         placed.reward_guarantee(horizon, participants.n_arms),
     )
     program = design.program(participants, horizon, recording=True)
-    coins = block_stream(seed_sequence(rng), 0)
+    coins = block_stream(seed_sequence(rng), 0) if coins is None else coins
     clocked = design.pending != "last"
     stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:

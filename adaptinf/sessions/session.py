@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import Count, OneOf, OrNone, check
+from adaptinf.parameters import Count, OneOf, OrNone, check, refuse
 from adaptinf.sessions.participants import Participants
 from adaptinf.sessions.requests import Answers, identity, plain, reward_problems
 from adaptinf.sessions.steppers import Stepper
@@ -175,6 +175,28 @@ class Session:
 
     def _decision(self, step: int) -> Decision:
         return Decision(step + 1, self._participants.arms[self._record.action[step]], step + 1)
+
+    def propensities(self, decision_id: int) -> tuple[float, ...] | None:
+        """The probability of each arm when a decision was made.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+
+        Returns
+        -------
+        tuple of float, or None
+            None where the design names arms without any.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such decision.
+        """
+        refuse("propensities", Count()("decision_id", decision_id) or self._unknown(decision_id))
+        row = self._record.propensities[int(decision_id) - 1]
+        return None if not row.size or np.isnan(row).any() else tuple(row.tolist())
 
     def _context(self, step: int) -> FloatArray:
         """The context of a round, as kernels have it."""

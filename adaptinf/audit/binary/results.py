@@ -20,7 +20,7 @@ from adaptinf.audit.binary.statistics import (
 )
 from adaptinf.audit.rerun.logged_rows import late_problems
 from adaptinf.audit.rerun.path_propensities import contradiction
-from adaptinf.audit.rerun.rebuild import rebuilt
+from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog

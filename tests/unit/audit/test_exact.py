@@ -18,8 +18,8 @@ from adaptinf.audit.binary.bernstein import certified_maximum
 from adaptinf.audit.binary.statistics import fisher_pvalue, pooled_score, tail_weights, unpooled_wald
 from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact, exact_test
-from adaptinf.audit.rerun.rebuild import rebuilt
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform
+from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 

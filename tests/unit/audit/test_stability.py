@@ -9,7 +9,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
-from adaptinf.audit.rerun.rebuild import rebuilt
+from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import ParameterError
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays

@@ -16,6 +16,7 @@ from adaptinf.errors import (
     FileError,
     GuaranteeError,
     InvalidForLog,
+    JournalError,
     LogValidationError,
     MissingDependencyError,
     ParameterError,
@@ -41,6 +42,7 @@ ERRORS: dict[AdaptinfError, dict[str, Any]] = {
         "reason": "No space left on device",
     },
     GuaranteeError("units differ"): {},
+    JournalError("trial.db", "row 17 is missing"): {"path": "trial.db", "reason": "row 17 is missing"},
     LogValidationError([PROBLEM]): {"problems": (PROBLEM,)},
     InvalidForLog("aipw", "there are no propensities", ["alee"]): {
         "method": "aipw",

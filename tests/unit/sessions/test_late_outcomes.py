@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from adaptinf.designs import (
 )
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.log import read_log
 from adaptinf.simulation.environments import FunctionEnvironment, Tableau
 from tests.unit.sessions.test_sessions_are_runs import CERTAIN, SOFTMAX, assert_same_log
 
@@ -254,3 +256,18 @@ def test_a_log_with_pending_outcomes_is_analysed_as_its_meaning_says() -> None:
     result = ArmMeans(session.log(missing="drop")).fit()
     assert result.estimator == "aipw"
     assert any(f"of {ROUNDS}" in note or "missing" in note.lower() for note in result.notes)
+
+
+def test_a_log_with_late_outcomes_can_be_kept_in_a_file(tmp_path: Path) -> None:
+    session = Thompson().session(2, horizon=6, rng=1)
+    for _ in range(3):
+        session.assign()
+    session.record(2, 1.0)
+    for _ in range(3):
+        session.assign()
+    for step in (1, 3, 4, 5, 6):
+        session.record(step, 1.0)
+    log = session.log()
+    assert log.adaptive_rounds == 1
+    log.to_parquet(tmp_path / "log.parquet")
+    assert read_log(tmp_path / "log.parquet").frame.equals(log.frame)

@@ -1,0 +1,241 @@
+"""A live trial on the command line: requests as flags or as lines of JSON, answers as lines of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.errors import AdaptinfError, AdaptinfWarning, ParameterError
+
+if TYPE_CHECKING:
+    from adaptinf.designs import Design
+    from adaptinf.trial import Trial
+
+_LOST = "lost"
+_SAID = {
+    "create": "make a trial in a new file",
+    "assign": "choose an arm for a participant",
+    "record": "record the outcome of a decision",
+    "status": "tell how the trial stands",
+    "verify": "check the file from its first row on",
+    "export": "write the log as Parquet",
+    "backup": "write a copy to a new file",
+    "pause": "assign nobody until it is resumed",
+    "resume": "assign again",
+    "finish": "end the trial for good",
+}
+_LINES = (
+    "Without flags, requests are read from standard input, one JSON object a line, and answered line by line."
+)
+
+
+def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
+    """Add ``adaptinf trial`` and what it can do."""
+    text = "Run a live trial that is kept in a file. Answers are JSON, one object a line."
+    parser = commands.add_parser("trial", help="a live trial, kept in a file", description=text)
+    actions = parser.add_subparsers(dest="action", metavar="action", required=True)
+    for name, said in _SAID.items():
+        more = f" {_LINES}" if name in ("assign", "record") else ""
+        action = actions.add_parser(name, help=said, description=f"{said[0].upper()}{said[1:]}.{more}")
+        action.add_argument("file", metavar="FILE", type=path, help="the trial")
+        _FLAGS.get(name, lambda _: None)(action)
+        action.set_defaults(run=run_trial)
+    for name in ("export", "backup"):
+        actions.choices[name].add_argument("output", metavar="OUTPUT", type=path, help="the file to write")
+
+
+def _create_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--design", required=True, metavar="NAME", help="such as Thompson")
+    parser.add_argument(
+        "--parameters",
+        type=_json,
+        default={},
+        metavar="JSON",
+        help='of the design, such as {"floor": 0.1}; a design within it is {"name": ..., "parameters": ...}',
+    )
+    parser.add_argument("--arm", action="append", required=True, metavar="LABEL", help="once for each arm")
+    parser.add_argument("--horizon", type=int, required=True, help="the most participants there can be")
+    parser.add_argument("--feature", action="append", metavar="LABEL", help="once for each context label")
+    parser.add_argument("--dimension", type=int, help="length of context vectors, in place of labels")
+    parser.add_argument("--per-arm", action="store_true", help="each arm has a context vector of its own")
+    parser.add_argument(
+        "--reward-range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="0 and 1"
+    )
+
+
+def _assign_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unit", metavar="TEXT", help="who it is")
+    parser.add_argument("--key", metavar="TEXT", help="names the request: sent again, it counts once")
+    parser.add_argument("--context", type=_json, metavar="JSON", help='a label, such as "young", or numbers')
+
+
+def _record_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--decision", type=int, metavar="ID", help="of the decision")
+    parser.add_argument("--reward", type=_reward, help=f"a number, or {_LOST!r}: it will never come")
+    parser.add_argument("--key", metavar="TEXT", help="names the request: sent again, it counts once")
+
+
+def _verify_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--head", metavar="DIGEST", help="of an earlier status, that was kept elsewhere")
+
+
+def _export_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--missing", choices=("drop", "worst", "best"), help="what an outcome means that is not in"
+    )
+
+
+def _reason_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
+
+
+_FLAGS = {
+    "create": _create_flags,
+    "assign": _assign_flags,
+    "record": _record_flags,
+    "verify": _verify_flags,
+    "export": _export_flags,
+    "pause": _reason_flags,
+    "resume": _reason_flags,
+    "finish": _reason_flags,
+}
+
+
+def _json(text: str) -> Any:
+    return json.loads(text)
+
+
+def _reward(text: str) -> float | str:
+    return _LOST if text == _LOST else float(text)
+
+
+_json.__name__ = "JSON"
+_reward.__name__ = "reward"
+
+
+def run_trial(arguments: argparse.Namespace) -> int:
+    """Do one action; 2 where a request on standard input was refused."""
+    from adaptinf.trial import Trial
+
+    if arguments.action == "create":
+        _say(_status(_created(arguments)))
+        return 0
+    with Trial.open(arguments.file) as trial:
+        if arguments.action in ("assign", "record"):
+            return _answer(trial, arguments)
+        if arguments.action in ("pause", "resume", "finish"):
+            getattr(trial, arguments.action)(arguments.reason)
+        elif arguments.action == "verify":
+            trial.verify(arguments.head)
+        elif arguments.action == "backup":
+            trial.backup(arguments.output)
+        elif arguments.action == "export":
+            trial.log(arguments.missing).to_parquet(arguments.output)
+        _say(_status(trial))
+    return 0
+
+
+def _created(arguments: argparse.Namespace) -> Trial:
+    from adaptinf.trial import Trial
+
+    design = _design({"name": arguments.design, "parameters": arguments.parameters})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AdaptinfWarning)
+        trial = Trial.create(
+            arguments.file,
+            design,
+            arguments.arm,
+            arguments.horizon,
+            features=arguments.feature,
+            dimension=arguments.dimension,
+            per_arm=arguments.per_arm,
+            reward_range=tuple(arguments.reward_range),
+        )
+    for warning in caught:
+        print(f"adaptinf trial: {warning.message}", file=sys.stderr)
+    return trial
+
+
+def _design(given: Any) -> Design:
+    """A design by its name and parameters, which may hold another one."""
+    from adaptinf import designs
+
+    if not isinstance(given, dict) or not isinstance(given.get("parameters", {}), dict):
+        raise ParameterError("--parameters", ['they must be a JSON object, such as {"floor": 0.1}'])
+    name = str(given.get("name"))
+    kind = getattr(designs, name, None) if name in designs.__all__ else None
+    if not isinstance(kind, type) or not issubclass(kind, designs.Design) or kind is designs.Design:
+        raise ParameterError("--design", [f"there is no design of the name {name!r:.60}"])
+    parameters = {
+        label: _design(value)
+        if isinstance(value, dict)
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for label, value in given.get("parameters", {}).items()
+    }
+    try:
+        return kind(**parameters)
+    except TypeError as error:
+        problem = f"they do not fit {name}: {str(error).removeprefix(f'{name}.__init__() ')}"
+        raise ParameterError("--parameters", [problem]) from error
+
+
+def _parameter(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_parameter, value))
+    return _design(value) if isinstance(value, dict) else value
+
+
+def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
+    """Answer one request from flags, or those on standard input; 2 where one of the latter was refused."""
+    names = ("unit", "context", "key") if arguments.action == "assign" else ("decision", "reward", "key")
+    flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    if flags:
+        _say(_one(trial, names, flags))
+        return 0
+    code = 0
+    for line in sys.stdin:
+        if not line.strip():
+            continue
+        try:
+            answer = _one(trial, names, _request(line))
+        except AdaptinfError as error:
+            answer, code = {"error": str(error)}, 2
+        _say(answer)
+    return code
+
+
+def _request(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ParameterError("a line", [f"it is not JSON: {error}"]) from error
+
+
+def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
+    """The answer to one request."""
+    if not isinstance(request, dict) or not set(request) <= set(names):
+        raise ParameterError("a request", [f"it must be a JSON object with {', '.join(names)} and no others"])
+    missing = [name for name in names if name not in request and name != "context"]
+    if missing:
+        raise ParameterError("a request", [f"{name} is needed" for name in missing])
+    if "unit" in names:
+        return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
+    reward = None if request["reward"] == _LOST else request["reward"]
+    return asdict(trial.record(request["decision"], reward, key=request["key"]))
+
+
+def _status(trial: Trial) -> dict[str, Any]:
+    return asdict(trial.status())
+
+
+def _say(answer: Any) -> None:
+    """One line of JSON, at once: whoever reads it may wait for it."""
+    print(json.dumps(answer), flush=True)

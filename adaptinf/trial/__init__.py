@@ -1,0 +1,6 @@
+"""A design at work on people: trials that are kept in a file and lose nothing, whatever stops."""
+
+from adaptinf.trial.status import TrialStatus
+from adaptinf.trial.trial import Trial
+
+__all__ = ["Trial", "TrialStatus"]

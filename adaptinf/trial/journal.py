@@ -1,0 +1,205 @@
+"""The journal of a trial: rows that follow from each other, in one SQLite file, on the disk before an answer.
+
+A row is an entry, as JSON, and the digest of the row before it followed by the entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
+from adaptinf.log.storage.plain import decode, encode
+
+try:
+    import sqlalchemy as sa
+except ImportError as error:
+    raise MissingDependencyError("a live trial", "SQLAlchemy", "trial") from error
+
+_START = ""
+_PATIENCE = 60.0
+_AT_ONCE = 10_000
+_DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
+_FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
+"""The last is of messages in which SQLite quotes a damaged name."""
+_ROWS = sa.Table(
+    "journal",
+    sa.MetaData(),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("entry", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+)
+
+Entry = dict[str, Any]
+
+
+class Journal:
+    """The rows of a file, as far as they have been read: `rows` of them, the last with the digest `head`.
+
+    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`.
+    """
+
+    def __init__(self, path: Path, create: bool = False) -> None:
+        self.path, self.rows, self.head = path, 0, _START
+        self._appended: tuple[int, str] | None = None
+        if not create and not path.exists():
+            raise FileError(str(path), "read", "there is no such file: Trial.create makes a trial")
+        mode = "rwc" if create else "rw"
+
+        def opened() -> sqlite3.Connection:
+            name = f"file:{quote(os.path.abspath(path))}?mode={mode}"
+            driver = sqlite3.connect(
+                name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            driver.execute("PRAGMA synchronous = FULL")  # a commit returns when the disk has it
+            driver.execute("PRAGMA cell_size_check = ON")
+            if create:
+                driver.execute("PRAGMA journal_mode = WAL")
+            return driver
+
+        self._engine = sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
+        sa.event.listen(self._engine, "begin", _begin)
+        try:
+            self._connection = self._engine.connect()
+        except _FAILURES as error:
+            raise self._told(error, "written" if create else "read") from error
+
+    def start(self, entry: Entry) -> None:
+        """Make the table, with its first row; refused where the file holds anything."""
+        self.begin()
+        try:
+            if sa.inspect(self._connection).get_table_names():
+                raise FileError(str(self.path), "written", "it holds a trial or other tables already")
+            _ROWS.create(self._connection)
+            self.append(entry)
+            self.commit()
+        except _FAILURES as error:
+            self.rollback()
+            raise self._told(error, "written") from error
+        except BaseException:
+            self.rollback()
+            raise
+
+    def begin(self, write: bool = True) -> None:
+        """Begin a transaction; one that writes keeps all others from writing until it ends."""
+        self._connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
+        self._appended = None
+        try:
+            self._connection.begin()
+        except _FAILURES as error:
+            raise self._told(error, "written" if write else "read") from error
+
+    def news(self) -> Iterator[tuple[int, Entry, str]]:
+        """Numbers, entries and digests of the rows that have not been read yet, each checked.
+
+        A row counts as read when the next one is asked for.
+        """
+        query = sa.select(_ROWS).where(_ROWS.c.number > self.rows).order_by(_ROWS.c.number)
+        try:
+            for number, text, digest in self._connection.execute(query).yield_per(_AT_ONCE):
+                head = self._checked(number, text, digest)
+                yield number, decode(json.loads(text)), head
+                self.rows, self.head = number, head
+        except _FAILURES as error:
+            raise self._told(error, "read") from error
+
+    def _checked(self, number: Any, text: Any, digest: Any) -> str:
+        """The digest of a row, if it is the next one."""
+        if number != self.rows + 1:
+            raise JournalError(str(self.path), f"row {self.rows + 1} is missing")
+        if not isinstance(text, str) or _digest(self.head, text) != digest:
+            raise JournalError(str(self.path), f"row {number} does not follow from the rows before it")
+        return str(digest)
+
+    def append(self, entry: Entry) -> None:
+        """Add a row."""
+        text = json.dumps(encode(entry), separators=(",", ":"))
+        number, digest = self.rows + 1, _digest(self.head, text)
+        row = {"number": number, "entry": text, "digest": digest}
+        try:
+            self._connection.execute(sa.insert(_ROWS), row)
+        except _FAILURES as error:
+            raise self._told(error, "written") from error
+        self._appended = number, digest
+
+    def commit(self) -> None:
+        """End the transaction: what was added is on the disk when this returns."""
+        try:
+            self._connection.commit()
+        except _FAILURES as error:
+            raise self._told(error, "written") from error
+        if self._appended is not None:
+            self.rows, self.head = self._appended
+            self._appended = None
+
+    def rollback(self) -> None:
+        """End the transaction as if nothing had been added."""
+        self._appended = None
+        try:
+            self._connection.rollback()
+        except _FAILURES:  # what failed before has ended it
+            self._connection.invalidate()
+
+    def holds_trial(self) -> bool:
+        """Whether the table is there."""
+        self.begin(write=False)
+        try:
+            return sa.inspect(self._connection).has_table(_ROWS.name)
+        except _FAILURES as error:
+            raise self._told(error, "read") from error
+        finally:
+            self.rollback()
+
+    def rewind(self) -> None:
+        """Forget what was read, so that `news` begins with the first row."""
+        self.rows, self.head = 0, _START
+
+    def check_pages(self) -> None:
+        """Let SQLite look over every page of the file."""
+        try:
+            found = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        except _FAILURES as error:
+            raise self._told(error, "read") from error
+        if found != ["ok"]:
+            raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
+
+    def content(self) -> bytes:
+        """The whole file as of now, what is still in its write-ahead log included."""
+        driver: Any = self._connection.connection.driver_connection
+        try:
+            return bytes(driver.serialize())
+        except _FAILURES as error:
+            raise self._told(error, "read") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+        self._engine.dispose()
+
+    def _told(self, error: Exception, done: str) -> AdaptinfError:
+        """What SQLite says, as one error that names the file."""
+        origin = getattr(error, "orig", None) or error
+        name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))
+        if name.startswith(_DAMAGES):
+            return JournalError(str(self.path), f"SQLite says {origin!s:.200}")
+        reasons = {
+            "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
+            "SQLITE_FULL": "the disk is full",
+            "SQLITE_READONLY": "it is protected against writing",
+        }
+        known = (reason for start, reason in reasons.items() if name.startswith(start))
+        return FileError(str(self.path), done, next(known, f"{origin} ({name})"))
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(connection.info["begin"])
+
+
+def _digest(before: str, text: str) -> str:
+    return hashlib.sha256(f"{before}{text}".encode()).hexdigest()

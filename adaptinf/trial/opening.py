@@ -1,0 +1,133 @@
+"""What a trial is declared to be: the first entry of its journal, and the session that it describes."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from adaptinf import __version__
+from adaptinf.designs import Design
+from adaptinf.designs.rebuild import rebuilt
+from adaptinf.errors import FileError, ParameterError
+from adaptinf.log import DesignRecord
+from adaptinf.log.storage.plain import encode
+from adaptinf.parameters import Is, problems_of, refuse
+from adaptinf.sessions import Session, open_session
+from adaptinf.sessions.requests import plain
+from adaptinf.trial.coins import Coins, fresh_seed
+from adaptinf.trial.journal import Entry
+
+FORMAT = 1
+_DESIGN = Is(Design, "a design, such as Thompson(floor=0.1)")
+_DECLARED = ("arms", "features", "dimension", "per_arm", "reward_range")
+
+
+def declared_entry(
+    design: Any,
+    arms: int | Sequence[Any],
+    horizon: int,
+    features: int | Sequence[Any] | None,
+    dimension: int | None,
+    per_arm: bool,
+    reward_range: tuple[float, float],
+) -> Entry:
+    """The first entry of a trial, when all of it has been found right.
+
+    Raises
+    ------
+    ParameterError
+        Listing what does not fit, or if the design is private.
+    """
+    if problems := problems_of(design=(design, _DESIGN)):
+        raise ParameterError("Trial.create", problems)
+    seed = fresh_seed()
+    session = open_session(
+        design, (arms, features, dimension, per_arm, reward_range), horizon, None, None, Coins(seed).generator
+    )
+    refuse("Trial.create", _private(design, horizon, len(session.arms)))
+    record = design.record()
+    low, high = reward_range
+    return {
+        "format": FORMAT,
+        "design": record.name,
+        "parameters": record.parameters,
+        "own": not _known(design, record),
+        "arms": list(session.arms),
+        "horizon": int(horizon),
+        "features": _listed(features),
+        "dimension": None if dimension is None else int(dimension),
+        "per_arm": per_arm,
+        "reward_range": [float(low), float(high)],
+        "seed": seed.hex(),
+        "versions": {
+            "adaptinf": __version__,
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _private(design: Design, horizon: int, n_arms: int) -> list[str]:
+    """Why a private design has no live trial."""
+    promised = design.guarantee(horizon, n_arms)
+    if promised is None or promised.epsilon == 0.0:  # nothing depends on rewards: there is no noise to draw
+        return []
+    name = type(design).__name__
+    return [
+        f"{name} promises privacy, and a live private trial needs release noise of exact arithmetic, which "
+        f"{name} does not draw: its session() rehearses a trial with simulated noise"
+    ]
+
+
+def _known(design: Design, record: DesignRecord) -> bool:
+    """Whether the record alone leads back to the design."""
+    made = rebuilt(record)
+    return made is not None and type(made) is type(design) and encode_record(made) == encode_record(design)
+
+
+def encode_record(design: Design) -> Any:
+    """Name and parameters of a design, as a journal keeps them."""
+    record = design.record()
+    return encode([record.name, record.parameters])
+
+
+def _listed(features: Any) -> list[Any] | None:
+    if features is None:
+        return None
+    return list(range(features)) if isinstance(features, (int, np.integer)) else list(map(plain, features))
+
+
+def design_of(path: str, entry: Entry, given: Any) -> Design:
+    """The design of a trial: made from its first entry, or as it is given where it is a user's own.
+
+    Raises
+    ------
+    FileError, ParameterError
+        If the file is of a later format, or the design that is given is not that of the trial.
+    """
+    if entry["format"] > FORMAT:
+        raise FileError(path, "read", "a later version of adaptinf wrote it")
+    stated = encode([entry["design"], entry["parameters"]])
+    if given is not None:
+        refuse("Trial.open", problems_of(design=(given, _DESIGN)))
+        if encode_record(given) != stated:
+            raise ParameterError(
+                "Trial.open", [f"the trial is of another {entry['design']} than {given!r:.100}"]
+            )
+        return given  # type: ignore[no-any-return]
+    made = None if entry["own"] else rebuilt(DesignRecord(entry["design"], entry["parameters"]))
+    if made is None or encode_record(made) != stated:
+        raise ParameterError("Trial.open", [f"{entry['design']} is a design of your own: give it as design="])
+    return made
+
+
+def session_of(entry: Entry, design: Design) -> tuple[Session, Coins]:
+    """The session that a first entry describes, and its coins."""
+    coins = Coins(bytes.fromhex(entry["seed"]))
+    declared: Any = tuple(entry[name] for name in _DECLARED)
+    return open_session(design, declared, entry["horizon"], None, None, coins.generator), coins

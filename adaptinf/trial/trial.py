@@ -1,0 +1,349 @@
+"""A live trial: participants are assigned and outcomes recorded, and nothing that was answered is lost."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from adaptinf.designs import Design
+from adaptinf.errors import AdaptinfWarning, FileError, JournalError, ParameterError
+from adaptinf.files import as_path, atomic_write
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import Is, OrNone, check
+from adaptinf.sessions import Decision, Outcome
+from adaptinf.trial.journal import Journal
+from adaptinf.trial.opening import declared_entry
+from adaptinf.trial.replay import Replay
+from adaptinf.trial.requests import Requests, now
+from adaptinf.trial.status import TrialStatus
+
+_PREFIX = "sqlite:///"
+
+
+class Trial:
+    """A design at work on people, for as long as it takes: kept in a file, safe from crashes and retries.
+
+    Made by `Trial.create` and opened by `Trial.open`. Several processes may have it open at once, each by
+    `open`, and threads may share one. Every answer is on the disk before it is given. Each request has a
+    key: sent again with its key, it gets the same answer.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/trial.db"
+    >>> trial = ai.Trial.create(path, ai.designs.Thompson(floor=0.1), arms=["letter", "call"], horizon=500)
+    >>> decision = trial.assign("participant 1", key="request 1")
+    >>> trial.assign("participant 1", key="request 1") == decision
+    True
+    >>> trial.close()
+    >>> trial = ai.Trial.open(path)
+    >>> trial.record(decision.id, 1.0, key="request 2")
+    Outcome(id=1, reward=1.0, in_time=True)
+    >>> trial.log().n_rounds
+    1
+    >>> trial.close()
+    """
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        design: Design,
+        arms: int | Sequence[Any],
+        horizon: int,
+        *,
+        features: int | Sequence[Any] | None = None,
+        dimension: int | None = None,
+        per_arm: bool = False,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> Trial:
+        """Make a trial in a new file.
+
+        Parameters
+        ----------
+        path : path
+            The SQLite file, which must not hold anything yet; ``"sqlite:///..."`` means the same.
+        design : Design
+            What decides. A private design is refused: a live private trial needs release noise of exact
+            arithmetic.
+        arms : list of labels, or int
+            The arms; a number stands for 0, 1, ...
+        horizon : int
+            The most participants there can be.
+        features, dimension, per_arm, reward_range
+            Contexts and rewards, as for `Design.session`.
+
+        Returns
+        -------
+        Trial
+            Open.
+
+        Raises
+        ------
+        ParameterError
+            Listing everything that does not fit; no file has been made then.
+        FileError
+            If the file holds something already, or cannot be written.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If the design has no coins of its own: whoever knows the outcomes can foresee the next arm.
+        """
+        place = _place("Trial.create", path)
+        first = declared_entry(design, arms, horizon, features, dimension, per_arm, reward_range)
+        if not design.traits.own_coins:
+            warnings.warn(
+                f"{first['design']} has no coins of its own, so that whoever knows the outcomes can foresee "
+                "the next arm: wrap it in a Mixture where assignments are to be concealed",
+                AdaptinfWarning,
+                stacklevel=2,
+            )
+        journal = Journal(place, create=True)
+        try:
+            journal.start({"kind": "create", "time": now(), **first})
+        except BaseException:
+            journal.close()
+            raise
+        journal.close()
+        return cls.open(place, design)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], design: Design | None = None) -> Trial:
+        """Open a trial: its rows are checked, and every decision is made again and compared.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        design : Design, optional
+            Needed for a design of your own, which a file cannot hold.
+
+        Returns
+        -------
+        Trial
+            As it stood after the last answer.
+
+        Raises
+        ------
+        FileError
+            If there is no such file, it holds no trial or cannot be read.
+        JournalError
+            If a row is damaged, or another decision follows from the rows before it.
+        ParameterError
+            If the design is needed, or another one.
+        """
+        place = _place("Trial.open", path)
+        journal = Journal(place)
+        try:
+            if not journal.holds_trial():
+                raise FileError(str(place), "read", "it holds no trial")
+            requests = Requests(journal, design)
+            requests.read(lambda _: None)
+        except BaseException:
+            journal.close()
+            raise
+        return cls(requests)
+
+    @property
+    def arms(self) -> tuple[Any, ...]:
+        """Labels of the arms."""
+        return self._requests.read(lambda replay: replay.session.arms)
+
+    def assign(self, unit: str | int, context: Any = None, *, key: str | int) -> Decision:
+        """Choose an arm for a participant.
+
+        Parameters
+        ----------
+        unit : str or int
+            Who it is. A unit is assigned once: asked again, it gets its first decision.
+        context : optional
+            Known before the choice, as for `Session.assign`.
+        key : str or int
+            Names the request: sent again, after a crash or a lost answer, it gets the same decision.
+
+        Returns
+        -------
+        Decision
+            The arm, and the id by which `record` knows the decision. It is on the disk.
+
+        Raises
+        ------
+        ParameterError
+            If the trial is paused, finished or closed, its horizon is used up, an outcome is needed first,
+            the context is not what was declared, or key or unit stand for another request. Nothing has
+            changed.
+        FileError
+            If the file cannot be written. Send the request again with its key: whether it had been kept or
+            not, it counts once.
+        """
+        return self._requests.change(lambda replay: replay.assign(unit, context, key))
+
+    def record(self, decision_id: int, reward: float | None, *, key: str | int) -> Outcome:
+        """Record the outcome of a decision.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+        reward : float or None
+            A number in the range of rewards; None says that the outcome will never come.
+        key : str or int
+            Names the request, as for `assign`.
+
+        Returns
+        -------
+        Outcome
+            What was recorded. It is on the disk.
+
+        Raises
+        ------
+        ParameterError
+            If the trial is finished or closed, there is no such decision, it has another outcome already, the
+            reward is out of range, or the key stands for another request. Nothing has changed.
+        FileError
+            As for `assign`.
+        """
+        return self._requests.change(lambda replay: replay.record(decision_id, reward, key))
+
+    def pause(self, reason: str) -> None:
+        """Assign nobody until `resume`; outcomes are still taken.
+
+        Parameters
+        ----------
+        reason : str
+            Why; the journal keeps it.
+        """
+        self._requests.change(lambda replay: (None, replay.turn("pause", reason)))
+
+    def resume(self, reason: str) -> None:
+        """Assign again.
+
+        Parameters
+        ----------
+        reason : str
+            Why; the journal keeps it.
+        """
+        self._requests.change(lambda replay: (None, replay.turn("resume", reason)))
+
+    def finish(self, reason: str) -> None:
+        """End the trial for good: nobody is assigned and no outcome is recorded any more.
+
+        Parameters
+        ----------
+        reason : str
+            Why; the journal keeps it.
+        """
+        self._requests.change(lambda replay: (None, replay.turn("finish", reason)))
+
+    def log(self, missing: str | None = None) -> AdaptiveLog:
+        """The log so far, with exact propensities, as `Session.log` makes it.
+
+        Parameters
+        ----------
+        missing : {"drop", "worst", "best"}, optional
+            What an outcome means that is not in: needed where there are any.
+
+        Returns
+        -------
+        AdaptiveLog
+            A copy; the trial goes on.
+        """
+        return self._requests.read(lambda replay: replay.session.log(missing))
+
+    def status(self) -> TrialStatus:
+        """How the trial stands."""
+        return self._requests.read(self._stands)
+
+    def _stands(self, replay: Replay) -> TrialStatus:
+        session, journal = replay.session, self._requests.journal
+        return TrialStatus(
+            design=replay.declared["design"],
+            arms=session.arms,
+            state=replay.state,
+            reason=replay.reason,
+            rounds=session.rounds,
+            horizon=replay.declared["horizon"],
+            pending=len(session.pending),
+            rows=journal.rows,
+            head=journal.head,
+        )
+
+    def verify(self, head: str | None = None) -> TrialStatus:
+        """Check the file from its first row on: pages, digests, and every decision made again.
+
+        Parameters
+        ----------
+        head : str, optional
+            The `head` of an earlier status, kept elsewhere: all rows that were there then must still be.
+
+        Returns
+        -------
+        TrialStatus
+            As things stand.
+
+        Raises
+        ------
+        JournalError
+            With the first thing that is wrong.
+        """
+        heads: set[str] = set()
+
+        def checked(replay: Replay) -> TrialStatus:
+            journal = self._requests.journal
+            journal.check_pages()
+            if head is not None and head not in heads:
+                problem = f"no row has the head {head:.64}: rows were lost or changed"
+                raise JournalError(str(journal.path), problem)
+            return self._stands(replay)
+
+        check("verify", head=(head, OrNone(Is(str, "the text of a head"))))
+        return self._requests.read_again(checked, heads)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the trial as it stands to a new file, whole or not at all; the trial goes on.
+
+        Parameters
+        ----------
+        path : path
+            A file that does not exist yet.
+        """
+        place = as_path("Trial.backup", "path", path)
+        if place.exists():
+            raise FileError(str(place), "written", "there is a file of that name already")
+        content = self._requests.read(lambda _: self._requests.journal.content())
+        atomic_write(place, lambda file: file.write(content))
+
+    def close(self) -> None:
+        """Let go of the file. The trial itself goes on: `open` opens it again."""
+        self._requests.close()
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Trial({str(self._requests.journal.path)!r})"
+
+
+def _place(subject: str, path: Any) -> Path:
+    if isinstance(path, str) and path.startswith(_PREFIX):
+        path = path.removeprefix(_PREFIX)
+    if isinstance(path, str) and "://" in path:
+        raise ParameterError(subject, [f"a trial is kept in a SQLite file: give its path, got {path!r:.60}"])
+    return as_path(subject, "path", path)

@@ -1,0 +1,131 @@
+"""``adaptinf trial``: requests as flags and as lines, answers as JSON, refusals in one sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adaptinf as ai
+from adaptinf.cli import main
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "trial.db")
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    """The JSON of a command's last line; the text of an error where it fails."""
+    assert main(["trial", *arguments]) == code
+    captured = capsys.readouterr()
+    if code and not captured.out:
+        return captured.err.strip()
+    return json.loads(captured.out.splitlines()[-1])
+
+
+def created(capsys: pytest.CaptureFixture[str], path: str, *more: str) -> Any:
+    arms = "--arm", "a", "--arm", "b", "--horizon", "20"
+    return told(
+        capsys, "create", path, "--design", "Thompson", "--parameters", '{"floor": 0.1}', *arms, *more
+    )
+
+
+def test_a_trial_from_create_to_a_table(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = created(capsys, path)
+    assert (status["design"], status["arms"], status["state"], status["rows"]) == (
+        "Thompson",
+        ["a", "b"],
+        "open",
+        1,
+    )
+    first = told(capsys, "assign", path, "--unit", "p 0", "--key", "k 0")
+    assert (first["id"], first["round"]) == (1, 1)
+    assert told(capsys, "assign", path, "--unit", "p 0", "--key", "k 0") == first
+    answer = told(capsys, "record", path, "--decision", "1", "--reward", "1", "--key", "r 0")
+    assert answer == {"id": 1, "reward": 1.0, "in_time": True}
+    lines = "\n".join(json.dumps({"unit": f"p {n}", "key": f"k {n}"}) for n in range(1, 20))
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{lines}\n\n"))
+    assert told(capsys, "assign", path)["round"] == 20
+    rewards = [{"decision": n, "reward": n % 2 if n < 20 else "lost", "key": f"r {n}"} for n in range(2, 21)]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(map(json.dumps, rewards))))
+    assert told(capsys, "record", path) == {"id": 20, "reward": None, "in_time": False}
+    head = told(capsys, "finish", path, "--reason", "all are in")["head"]
+    assert told(capsys, "verify", path, "--head", head)["rows"] == 42
+    assert told(capsys, "status", path)["state"] == "finished"
+    told(capsys, "backup", path, str(tmp_path / "copy.db"))
+    assert told(capsys, "verify", str(tmp_path / "copy.db"), "--head", head)["head"] == head
+    output = tmp_path / "log.parquet"
+    told(capsys, "export", path, str(output), "--missing", "drop")
+    log = ai.read_log(output)
+    assert log.n_rounds == 20
+    with ai.Trial.open(path) as trial:
+        assert log.frame.equals(trial.log(missing="drop").frame)
+
+
+def test_refused_lines_are_answered_in_their_place(
+    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created(capsys, path)
+    lines = [
+        '{"unit": "p", "key": 1}',
+        "{",
+        '{"unit": "q"}',
+        '{"unit": "q", "key": 1}',
+        '{"unit": "q", "key": 2}',
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    assert main(["trial", "assign", path]) == 2
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [answer.get("round") for answer in answers] == [1, None, None, None, 2]
+    assert "not JSON" in answers[1]["error"]
+    assert answers[2]["error"] == "a request: key is needed"
+    assert "another request" in answers[3]["error"]
+
+
+def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no such file" in told(capsys, "status", path, code=2)
+    arms = "--arm", "a", "--arm", "b", "--horizon", "20"
+    for design in ("Session", "nothing", "__doc__", "Design"):
+        problem = told(capsys, "create", path, "--design", design, *arms, code=2)
+        assert problem == f"adaptinf trial: --design: there is no design of the name '{design}'"
+    problem = told(capsys, "create", path, "--design", "UCB", "--parameters", '{"depth": 1}', *arms, code=2)
+    assert "they do not fit UCB" in problem
+    assert "JSON object" in told(
+        capsys, "create", path, "--design", "UCB", "--parameters", "3", *arms, code=2
+    )
+    private = "--design", "PrivateUCB", "--parameters", '{"epsilon": 1.0}'
+    assert "exact arithmetic" in told(capsys, "create", path, *private, *arms, code=2)
+    assert not Path(path).exists()
+    created(capsys, path)
+    assert "holds a trial" in told(capsys, "create", path, "--design", "Thompson", *arms, code=2)
+    assert "no decision 7" in told(
+        capsys, "record", path, "--decision", "7", "--reward", "1", "--key", "r", code=2
+    )
+    assert "rows were lost" in told(capsys, "verify", path, "--head", "0", code=2)
+    with pytest.raises(SystemExit):
+        main(["trial", "record", path, "--reward", "much"])
+
+
+def test_a_mixture_and_the_warning_of_one_that_can_be_foreseen(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = "--arm", "a", "--arm", "b", "--horizon", "20"
+    inner = '{"design": {"name": "UCB"}, "exploration": 0.2}'
+    assert main(["trial", "create", path, "--design", "Mixture", "--parameters", inner, *arms]) == 0
+    assert capsys.readouterr().err == ""
+    assert told(capsys, "assign", path, "--unit", "p", "--key", "k")["round"] == 1
+    assert main(["trial", "create", str(tmp_path / "other.db"), "--design", "UCB", *arms]) == 0
+    assert "wrap it in a Mixture" in capsys.readouterr().err
+
+
+def test_contexts_are_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, path, "--feature", "young", "--feature", "old")
+    context = "--context", '"young"'
+    assert told(capsys, "assign", path, "--unit", "p", "--key", "k", *context)["round"] == 1
+    assert "context must be one of" in told(capsys, "assign", path, "--unit", "q", "--key", "l", code=2)

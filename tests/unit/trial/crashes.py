@@ -1,0 +1,210 @@
+"""Processes that are killed in the middle of requests to a trial, and what has to hold afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import adaptinf as ai
+from adaptinf.trial.journal import Journal
+from adaptinf.trial.replay import Replay
+from adaptinf.trial.requests import Requests
+
+STEPS = (
+    (Requests, "change"),
+    (Journal, "begin"),
+    (Journal, "news"),
+    (Replay, "assign"),
+    (Replay, "record"),
+    (Journal, "append"),
+    (Journal, "commit"),
+)
+POINTS = [(owner, name, when) for owner, name in STEPS for when in ("before", "after")]
+NAMES = [f"{when} {owner.__name__}.{name}" for owner, name, when in POINTS]
+
+
+def die() -> None:
+    """End this process as kill -9 does: nothing is flushed, closed or told."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(point: int, count: int) -> None:
+    """Kill this process when it comes to a point for the given time."""
+    owner, name, when = POINTS[point]
+    whole: Callable[..., Any] = getattr(owner, name)
+    left = [count]
+
+    def reached(here: str) -> None:
+        if here == when:
+            left[0] -= 1
+            if left[0] == 0:
+                die()
+
+    def step(self: Any, *given: Any, **options: Any) -> Any:
+        reached("before")
+        done = whole(self, *given, **options)
+        reached("after")
+        return done
+
+    def rows(self: Any) -> Iterator[Any]:
+        reached("before")
+        yield from whole(self)
+        reached("after")
+
+    setattr(owner, name, rows if name == "news" else step)
+
+
+@dataclass
+class Scenario:
+    """Requests in their order, each with its key; outcomes come two participants late."""
+
+    participants: int
+    rewards: list[float]
+    answers: dict[int, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return 2 * self.participants
+
+    def send(self, trial: ai.Trial, number: int) -> list[Any]:
+        """Send a request and have its answer; the id of a decision is its round."""
+        late = 2
+        if number < late or (number < len(self) - late and number % 2 == 0):
+            who = number if number < late else (number - late) // 2 + late
+            told = trial.assign(f"participant {who}", key=f"assign {who}")
+            return [told.id, told.arm]
+        who = (number - late) // 2 if number < len(self) - late else number - len(self) + self.participants
+        return [trial.record(who + 1, self.rewards[who], key=f"record {who}").in_time]
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Start a process that does some work and nothing else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks beside threads: the child touches none of them
+        child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(1)
+    os._exit(0)
+
+
+def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np.random.Generator) -> bool:
+    """Send what has no answer yet from a child, which may be killed; whether it was.
+
+    Answers that came before are asked for again, and have to be the same.
+    """
+    reader, writer = os.pipe()
+    again = rng.integers(0, 2**31)
+
+    def work() -> None:
+        choices = np.random.default_rng(again)
+        prepare()
+        trial = ai.Trial.open(path)
+        for number in range(len(scenario.answers), len(scenario)):
+            if scenario.answers and choices.random() < 0.3:
+                known = int(choices.choice(list(scenario.answers)))
+                os.write(writer, f"{json.dumps([known, scenario.send(trial, known)])}\n".encode())
+            os.write(writer, f"{json.dumps([number, scenario.send(trial, number)])}\n".encode())
+
+    child = in_child(work)
+    os.close(writer)
+    said = b""
+    while select.select([reader], [], [], 60.0)[0] and (part := os.read(reader, 65_536)):
+        said += part
+    os.close(reader)
+    _, status = os.waitpid(child, 0)
+    for line in said.decode().splitlines():
+        number, answer = json.loads(line)
+        assert scenario.answers.setdefault(number, answer) == answer, (number, answer)
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert killed or os.waitstatus_to_exitcode(status) == 0, status
+    return killed
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """Entries of a journal, without their times."""
+    journal = Journal(path)
+    journal.begin(write=False)
+    try:
+        rows = [entry for _, entry, _ in journal.news()]
+    finally:
+        journal.rollback()
+        journal.close()
+    return [{name: value for name, value in row.items() if name != "time"} for row in rows]
+
+
+def undisturbed(path: Path, scenario: Scenario) -> list[Any]:
+    """Answers of a run that nothing stops."""
+    with ai.Trial.open(path) as trial:
+        return [scenario.send(trial, number) for number in range(len(scenario))]
+
+
+def crashed_run(
+    folder: Path,
+    design: ai.designs.Design,
+    participants: int,
+    rng: np.random.Generator,
+    plan: Callable[[], Callable[[], None]],
+    struck: list[str] | None = None,
+) -> int:
+    """A trial whose processes are killed until it is through; it must be as one that nothing stopped.
+
+    `plan` says how the next child prepares its death, and may add its name to `struck`, whose last one
+    is taken off where the child lived on. Returns the number of kills.
+    """
+    path, twin = folder / "trial.db", folder / "twin.db"
+    for old in folder.glob("t*.db*"):
+        old.unlink()
+    rewards = rng.integers(0, 2, size=participants).astype(float).tolist()
+    scenario = Scenario(participants, rewards)
+    with ai.Trial.create(path, design, ["a", "b"], horizon=participants) as trial:
+        trial.backup(twin)
+    expected = undisturbed(twin, scenario)
+    kills = 0
+    while len(scenario.answers) < len(scenario):
+        killed = attempt(path, scenario, plan(), rng)
+        if struck and not killed:
+            struck.pop()
+        kills += killed
+    assert [scenario.answers[number] for number in range(len(scenario))] == expected
+    assert entries(path) == entries(twin)
+    with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
+        assert trial.verify().rows == 2 * participants + 1
+        assert trial.log().frame.equals(calm.log().frame)
+        assert trial.log().units.tolist() == calm.log().units.tolist()
+    return kills
+
+
+def flipped(source: Path, place: Path, bit: int) -> None:
+    """A copy of a file with one bit changed."""
+    for old in place.parent.glob(f"{place.name}*"):
+        old.unlink()
+    shutil.copyfile(source, place)
+    with place.open("r+b") as file:
+        file.seek(bit // 8)
+        byte = file.read(1)[0] ^ (1 << bit % 8)
+        file.seek(bit // 8)
+        file.write(bytes([byte]))
+
+
+def fate(place: Path, rows: list[dict[str, Any]], head: str | None = None) -> str:
+    """What becomes of a damaged file: "detected", "identical", or "unnoticed", which must not be."""
+    try:
+        with ai.Trial.open(place) as trial:
+            trial.verify(head)
+        return "identical" if entries(place) == rows else "unnoticed"
+    except (ai.errors.JournalError, ai.errors.FileError):
+        return "detected"

@@ -1,0 +1,339 @@
+"""What a trial answers: the same to a request sent again, and one clear sentence to a wrong one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import importlib
+import os
+import resource
+import sqlite3
+import sys
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from crashes import entries, in_child
+
+import adaptinf as ai
+from adaptinf.designs import (
+    ABSE,
+    UCB,
+    ConSE,
+    Design,
+    EpsilonGreedy,
+    FunctionDesign,
+    LinUCB,
+    Mixture,
+    SuccessiveElimination,
+    Thompson,
+    Uniform,
+)
+from adaptinf.errors import AdaptinfWarning, FileError, ParameterError
+from adaptinf.sessions import open_session
+from adaptinf.trial import Trial, requests
+from adaptinf.trial.coins import Coins
+from adaptinf.trial.journal import Journal
+
+HUGE = "x" * 10_000_000
+SQL = "'; DROP TABLE journal; --"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trial.db"
+
+
+def refused(call: Callable[..., Any], *given: Any, **options: Any) -> str:
+    """The one problem of a call, in a text that anybody can read."""
+    with pytest.raises(ParameterError) as caught:
+        call(*given, **options)
+    assert len(str(caught.value)) < 400
+    assert len(caught.value.problems) == 1
+    return caught.value.problems[0]
+
+
+def test_each_wrong_request_has_one_clear_answer_and_changes_nothing(path: Path) -> None:
+    with Trial.create(path, Thompson(), ["a", "b"], horizon=3, features=["f", SQL]) as trial:
+        first = trial.assign(SQL, SQL, key=SQL)
+        assert trial.record(first.id, 1.0, key="r").reward == 1.0
+        before = trial.status()
+        assert "has the outcome 1 already" in refused(trial.record, first.id, 0.0, key="again")
+        assert "there is no decision 2" in refused(trial.record, 2, 1.0, key="unknown")
+        assert "from 0 to 1" in refused(trial.record, first.id, 1.5, key="range")
+        assert "from 0 to 1" in refused(trial.record, first.id, float("nan"), key="nan")
+        assert "another request" in refused(trial.assign, "new", "f", key=SQL)
+        assert "another request" in refused(trial.record, first.id, 1.0, key=SQL)
+        assert "context must be one of" in refused(trial.assign, "new", HUGE, key="huge")
+        assert "unit must be" in refused(trial.assign, HUGE, "f", key="huge")
+        assert "key must be" in refused(trial.assign, "new", "f", key=HUGE)
+        assert "key is needed" in refused(trial.assign, "new", "f", key=None)
+        assert "unit is needed" in refused(trial.assign, None, "f", key="none")
+        assert "with another context" in refused(trial.assign, SQL, "f", key="other context")
+        assert "decision_id must be" in refused(trial.record, SQL, 1.0, key="text")
+        assert "head must be" in refused(trial.verify, 3)
+        assert "reason must be" in refused(trial.pause, " ")
+        assert trial.verify(before.head) == before
+        trial.assign("second", "f", key=2)
+        trial.assign("third", "f", key=3)
+        assert "used up" in refused(trial.assign, "fourth", "f", key=4)
+        assert refused(trial.log).startswith("2 outcomes are missing")
+        assert trial.log(missing="drop").units.tolist() == [SQL, "second", "third"]
+    assert "closed" in refused(trial.assign, "fifth", "f", key=5)
+    assert len(entries(path)) == 5
+
+
+def test_a_request_sent_again_has_the_same_answer_and_no_row(path: Path) -> None:
+    with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
+        first = trial.assign("one", key="k")
+        outcome = trial.record(first.id, None, key="r")
+        rows = trial.status().rows
+    with Trial.open(f"sqlite:///{path}") as trial:
+        assert trial.assign("one", key="k") == first
+        assert trial.record(first.id, None, key="r") == outcome
+        assert trial.status().rows == rows == 3
+        assert trial.assign("one", key="another key") == first
+        assert "another request" in refused(trial.assign, "two", key="another key")
+        assert trial.status().rows == 4
+    with Trial.open(path) as trial:
+        assert "another request" in refused(trial.assign, "two", key="another key")
+
+
+def test_pause_and_finish(path: Path) -> None:
+    with Trial.create(path, Uniform(), ["a", "b"], horizon=9) as trial:
+        first = trial.assign(1, key=1)
+        trial.pause("a batch was bad")
+        trial.pause("said twice")
+        assert refused(trial.assign, 2, key=2) == "the trial is paused: a batch was bad"
+        assert trial.assign(1, key=1) == first
+        assert trial.record(first.id, 1.0, key="r").in_time
+    with Trial.open(path) as trial:
+        assert trial.status().state == "paused"
+        trial.resume("a new batch")
+        second = trial.assign(2, key=2)
+        trial.finish("all are in")
+        assert refused(trial.record, second.id, 1.0, key="late") == "the trial is finished: all are in"
+        assert refused(trial.assign, 3, key=3) == "the trial is finished: all are in"
+        assert refused(trial.resume, "no") == "the trial is finished: all are in"
+        assert trial.record(first.id, 1.0, key="r").in_time
+        assert (trial.status().state, trial.status().pending) == ("finished", 1)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [ai.designs.PrivateUCB(epsilon=1.0), ai.designs.DPConSE(epsilon=1.0), ai.designs.LDPBandit(epsilon=1.0)],
+)
+def test_a_private_design_is_refused_before_there_is_a_file(path: Path, design: Design) -> None:
+    options = {"dimension": 2} if design.vectors == "needed" else {}
+    problem = refused(Trial.create, path, design, 2, horizon=100, **options)
+    assert "needs release noise of exact arithmetic" in problem
+    assert not path.exists()
+
+
+def test_what_is_declared_wrongly_is_listed_before_there_is_a_file(path: Path) -> None:
+    with pytest.raises(ParameterError) as caught:
+        Trial.create(path, Thompson(), ["a", "a"], horizon=0, reward_range=(1.0, 0.0))
+    assert len(caught.value.problems) >= 2
+    assert "design must be a design" in refused(Trial.create, path, "thompson", 2, horizon=5)
+    assert "SQLite file" in refused(Trial.create, "postgresql://host/trials", Thompson(), 2, horizon=5)
+    assert not path.exists()
+
+
+def test_a_file_is_never_written_over_and_another_is_not_taken_for_a_trial(path: Path) -> None:
+    Trial.create(path, Thompson(), 2, horizon=5).close()
+    with pytest.raises(FileError, match="holds a trial or other tables already"):
+        Trial.create(path, Thompson(), 2, horizon=5)
+    other = path.with_name("other.db")
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE people (name TEXT)")
+    connection.close()
+    with pytest.raises(FileError, match="other tables already"):
+        Trial.create(other, Thompson(), 2, horizon=5)
+    with pytest.raises(FileError, match="holds no trial"):
+        Trial.open(other)
+    with pytest.raises(FileError, match="no such file"):
+        Trial.open(path.with_name("none.db"))
+    text = path.with_name("text.db")
+    text.write_text("not a database" * 100)
+    with pytest.raises(ai.errors.JournalError, match="not a database"):
+        Trial.open(text)
+    with Trial.open(path) as trial, pytest.raises(FileError, match="of that name already"):
+        trial.backup(text)
+
+
+def test_a_design_that_can_be_foreseen_is_pointed_out(path: Path) -> None:
+    with pytest.warns(AdaptinfWarning, match="wrap it in a Mixture"):
+        Trial.create(path, UCB(), 2, horizon=5).close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Trial.create(path.with_name("mixed.db"), Mixture(UCB()), 2, horizon=5).close()
+
+
+def favour(state: Any, context: Any, rng: np.random.Generator) -> list[float]:
+    return [0.3, 0.7]
+
+
+def test_a_design_of_ones_own_is_given_again(path: Path) -> None:
+    own = FunctionDesign(favour)
+    with Trial.create(path, own, 2, horizon=5) as trial:
+        first = trial.assign(1, key=1)
+    assert "give it as design=" in refused(Trial.open, path)
+    assert "another FunctionDesign" in refused(Trial.open, path, Thompson())
+    with Trial.open(path, own) as trial:
+        assert trial.assign(1, key=1) == first
+        assert trial.log(missing="drop").arrays.propensities.tolist() == [[0.3, 0.7]]
+    with Trial.open(path, FunctionDesign(favour)) as trial:
+        assert trial.status().rounds == 1
+
+
+DESIGNS: list[tuple[Design, dict[str, Any]]] = [
+    (Thompson(floor=(0.5, 0.7)), {}),
+    (EpsilonGreedy(exploration=0.3), {}),
+    (Mixture(SuccessiveElimination(), exploration=0.2), {}),
+    (UCB(), {}),
+    (ConSE(), {"features": ["f", "m"]}),
+    (LinUCB(), {"dimension": 3}),
+    (ABSE(), {"dimension": 2}),
+    (FunctionDesign(favour), {}),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*no coins of its own:adaptinf.errors.AdaptinfWarning")
+@pytest.mark.parametrize(("design", "options"), DESIGNS, ids=lambda given: type(given).__name__)
+def test_a_trial_is_a_session_whose_coins_are_set_for_each_event(
+    path: Path, design: Design, options: dict[str, Any]
+) -> None:
+    rng, horizon = np.random.default_rng(4), 40
+    declared = ["a", "b"], options.get("features"), options.get("dimension"), False, (0.0, 1.0)
+    with Trial.create(path, design, ["a", "b"], horizon, **options) as trial:
+        coins = Coins(bytes.fromhex(entries(path)[0]["seed"]))
+        session = open_session(design, declared, horizon, None, None, coins.generator)
+        for number in range(1, horizon + 1):
+            context: Any = rng.random(options["dimension"]) if "dimension" in options else None
+            if "features" in options:
+                context = str(rng.choice(["f", "m"]))
+            decision = trial.assign(number, context, key=f"assign {number}")
+            coins.set("assign", number)
+            assert session.assign(number, context) == decision
+            reward = float(rng.integers(0, 2))
+            trial.record(decision.id, reward, key=f"record {number}")
+            coins.set("record", number)
+            session.record(decision.id, reward)
+        assert trial.log().frame.equals(session.log().frame)
+        assert trial.verify().rows == 2 * horizon + 1
+    with Trial.open(path, design) as trial:
+        assert trial.log().frame.equals(session.log().frame)
+
+
+def literal_pcg64(state: int, increment: int) -> int:
+    """First output of PCG64 (XSL-RR), written from its definition."""
+    state = (state * 0x2360ED051FC65DA44385DF649FCCF645 + increment) % 2**128
+    mixed, turn = (state >> 64) ^ (state % 2**64), state >> 122
+    return (mixed >> turn | mixed << (64 - turn)) % 2**64
+
+
+def test_coins_are_those_of_the_seed_and_the_event_alone() -> None:
+    seed = bytes(range(32))
+    coins = Coins(seed)
+    coins.set("record", 8)
+    coins.generator.random(7)
+    coins.set("assign", 17)
+    drawn = hmac.new(seed, b"assign 17", hashlib.sha256).digest()
+    state, increment = int.from_bytes(drawn[:16], "big"), int.from_bytes(drawn[16:], "big") | 1
+    assert coins.generator.random() == (literal_pcg64(state, increment) >> 11) / 2**53
+
+
+def test_coins_of_events_are_uniform_and_unrelated() -> None:
+    coins, drawn = Coins(bytes(32)), np.empty((20_000, 2))
+    for number in range(len(drawn)):
+        coins.set("assign", number)
+        drawn[number] = coins.generator.random(2)
+    cells = np.histogram2d(*drawn.T, bins=10, range=[[0, 1], [0, 1]])[0]
+    assert ((cells - 200.0) ** 2 / 200.0).sum() < 160.0  # chi-squared of 99: beyond with probability 1e-4
+    assert abs(np.corrcoef(drawn[:-1, 0], drawn[1:, 0])[0, 1]) < 0.03
+
+
+def test_a_full_disk_is_told_and_the_same_request_counts_once_afterwards(path: Path) -> None:
+    Trial.create(path, Thompson(), 2, horizon=2_000).close()
+
+    def work() -> None:
+        with Trial.open(path) as trial:
+            hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+            for number in range(2_000):
+                try:
+                    trial.assign(number, key=number)
+                except FileError as error:
+                    told = str(error)
+                    break
+            assert "cannot be written" in told
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            again = trial.assign(number, key=number)
+            assert again.round == number + 1
+            assert trial.verify().rounds == number + 1
+
+    assert os.waitstatus_to_exitcode(os.waitpid(in_child(work), 0)[1]) == 0
+
+
+def test_a_failed_commit_is_forgotten_and_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Trial.create(path, Thompson(), 2, horizon=9) as trial:
+        first = trial.assign(1, key=1)
+        whole = Journal.commit
+
+        def kept_but_not_told(self: Journal) -> None:
+            whole(self)
+            raise FileError("trial.db", "written", "the answer was lost")
+
+        monkeypatch.setattr(Journal, "commit", kept_but_not_told)
+        with pytest.raises(FileError):
+            trial.assign(2, key=2)
+        monkeypatch.setattr(Journal, "commit", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            trial.record(first.id, 1.0, key="r")
+        monkeypatch.setattr(Journal, "commit", whole)
+        assert trial.status().rounds == 2
+        assert trial.assign(2, key=2).round == 2
+        assert trial.record(first.id, 0.0, key="r").reward == 0.0
+
+
+def test_a_handle_is_of_one_process_and_threads_share_it(path: Path) -> None:
+    trial = Trial.create(path, Thompson(), 2, horizon=100)
+
+    def work() -> None:
+        assert "open it by Trial.open in each process" in refused(trial.status)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(in_child(work), 0)[1]) == 0
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda number: trial.assign(number, key=number), range(40)))
+    assert sorted(decision.round for decision in told) == list(range(1, 41))
+    assert trial.verify().rounds == 40
+    trial.close()
+    trial.close()
+
+
+def test_a_clock_that_goes_backwards_moves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Trial.create(path, Thompson(), 2, horizon=9) as trial:
+        monkeypatch.setattr(requests, "now", lambda: "1970-01-01T00:00:00.000+00:00")
+        assert [trial.assign(number, key=number).round for number in (1, 2)] == [1, 2]
+        assert trial.verify().rounds == 2
+
+
+def test_another_process_waits_and_is_seen(path: Path) -> None:
+    with Trial.create(path, Thompson(), 2, horizon=9) as one, Trial.open(path) as other:
+        first = one.assign(1, key=1)
+        assert other.assign(1, key=1) == first
+        assert other.assign(2, key=2).round == 2
+        assert one.assign(3, key=3).round == 3
+        assert one.status() == other.status()
+
+
+def test_without_sqlalchemy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("adaptinf.trial")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(ai.errors.MissingDependencyError, match=r"\[trial\]"):
+        importlib.import_module("adaptinf.trial")
