@@ -2,7 +2,7 @@
 
     python docs/english.py README.md docs/quickstart.md
 
-Code, tables' rules and the addresses of links do not count; a cell of a table, a heading and an item of a list
+Code, rules of tables and addresses of links do not count; a cell of a table, a heading and an item of a list
 end a sentence. A test demands that README, the quick start and the how-to pages have none.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 MOST = 35
 PAGES = ("README.md", "docs/quickstart.md", "docs/howto.md", "docs/from_statsmodels.md", "docs/glossary.md")
-PAGES += ("docs/contributing.md", "docs/citing.md")
+PAGES += ("docs/contributing.md", "docs/citing.md", "docs/index.md", "docs/contents.md")
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 _END = re.compile(r"(?<!et al)(?<!vs)(?<!cf)[.!?][)\"'*_]*\s+(?=[\"'(*_\[`]*(?:[A-Z0-9`]|adaptinf))")
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*#|>]|\d+\.)\s)|\|")

@@ -101,3 +101,32 @@ def test_sentences_of_the_first_pages_are_short(english: ModuleType) -> None:
         for one in english.too_long((ROOT / name).read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def test_the_evidence_index_is_made_from_the_pages() -> None:
+    maker = script("evidence_index")
+    index = (DOCS / "evidence" / "index.md").read_text(encoding="utf-8")
+    assert index == maker.made(index, maker.pages()), "run python docs/evidence_index.py"
+    for name in maker.pages():
+        assert index.count(f"]({name}.md)") == 1
+
+
+def test_a_headline_follows_its_page() -> None:
+    maker = script("evidence_index")
+    entry = ("holds", r"(\d+ of \d+) rows", "{0} rows")
+    page = "# Title\n\nSeed: 1. Date: 2026-01-02, commit\nabc1234. So 6 of\n7 rows."
+    assert maker.row("drift", page, entry) == "| [holds](drift.md) | 6 of 7 rows | 2026-01-02 | abc1234 |\n"
+    assert maker.row("drift", page, None) == "| [Title](drift.md) |  | 2026-01-02 | abc1234 |\n"
+    with pytest.raises(SystemExit, match="no longer has the headline"):
+        maker.row("drift", page.replace("rows", "cells"), entry)
+
+
+@pytest.mark.parametrize("paper", ["neel_roth", "dp_se", "dp_bai", "ldp_nonparametric", "conse"])
+def test_the_table_of_errata_has_every_point_of_a_paper(paper: str) -> None:
+    page = (DOCS / "errata" / f"{paper}.md").read_text(encoding="utf-8")
+    index = (DOCS / "errata" / "index.md").read_text(encoding="utf-8")
+    points = re.findall(r"^## (\d+)\. ", page, re.MULTILINE)
+    rows = re.findall(rf"^\| \[(\d+)\]\({paper}\.md\) \| (.+) \| (.+) \| (.+) \|$", index, re.MULTILINE)
+    assert [number for number, *_ in rows] == points
+    assert {status for _, _, status, _ in rows} <= {"false", "gap", "misprint", "reading"}
+    assert page.splitlines()[0].replace("# ", "## ") in index

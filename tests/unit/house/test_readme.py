@@ -17,7 +17,8 @@ REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "plannin
 PLOTS, AUDITING = ROOT / "docs" / "plots.md", ROOT / "docs" / "auditing.md"
 HOWTO, STATSMODELS = ROOT / "docs" / "howto.md", ROOT / "docs" / "from_statsmodels.md"
 EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
-EXECUTED += [PLANNING, PLOTS, AUDITING, HOWTO, STATSMODELS]
+INDEX = ROOT / "docs" / "index.md"
+EXECUTED += [PLANNING, PLOTS, AUDITING, HOWTO, STATSMODELS, INDEX]
 SLOW = {
     HOWTO,
     QUICKSTART,
