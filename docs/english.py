@@ -1,4 +1,4 @@
-"""Sentences of pages that are too long to be read at once.
+"""Sentences of pages that are too long to be read at once, and phrases that no native speaker would write.
 
     python docs/english.py README.md docs/quickstart.md
 
@@ -18,6 +18,15 @@ PAGES += ("docs/contributing.md", "docs/citing.md", "docs/index.md", "docs/conte
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 _END = re.compile(r"(?<!et al)(?<!vs)(?<!cf)[.!?][)\"'*_]*\s+(?=[\"'(*_\[`]*(?:[A-Z0-9`]|adaptinf))")
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*#|>]|\d+\.)\s)|\|")
+ODD = (
+    r"\bsay(?:s|ing)? of (?:each|every) \w+(?: \w+)* what (?:it|they)",
+    r"\bwhat (?:it is|they are) worth (?:for|here|there)",
+    r"\bprotocol takes \d",
+    r"\brewards' part in\b",
+    r"\b(?:[Ii]t|them|that) wants (?:a|an|both|the)\b",
+    r"\bhopeless\b",
+    r"\b[Oo]ne (?:row|column|entry|number|term|sentence|file|record) an? (?!(?:user|half)\b)[a-z]+\b",
+)
 
 
 def sentences(page: str) -> list[str]:
@@ -36,6 +45,12 @@ def words(sentence: str) -> int:
 def too_long(page: str) -> list[str]:
     """Sentences of more than `MOST` words, each with its number of words."""
     return [f"{words(one)} words: {one}" for one in sentences(page) if words(one) > MOST]
+
+
+def odd(text: str) -> list[str]:
+    """Phrases of `ODD` in a text, whatever its line breaks."""
+    plain = " ".join(text.split())
+    return [match.group() for pattern in ODD for match in re.finditer(pattern, plain)]
 
 
 if __name__ == "__main__":

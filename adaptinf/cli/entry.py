@@ -359,7 +359,7 @@ def _ascii_json(text: str) -> str:
 
 
 def _problems_of(error: Exception) -> list[str]:
-    """What an error lists, one sentence a problem."""
+    """What an error lists, one sentence per problem."""
     return list(map(str, getattr(error, "problems", [error])))
 
 

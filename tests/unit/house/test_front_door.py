@@ -103,6 +103,32 @@ def test_sentences_of_the_first_pages_are_short(english: ModuleType) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it says of each what it is worth for one log",
+        "A protocol takes 10,000",
+        "pay for the\nrewards' part in the choice",
+        "It wants both arms in every batch",
+        "hopeless soon after",
+        "one row a\n    round",
+    ],
+)
+def test_odd_phrases_are_seen(english: ModuleType, text: str) -> None:
+    assert len(english.odd(text)) == 1
+
+
+def test_odd_phrases_stay_away(english: ModuleType) -> None:
+    files = [*PAGES, *sorted((ROOT / "adaptinf").rglob("*.py"))]
+    assert len(files) > 500
+    found = {
+        str(path.relative_to(ROOT)): phrases
+        for path in files
+        if (phrases := english.odd(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
 def test_the_evidence_index_is_made_from_the_pages() -> None:
     maker = script("evidence_index")
     index = (DOCS / "evidence" / "index.md").read_text(encoding="utf-8")
