@@ -109,12 +109,17 @@ def shown_limits(results: Results, alpha: float) -> pd.DataFrame:
     return results.conf_int(alpha) if results.correction is None else results.conf_int_corrected(alpha)
 
 
-def guarantee_facts(log: AdaptiveLog | Sums | None, facts: LogFacts) -> list[tuple[str, str]]:
-    """What is promised about privacy, by whom, and with which noise."""
+def guarantee_facts(
+    log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool
+) -> list[tuple[str, str]]:
+    """What is promised about privacy, by whom, with which noise, and whether it covers the report."""
     promised = facts.guarantee
     if promised is None:
         return [("Guarantee", "none: the design promises no privacy")]
     pairs = [("Guarantee", f"{promised}{source_note('stated' if facts.stated else None)}")]
+    covered = "covered: it shows the private releases alone"
+    raw = "not covered: it shows figures of the raw log; log.public() is the part that may be published"
+    pairs += [("This report", covered if released and log is None else raw)]
     pairs += [("Noise", noise_told(facts.noise).strip("; ,()") or "unknown")]
     if facts.person is not None and facts.person.rounds > 1:
         pairs.append(("With all rounds of a unit", str(facts.person)))

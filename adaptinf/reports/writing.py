@@ -162,7 +162,11 @@ def _written(
         ("valid", "What is valid here, and why", _valid(results, found, why)),
         ("results", "Results", _results(results, why, alpha)),
         ("pictures", "Pictures", _pictures(results, log, alpha)),
-        ("guarantee", "Privacy guarantee", defined(guarantee_facts(log, facts))),
+        (
+            "guarantee",
+            "Privacy guarantee",
+            defined(guarantee_facts(log, facts, released=results is not None and results.private)),
+        ),
     ]
     if results is not None:
         sections.append(

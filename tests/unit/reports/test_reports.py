@@ -198,6 +198,15 @@ def test_a_guarantee_and_its_correction_are_told(tmp_path: Path) -> None:
     assert told in text[text.index('id="checklist"') :]
 
 
+def test_a_report_of_releases_alone_is_covered(tmp_path: Path) -> None:
+    groups = ai.environments.FiniteContext([0.5, 0.5], [[0.3, 0.5], [0.4, 0.4]])
+    log = ai.designs.DPConSE(epsilon=1.0).run(groups, horizon=20_000, rng=5)
+    result = ai.CATE(log, by="feature", treatment=1, control=0).fit(estimator="released")
+    for given, told in ((None, ">covered: it shows"), (log, ">not covered: it shows")):
+        ai.report(result, tmp_path / "r.html", log=given)
+        assert told in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_everything_wrong_is_listed(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     result = ai.ArmMeans(log).fit()
     other = replace(result, facts=replace(result.facts, n_rounds=7, design="D"))
