@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity import PolicySnapshots
     from adaptinf.inference.winners import Winner, winner_interval
     from adaptinf.log import AdaptiveLog, read_log
+    from adaptinf.reports import report
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
     from adaptinf.trial import Trial
@@ -76,6 +77,7 @@ __all__ = [
     "privacy",
     "read_log",
     "recommend",
+    "report",
     "result",
     "theory",
     "winner_interval",
@@ -119,6 +121,7 @@ _HOMES = {
     "max_information": "adaptinf.inference.corrections",
     "read_log": "adaptinf.log",
     "recommend": "adaptinf.inference.recommend",
+    "report": "adaptinf.reports",
     "Contrasts": "adaptinf.inference.contrasts",
     "Winner": "adaptinf.inference.winners",
     "winner_interval": "adaptinf.inference.winners",

@@ -76,7 +76,7 @@ class ParameterError(AdaptinfError, ValueError):
     subject : str
         What was being built or called.
     problems : sequence of str
-        One sentence a problem: what is wrong and what would be right.
+        One sentence per problem: what is wrong and what would be right.
 
     Examples
     --------

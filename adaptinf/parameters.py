@@ -19,7 +19,7 @@ SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
 Constraint: TypeAlias = Callable[[str, Any], list[str]]
-"""From an argument's name and value to what is wrong with it, one sentence a problem."""
+"""From an argument's name and value to what is wrong with it, one sentence per problem."""
 
 
 def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:

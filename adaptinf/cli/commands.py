@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from adaptinf.errors import ParameterError
+from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.reading import named_log, written_frame
 from adaptinf.log.storage.files import read_file
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
+from adaptinf.reports.collection import arms_seen
 from adaptinf.texts import frame_text, spreadsheet_cell, with_texts
 
 if TYPE_CHECKING:
@@ -84,6 +86,16 @@ def argument_problems(
     return problems
 
 
+def report_problems(report: Path | None, output: Path | None) -> list[str]:
+    """What is wrong with the file that a report is to go to."""
+    if report is None:
+        return []
+    problems = [] if report.suffix.lower() in (".html", ".htm") else [f"--report {report} must end in .html"]
+    if output is not None and same_file(report, output):
+        problems.append(f"--report and --output are both {report}: name two files")
+    return problems
+
+
 def with_unused(results: Results, unused: Sequence[str]) -> Results:
     """Results with a note on the columns of the file that were not used."""
     if not unused:
@@ -98,20 +110,7 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
 
 def describe(log: AdaptiveLog) -> str:
     """Arms, design and guarantee of a log, and what was seen of each arm."""
-    arrays = log.arrays
-    columns = {"reward": arrays.recorded}
-    if arrays.propensity is not None:
-        columns["propensity"] = arrays.propensity
-    by_arm = pd.DataFrame(columns).groupby(arrays.action)
-    table = pd.DataFrame({"rounds": by_arm.size(), "mean reward": by_arm["reward"].mean()})
-    if arrays.observed is not None:
-        table["rewards missing"] = by_arm.size() - by_arm["reward"].count()
-    if arrays.propensity is not None:
-        table["smallest propensity when chosen"] = by_arm["propensity"].min()
-    table = table.reindex(range(log.n_arms))
-    for name in {"rounds", "rewards missing"} & set(table):
-        table[name] = table[name].fillna(0).astype(int)
-    table.insert(0, "arm", [str(arm) for arm in log.arms])
+    table = arms_seen(log)
     return f"{log!r}\n{log.report}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
 
 

@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # what its encoding does not hold is shown as an escape
             stream.reconfigure(errors="backslashreplace")
     arguments = _parser().parse_args(argv)
+    arguments.call = shlex.join(["adaptinf", *(sys.argv[1:] if argv is None else argv)])
     try:
         code: int = arguments.run(arguments)
         if sys.stdout is not None:  # as it is where it was closed
@@ -122,6 +124,7 @@ def _add_analyze(commands: Any) -> None:
     output = parser.add_argument_group("output")
     output.add_argument("--format", choices=_FORMATS, default="text", help="text unless said otherwise")
     output.add_argument("--output", metavar="FILE", type=_path, help="write there, not to standard output")
+    output.add_argument("--report", metavar="FILE", type=_path, help="also write a report, as one .html file")
     parser.set_defaults(run=_analyze)
 
 
@@ -290,7 +293,7 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 
 def _analyze(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.commands import argument_problems, fit, open_log, render, with_unused
+    from adaptinf.cli.commands import argument_problems, fit, open_log, render, report_problems, with_unused
     from adaptinf.cli.sums import holds_sums, open_sums
     from adaptinf.log.storage.files import output_problems
 
@@ -305,7 +308,9 @@ def _analyze(arguments: argparse.Namespace) -> int:
         grouped=bool(arguments.by),
         contrast=arguments.control is not None,
     )
-    problems += output_problems(arguments.output, arguments.file)
+    for written in (arguments.output, arguments.report):
+        problems += output_problems(written, arguments.file)
+    problems += report_problems(arguments.report, arguments.output)
     if any(problem.startswith("epsilon") for problem in problems):
         del options["epsilon"]
     try:
@@ -328,7 +333,12 @@ def _analyze(arguments: argparse.Namespace) -> int:
         lift=arguments.lift,
         winner=arguments.winner,
     )
-    text = render(with_unused(results, unused), arguments.alpha, arguments.format)
+    results = with_unused(results, unused)
+    text = render(results, arguments.alpha, arguments.format)
+    if arguments.report is not None:
+        from adaptinf.reports import report
+
+        report(results, arguments.report, log=log, alpha=arguments.alpha, call=arguments.call)
     if arguments.output is None:
         print(_ascii_json(text) if arguments.format == "json" and not _holds(text) else text)
     else:
@@ -351,7 +361,7 @@ def _ascii_json(text: str) -> str:
 
 
 def _problems_of(error: Exception) -> list[str]:
-    """What an error lists, one sentence a problem."""
+    """What an error lists, one sentence per problem."""
     return list(map(str, getattr(error, "problems", [error])))
 
 

@@ -13,6 +13,7 @@ from adaptinf.errors import LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.storage.files import read_file
 from adaptinf.parameters import refuse
+from adaptinf.reports.collection import arms_summed
 from adaptinf.sums import Sums
 from adaptinf.sums.storage import KEY
 from adaptinf.texts import frame_text
@@ -61,15 +62,7 @@ def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
 
 def describe_sums(sums: Sums) -> str:
     """Arms, design and guarantee, and what was seen of each arm."""
-    cells = sums.cells.about(0.0)
-    table = pd.DataFrame(
-        {
-            "arm": [str(arm) for arm in sums.arms],
-            "rounds": cells.pulls.sum(axis=0).astype(int),
-            "mean reward": cells.moments[0, 1].sum(axis=0) / cells.pulls.sum(axis=0),
-            "smallest propensity": cells.smallest.min(axis=0),
-        }
-    )
+    table = arms_summed(sums)
     return f"{sums!r}\n{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
 
 

@@ -14,7 +14,7 @@ def rand_hie() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a person-year:
+        One row per person-year:
 
         ===================== ============================================================================
         arm                   ``"free care"`` or ``"cost sharing"``: the insurance plan

@@ -32,7 +32,7 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a call, in the order of the file, newest first:
+        One row per call, in the order of the file, newest first:
 
         ========= ===================================================================================
         treatment 1 to 6: a call at 10 am without a text message before it, with one an hour or a day

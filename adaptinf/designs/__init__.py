@@ -1,4 +1,4 @@
-"""Adaptive designs, one file a family.
+"""Adaptive designs, one file per family.
 
 Parameters out of range raise one `ParameterError` that lists them all.
 """

@@ -140,7 +140,7 @@ class Design(ABC):
         check(f"{type(self).__name__}.guarantee", horizon=(horizon, COUNT), n_arms=(n_arms, COUNT))
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
-        """Names of what a run reports at its end, one a column of `Replications.outcomes`."""
+        """Names of what a run reports at its end, one per column of `Replications.outcomes`."""
         return self.outcomes
 
     def round_statuses(self) -> tuple[Status, ...]:

@@ -35,7 +35,7 @@ class Neighbours:
     differs : str
         In words.
     score : callable, optional
-        Takes `Transcripts` and returns one number a run, of shape (runs,), that is large where the second
+        Takes `Transcripts` and returns one number per run, of shape (runs,), that is large where the second
         environment is the likelier one: best the log-likelihood ratio of all that is released.
     score_name : str
         In words; an event is "<score_name> is at least 0.5".

@@ -55,9 +55,9 @@ def read_adam(
     Parameters
     ----------
     adsl : path or DataFrame
-        One row a subject. A path ends in ``.xpt`` (SAS transport, version 5), ``.csv`` or ``.parquet``.
+        One row per subject. A path ends in ``.xpt`` (SAS transport, version 5), ``.csv`` or ``.parquet``.
     analysis : path or DataFrame
-        Of the basic data structure (``PARAMCD``, ``AVAL``): one row a subject once filtered.
+        Of the basic data structure (``PARAMCD``, ``AVAL``): one row per subject once filtered.
     parameter : str
         The outcome's ``PARAMCD``.
     order : str or sequence of str

@@ -32,7 +32,7 @@ from adaptinf.texts import visible_lines
 
 
 class AdaptiveLog(LogColumns, Publishable):
-    """A log of adaptively gathered data: one row a round, in the order in which the arms were chosen.
+    """A log of adaptively gathered data: one row per round, in the order in which the arms were chosen.
 
     Parameters
     ----------

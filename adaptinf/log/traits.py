@@ -186,7 +186,7 @@ class DesignTraits:
     adapts : bool
         Whether rewards may move later choices.
     uses_context : {"no", "groups", "vectors", "position", "yes", "unknown"}
-        Whether contexts move the choice: not at all; by a finite group; by a vector an arm; by the position
+        Whether contexts move the choice: not at all; by a finite group; by a vector per arm; by the position
         in a cube; in another way.
     own_coins : bool
         Whether it randomises given the past, beyond the noise that makes it private. Without coins of its

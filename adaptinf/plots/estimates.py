@@ -34,7 +34,7 @@ def forest(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Estimates and intervals, one row a term; several results below one another in each row.
+    """Estimates and intervals, one row per term; several results below one another in each row.
 
     Parameters
     ----------

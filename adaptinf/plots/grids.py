@@ -1,4 +1,4 @@
-"""Studies at the width of a page: a panel a design, a colour an analysis."""
+"""Studies at the width of a page: a panel per design, a colour per analysis."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def frontier(
     unit: str | None = None,
     legend: str = "above",
 ) -> Axes:
-    """Error against regret on log scales, one line a design, one point a value of alpha.
+    """Error against regret on log scales, one line per design, one point per value of alpha.
 
     Parameters
     ----------

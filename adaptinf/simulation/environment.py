@@ -207,7 +207,7 @@ def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
     if len(problems) > known:
         return array
     if array.ndim != 1 or array.size == 0:
-        problems.append(f"{name} must be a list with one number an arm, got shape {array.shape}")
+        problems.append(f"{name} must be a list with one number per arm, got shape {array.shape}")
     elif not np.isfinite(array).all():
         problems.append(f"{name} must be finite numbers, got {array.tolist()}")
     return array

@@ -198,7 +198,7 @@ class _Path:
                 due[step + 1 + delay[step][arm]].append((context, arm, reward))
 
     def _contexts(self) -> Any:
-        """What `choose` sees, one entry a round; None where it sees nothing."""
+        """What `choose` sees, one entry per round; None where it sees nothing."""
         functions, potential = self.functions, self.potential
         if functions.dimension:
             shape = functions.n_arms, functions.dimension

@@ -64,7 +64,7 @@ class World(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One row a round of the last run; arrays of length 0 where nothing is recorded.
+    """One row per round of the last run; arrays of length 0 where nothing is recorded.
 
     Shapes: action, status, feature (rounds,), reward (rounds,), propensity, propensities (rounds,), vectors
     (rounds, arms * dimension), context (1,) or (arms * dimension,), expected (arms,), actions, statuses

@@ -1,4 +1,4 @@
-"""Context vectors, one an arm: how a round's are drawn, and the rewards that they let expect."""
+"""Context vectors, one per arm: how a round's are drawn, and the rewards that they let expect."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def _gaps(features: ArrayLike, theta: ArrayLike, problems: list[str]) -> tuple[F
         return np.zeros(0), 0
     if rows.ndim != 2 or rows.shape[0] < 2 or coefficients.shape != rows.shape[1:] or rows.shape[1] == 0:
         problems.append(
-            "features must have one row an arm, of at least 2 arms, and theta one number a column, got "
+            "features must have one row per arm, of at least 2 arms, and theta one number per column, got "
             f"shapes {rows.shape} and {coefficients.shape}"
         )
         return np.zeros(0), 0

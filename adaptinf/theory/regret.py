@@ -79,7 +79,7 @@ def private_ucb_regret(
     rounds, level = given.values()
     number = None if pulls is None else Numbers(open_low=False).read("pulls", pulls, problems)
     if number is not None and number.shape != mean.shape:
-        problems.append(f"pulls must have one entry an arm, {mean.size}, got shape {number.shape}")
+        problems.append(f"pulls must have one entry per arm, {mean.size}, got shape {number.shape}")
     elif number is not None and not problems and number.sum() > rounds.min() * (1.0 + 1e-12):
         problems.append(f"pulls must add up to at most the horizon, got {number.sum():g}")
     refuse("private_ucb_regret", problems)
@@ -322,7 +322,7 @@ def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilo
 def _means(means: ArrayLike, problems: list[str]) -> FloatArray:
     array = Numbers(0.0, 1.0, open_low=False).read("means", means, problems)
     if array.ndim != 1:
-        problems.append(f"means must be a list with one number an arm, got shape {array.shape}")
+        problems.append(f"means must be a list with one number per arm, got shape {array.shape}")
     return array
 
 

@@ -131,7 +131,7 @@ def guarantee(design: Design, world: tuple[int, np.ndarray]) -> PrivacyGuarantee
 def summary(
     designs: dict[str, Design], found: dict[str, Bias], world: tuple[int, np.ndarray]
 ) -> pd.DataFrame:
-    """One row a design."""
+    """One row per design."""
     rows = []
     for name, result in found.items():
         promise = guarantee(designs[name], world)

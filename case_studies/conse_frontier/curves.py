@@ -89,7 +89,7 @@ def point(design: ConSE | DPConSE, sims: Replications) -> dict[str, Any]:
 
 
 def frontier_table(runs: int, n_jobs: int, root: np.random.SeedSequence) -> pd.DataFrame:
-    """One row a design, regime, horizon and alpha."""
+    """One row per design, regime, horizon and alpha."""
     return pd.DataFrame(list(_points(runs, n_jobs, root)))
 
 

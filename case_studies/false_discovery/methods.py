@@ -125,7 +125,7 @@ def simulated_ridge(design: Design, seed: int) -> float | None:
 
 
 def pvalues(runs: int, seed: int, n_jobs: int) -> pd.DataFrame:
-    """One row a run, design and method."""
+    """One row per run, design and method."""
     tasks = [Task(name, simulated_ridge(design, seed + 1), seed) for name, design in DESIGNS.items()]
     spans = [(start, min(start + CHUNK, runs)) for start in range(0, runs, CHUNK)]
     parts = Parallel(n_jobs)(delayed(_chunk)(task, *span) for task in tasks for span in spans)

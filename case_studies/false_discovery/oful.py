@@ -84,7 +84,7 @@ def _chunk(contexts: str, seed: int, start: int, stop: int) -> list[dict[str, ob
 
 
 def pvalues(runs: int, seed: int, n_jobs: int) -> pd.DataFrame:
-    """One row a run, kind of contexts, arm and test."""
+    """One row per run, kind of contexts, arm and test."""
     spans = [(start, min(start + CHUNK, runs)) for start in range(0, runs, CHUNK)]
     parts = Parallel(n_jobs)(
         delayed(_chunk)(contexts, seed, *span) for contexts in CONTEXTS for span in spans

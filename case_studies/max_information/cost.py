@@ -44,7 +44,7 @@ def least_pulled(tallies: np.ndarray) -> np.ndarray:
 
 
 def log_pvalues(tallies: np.ndarray, rewards: str, arm: np.ndarray) -> np.ndarray:
-    """Logs of the p-values of one arm's mean against the null, one a run; 0 without a test."""
+    """Logs of the p-values of one arm's mean against the null, one per run; 0 without a test."""
     count, total, squares = tallies.sum(axis=(1, 2))[np.arange(len(arm)), arm].T
     if rewards == BINARY:
         found = BinomialReference(total, count).log_pvalues(NULL)

@@ -47,7 +47,7 @@ def points(varied: str) -> Iterator[tuple[float, int, int, float]]:
 
 
 def table(runs: int) -> pd.DataFrame:
-    """One row a point: mean regret with its standard error, and the proved bound."""
+    """One row per point: mean regret with its standard error, and the proved bound."""
     rows = []
     for place, instance in enumerate((EQUAL, SPACED)):
         for series, varied in enumerate(VARIED):

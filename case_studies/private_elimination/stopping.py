@@ -31,7 +31,7 @@ def two_points(mean: float) -> Replay:
 
 
 def table(runs: int) -> pd.DataFrame:
-    """One row a mean, alpha and epsilon: sample sizes, bounds, and how often estimates were wrong or late.
+    """One row per mean, alpha and epsilon: sample sizes, bounds, and how often estimates were wrong or late.
 
     Late are runs beyond what suffices on the event of the proof; the theorem's own bound is far above it.
     """

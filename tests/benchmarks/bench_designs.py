@@ -95,7 +95,7 @@ def elimination_draws(rng: np.random.Generator, means: np.ndarray, horizon: int,
 
 @numba.njit(error_model="numpy")
 def only_rewards(rng: np.random.Generator, rounds: int) -> float:
-    """One 0/1 reward a round."""
+    """One 0/1 reward per round."""
     total = 0.0
     for _ in range(rounds):
         total += 1.0 if rng.random() < 0.5 else 0.0

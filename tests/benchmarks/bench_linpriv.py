@@ -26,7 +26,7 @@ SIZE, HORIZON, REPLICATIONS, LITERAL = 5, 100_000, 20, 2_000
 
 
 def coefficients() -> np.ndarray:
-    """Nonnegative unit vectors, one an arm."""
+    """Nonnegative unit vectors, one per arm."""
     theta = np.abs(np.random.default_rng(0).normal(size=(SIZE, SIZE)))
     return np.asarray(theta / np.linalg.norm(theta, axis=1)[:, None])
 

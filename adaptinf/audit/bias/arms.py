@@ -46,7 +46,7 @@ class SimulatedBias:
     Attributes
     ----------
     frame : DataFrame
-        One row an arm and one a difference to the control (by context where the design uses contexts): term,
+        One row per arm and one a difference to the control (by context where the design uses contexts): term,
         kind ("arm-mean" or "contrast"), mean (the simulation's truth), bias of the sample mean, its
         Monte-Carlo standard error bias_se, bound (of the absolute bias, by the theorem; NaN where it does not
         apply), trivial_bound (which no design can exceed), pulled (share of runs with a reward of every arm

@@ -34,7 +34,7 @@ class CountStability:
     Attributes
     ----------
     frame : DataFrame
-        One row an arm: arm, mean, median, sd, and variation, the standard deviation over the median.
+        One row per arm: arm, mean, median, sd, and variation, the standard deviation over the median.
     variation : float
         The largest over the arms; infinite where an arm has a median of 0.
     horizon, replications : int

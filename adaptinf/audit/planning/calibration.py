@@ -33,7 +33,7 @@ class Coverage:
     Attributes
     ----------
     frame : DataFrame
-        One row an analysis and term, with the columns of `Study.frame` from `analysis` on.
+        One row per analysis and term, with the columns of `Study.frame` from `analysis` on.
     alpha : float
         One minus the nominal level.
     design, environment : str

@@ -37,7 +37,7 @@ class OperatingCharacteristics(PlanTable):
     Attributes
     ----------
     frame : DataFrame
-        One number a row: scenario, horizon, measure, arm, context, analysis, term, statistic, value, its
+        One number per row: scenario, horizon, measure, arm, context, analysis, term, statistic, value, its
         Monte-Carlo standard error `mc_error`, for probabilities their exact 95% limits `low` and `high` (of
         Clopper and Pearson, of its simulation), how many `trials` it is over, and a `note` that says why a
         value is missing. Arm, context, analysis and term are empty where they do not apply. Measures:
@@ -73,7 +73,7 @@ class OperatingCharacteristics(PlanTable):
     """
 
     def table(self, digits: int = 3, *, errors: bool = True) -> pd.DataFrame:
-        """The table for a protocol: one row a characteristic, one column a scenario.
+        """The table for a protocol: one row per characteristic, one column per scenario.
 
         Parameters
         ----------

@@ -54,10 +54,10 @@ class Power(PlanTable):
     Attributes
     ----------
     frame : DataFrame
-        One row a scenario, horizon, analysis and term. `truth` and `null`: the true value and the tested one;
-        `kind`: "type-I error" where they are the same (up to 1e-12), "power" where they differ, "no test"
-        where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null,
-        with its binomial standard error `rejection_se` and the exact 95% limits (Clopper and Pearson)
+        One row per scenario, horizon, analysis and term. `truth` and `null`: the true value and the tested
+        one; `kind`: "type-I error" where they are equal (up to 1e-12), "power" where they differ, "no test"
+        where nothing is tested. `rejection`: share of all simulated trials whose interval excludes the
+        null, with its binomial standard error `rejection_se` and the exact 95% limits (Clopper and Pearson)
         `rejection_low` and `rejection_high` of its simulation; a trial without an interval does not reject.
         `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
         analysis returned no such result or term at all, as where a log lacks a context. Among the runs:

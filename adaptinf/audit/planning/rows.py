@@ -60,7 +60,7 @@ class Place:
     def rows(
         self, measure: str, values: FloatArray, *statistics: str, **where: Any
     ) -> Iterator[dict[str, Any]]:
-        """Rows of one number a trial."""
+        """Rows of one number per trial."""
         for statistic, value, error in estimated(values, statistics):
             yield self.row(measure, statistic, value, error, values.size, **where)
 

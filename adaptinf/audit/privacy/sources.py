@@ -145,7 +145,7 @@ class _Releases(_Designed):
             raise ParameterError(
                 "epsilon_lower_bound",
                 [
-                    f"the score of the neighbours must return one number a run, here {runs}, without NaN; "
+                    f"the score of the neighbours must return one number per run, here {runs}, without NaN; "
                     f"got shape {found.shape} with {int(np.isnan(found).sum())} NaN"
                 ],
             )

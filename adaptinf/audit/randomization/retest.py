@@ -95,7 +95,7 @@ def randomization_test(
         Besag and Clifford's rule: stop as soon as this many re-runs lie beyond the log; the p-value is then
         their number over the number of re-runs made. At most `replications`.
     vectorised : bool
-        Whether a function of your own takes arrays of shape (runs, rounds) and returns one number a run.
+        Whether a function of your own takes arrays of shape (runs, rounds) and returns one number per run.
     context : str or sequence of str, optional
         Context column that the design sees (ConSE, DPConSE), or the coordinates of its vector; by default
         the log's only column, or x1, x2, ... and x1_<arm>, ...

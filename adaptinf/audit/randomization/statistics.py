@@ -151,7 +151,7 @@ class PathStatistic:
         except (TypeError, ValueError):
             raise ParameterError("statistic", [f"must return numbers, got {values!r:.60}"]) from None
         if found.shape != (action.shape[0],):
-            shape = "one number a run" if self.vectorised else "one number"
+            shape = "one number per run" if self.vectorised else "one number"
             raise ParameterError("statistic", [f"must return {shape}, got an array of shape {found.shape}"])
         if np.isnan(found).any():
             count = int(np.isnan(found).sum())

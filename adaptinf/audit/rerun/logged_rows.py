@@ -19,7 +19,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Contexts:
-    """What a design sees of the contexts: codes of finitely many, or a vector an arm."""
+    """What a design sees of the contexts: codes of finitely many, or a vector per arm."""
 
     codes: IntArray
     labels: tuple[Any, ...] = ()
@@ -179,7 +179,7 @@ def _have_vectors(log: AdaptiveLog, context: Any) -> bool:
 
 
 def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts | None:
-    """Context vectors from columns x1, x2, ... (shared) or x1_<arm>, ... (one an arm), or those named."""
+    """Context vectors from columns x1, x2, ... (shared) or x1_<arm>, ... (one per arm), or those named."""
     names, columns = list(log.context), log.arrays.context
     if context is not None:
         shared = [context] if isinstance(context, str) else list(context)

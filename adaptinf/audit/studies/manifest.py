@@ -84,7 +84,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def differences(stored: Any, asked: Any, path: str = "") -> Iterator[str]:
-    """Say where two manifests differ, one sentence a difference."""
+    """Say where two manifests differ, one sentence per difference."""
     if isinstance(stored, dict) and isinstance(asked, dict):
         if set(stored) == set(asked) == {"is", "fingerprint"}:
             if stored["is"] != asked["is"]:

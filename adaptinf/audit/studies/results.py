@@ -37,7 +37,7 @@ class Study:
     Attributes
     ----------
     frame : DataFrame
-        One row a design, environment, horizon, analysis and term. `truth`: the true value; `null`: what is
+        One row per design, environment, horizon, analysis and term. `truth`: the true value; `null`: what is
         tested. `runs`: trials with an interval; `missing` and `missing_share`: trials with a result but no
         interval, and their share; `invalid`: trials whose log does not support the analysis; `failed`: those
         in which it raised an error; `absent`: those whose result lacks the row. The five counts add up to

@@ -86,7 +86,7 @@ def study(
         Also keep estimate, standard error, limits and p-value of every trial (`Study.estimates`).
     truth : mapping of str to callable, optional
         By analysis, where the true values do not follow from the environment: called with the environment
-        and a result, returns one number a term.
+        and a result, returns one number per term.
     on_error : {"raise", "count"}
         What an analysis that raises an error ends: the study, or the trial alone, which is then counted in
         `failed`, its reason in `note`. A study that was stopped may go on with ``"count"``.

@@ -81,7 +81,7 @@ def _digest(table: pa.Table, metadata: Mapping[str, Any]) -> str:
 
 
 def block_table(chunk: Chunk) -> pa.Table:
-    """Sums of a chunk: of each block its regret, then a row a term, then a row a gap and its reason."""
+    """Sums of a chunk: of each block its regret, then a row per term, then a row per gap and its reason."""
     rows: list[tuple[Any, ...]] = []
     for block, sums in enumerate(chunk.blocks):
         rows.append((block, *[None] * 7, *sums.regret.tolist()))
@@ -113,7 +113,7 @@ def sums_of(table: pa.Table) -> list[BlockSums]:
 
 
 def kept_table(kept: Sequence[Kept]) -> pa.Table:
-    """Numbers of single runs, one row a run, analysis and term."""
+    """Numbers of single runs, one row per run, analysis and term."""
     labels: dict[str, list[Any]] = {"analysis": [], "term": []}
     dictionaries: dict[str, dict[str, int]] = {"analysis": {}, "term": {}}
     runs: list[Any] = [np.zeros(0, np.int64)]

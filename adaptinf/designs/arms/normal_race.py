@@ -20,7 +20,7 @@ _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
 
 @functools.cache
 def normal_table() -> FloatArray:
-    """Taylor coefficients of the normal distribution function at 32 points a unit; shape (513, 7)."""
+    """Taylor coefficients of the normal distribution function at 32 points per unit; shape (513, 7)."""
     point = np.arange(2 * int(_REACH) * _CELLS + 1) / _CELLS - _REACH
     density = np.exp(-0.5 * point**2) / math.sqrt(2.0 * math.pi)
     before, hermite, terms = np.zeros_like(point), np.ones_like(point), [special.ndtr(point)]

@@ -87,7 +87,7 @@ def _renew_normal(tables: PosteriorTables, state: FloatArray, arm: int) -> None:
 
 @kernel
 def _highest_draw(tables: PosteriorTables, state: FloatArray, source: Any) -> int:
-    """The arm whose posterior draw is the highest of one an arm."""
+    """The arm whose posterior draw is the highest of one per arm."""
     best = 0
     highest = -np.inf
     for arm in range(tables.n_arms):

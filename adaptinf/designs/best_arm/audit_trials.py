@@ -58,7 +58,7 @@ class MomentNoise:
     fair: bool = False
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """One number a coordinate."""
+        """One number per coordinate."""
         dimension = self.features.shape[1]
         end = seen.releases[:, 0, _END]
         counted = (seen.statuses != self.override) & (np.arange(seen.actions.shape[1]) < end[:, None])

@@ -18,7 +18,7 @@ _REFRESHES = 50
 
 
 def feature_rows(features: Any) -> FloatArray:
-    """Features as an array, one row an arm, divided by their largest entry; scale is immaterial."""
+    """Features as an array, one row per arm, divided by their largest entry; scale is immaterial."""
     rows = np.array(features, dtype=np.float64)
     return np.ascontiguousarray(rows / np.abs(rows).max())
 
@@ -28,11 +28,11 @@ def feature_problems(features: Any, *, distinct: bool = False) -> list[str]:
     try:
         rows = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError):
-        return [f"features must be numbers, one row an arm, got {features!r:.60}"]
+        return [f"features must be numbers, one row per arm, got {features!r:.60}"]
     if rows.ndim != 2 or 0 in rows.shape:
         hint = ": one coordinate an arm is features.reshape(-1, 1)" if rows.ndim == 1 else ""
         return [
-            f"features must have one row an arm and one column a coordinate, got shape {rows.shape}{hint}"
+            f"features must have one row per arm and one column per coordinate, got shape {rows.shape}{hint}"
         ]
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:

@@ -1,6 +1,6 @@
 """What a locally private run tells its server: sums of the reports, plain and weighted for intervals.
 
-The state of a bin has blocks of one entry an arm: `STOPPED`, noisy counts and sums from each source,
+The state of a bin has blocks of one entry per arm: `STOPPED`, noisy counts and sums from each source,
 estimates and radii; what participants have to report since the last check; then, used in recorded runs alone,
 three weighted sums, and three columns of its own. All but what is yet to be reported is the server's.
 """

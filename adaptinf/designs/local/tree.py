@@ -25,7 +25,7 @@ and arms that are left."""
 EDGES = 6
 """First of the columns that hold the corners of a bin: d low ends, then d high ends."""
 STOPPED = 0
-"""First block of columns with one entry an arm: participants after which the arm was dropped, or 0."""
+"""First block of columns with one entry per arm: participants after which the arm was dropped, or 0."""
 
 
 @kernel
@@ -36,12 +36,12 @@ def edge_column(tables: Any, high: int, axis: int) -> int:
 
 @kernel
 def arm_block(tables: Any, block: int) -> int:
-    """First column of a block with one entry an arm."""
+    """First column of a block with one entry per arm."""
     return EDGES + 2 * int(tables.dimension) + block * int(tables.n_arms)
 
 
 def columns(n_arms: int, dimension: int, blocks: int) -> int:
-    """Columns that a bin needs, with so many blocks of one entry an arm."""
+    """Columns that a bin needs, with so many blocks of one entry per arm."""
     return EDGES + 2 * dimension + blocks * n_arms
 
 

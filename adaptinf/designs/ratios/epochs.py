@@ -39,7 +39,7 @@ class EpochMeanScore:
     override: int = -1
 
     def __call__(self, seen: Transcripts) -> FloatArray:
-        """One number a run; large where the second table is the likelier one."""
+        """One number per run; large where the second table is the likelier one."""
         ends = seen.releases[:, :, _END]
         arm = seen.actions[:, self.row]
         # comparisons with NaN, where a run made fewer releases, are false
@@ -98,7 +98,7 @@ class MomentScore:
     override: int = -1
 
     def __call__(self, seen: Transcripts) -> FloatArray:
-        """One number a run; large where the second table is the likelier one."""
+        """One number per run; large where the second table is the likelier one."""
         dimension = self.features.shape[1]
         end = seen.releases[:, 0, _END]
         released = np.isfinite(end)

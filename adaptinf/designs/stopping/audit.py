@@ -54,7 +54,7 @@ class StoppingScore:
     scale: float
 
     def __call__(self, seen: Transcripts) -> FloatArray:
-        """One number a run; large where the second stream is the likelier one."""
+        """One number per run; large where the second stream is the likelier one."""
         outcomes = seen.outcomes
         stopped = outcomes[:, kernel.STOPPED] > 0.0
         look = np.searchsorted(self.times, outcomes[:, kernel.READ])

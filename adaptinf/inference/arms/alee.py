@@ -41,7 +41,7 @@ _UNDERCOVERS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AleeMeans:
-    """Solutions of adaptive linear estimating equations, one an arm.
+    """Solutions of adaptive linear estimating equations, one per arm.
 
     Shapes: count (k,), estimate (k,), scale (k,), total, squares (k,).
     """

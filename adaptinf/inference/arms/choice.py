@@ -63,7 +63,7 @@ def arm_method(name: str) -> ArmMethod:
 
 
 def arm_verdicts(question: Question) -> list[Verdict]:
-    """What every method is worth for arm means, or for a contrast, the valid ones first."""
+    """How valid every method is for arm means, or for a contrast, the valid ones first."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
     if question.profile.sums is not None:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)

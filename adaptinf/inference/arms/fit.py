@@ -385,7 +385,7 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
 def validity(
     question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
 ) -> Validity:
-    """What the uncorrected numbers are worth."""
+    """How valid the uncorrected numbers are."""
     if not method.holds(question, kind, correction):
         return "not valid"
     return "exact" if reference.exact else "asymptotic"

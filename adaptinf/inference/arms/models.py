@@ -149,7 +149,7 @@ class ArmMeans:
             Outcome model of AIPW. The running mean of the arm by default; its mean over earlier batches, the
             default of sums (in the first batch the mean of its other rounds); a ridge regression on the log's
             contexts, fitted before each round; or your own, whose row t may depend on rounds before t and
-            this round's context only: columns by arm, a frame with a column an arm, or an array of shape
+            this round's context only: columns by arm, a frame with a column per arm, or an array of shape
             (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
@@ -164,7 +164,7 @@ class ArmMeans:
         Returns
         -------
         Results
-            One term an arm.
+            One term per arm.
 
         Raises
         ------

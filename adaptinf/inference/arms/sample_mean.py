@@ -220,7 +220,7 @@ def _holds(question: Question, test: str, correction: Correction | None) -> bool
 
 
 def _worth(question: Question, test: str, correction: Correction | None) -> str:
-    """What uncorrected sample means are worth."""
+    """How valid uncorrected sample means are."""
     profile = question.profile
     known = profile.stability
     if profile.repeated_units:

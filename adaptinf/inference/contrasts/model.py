@@ -143,7 +143,7 @@ class Contrasts:
         Returns
         -------
         ContrastsResults
-            One term a treatment.
+            One term per treatment.
 
         Raises
         ------

@@ -300,7 +300,7 @@ def _matrix(contexts: ArrayLike, theta: ArrayLike, problems: list[str]) -> tuple
     if X.ndim != 2 or X.size == 0:
         problems.append(f"contexts must have shape (n, d), got {X.shape}")
     elif coefficients.shape != X.shape[1:]:
-        problems.append(f"theta must have one entry a coordinate ({X.shape[1]}), got {coefficients.shape}")
+        problems.append(f"theta must have one entry per coordinate ({X.shape[1]}), got {coefficients.shape}")
     if not (np.isfinite(X).all() and np.isfinite(coefficients).all()):
         problems.append("contexts and theta must be finite numbers")
     return X, coefficients

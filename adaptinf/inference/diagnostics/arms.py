@@ -172,7 +172,7 @@ def _hardly_varying(log: AdaptiveLog) -> bool:
 def _difference_checks(
     name: str, log: AdaptiveLog, codes: IntArray, found: Differences, advice: str
 ) -> list[Check]:
-    """One row an arm, and one for all together."""
+    """One row per arm, and one for all together."""
     checks = []
     for place, code in enumerate(codes):
         z = float(found.z[place])
@@ -191,7 +191,7 @@ def _difference_checks(
 def _trend_checks(
     log: AdaptiveLog, codes: IntArray, sums: ScoreSums, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """One row an arm, and one for a slope that all share."""
+    """One row per arm, and one for a slope that all share."""
     found, advice = drifts(sums), _DRIFT + _CONTEXTS * bool(log.context)
     slopes, errors = found.difference, found.std_error
     terms, freedom = [str(log.arms[code]) for code in codes], sums.pulls - 2.0

@@ -79,12 +79,12 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     Returns
     -------
     Diagnosis
-        A table with one row a check and arm. A check that does not apply says why.
+        A table with one row per check and arm. A check that does not apply says why.
 
     Raises
     ------
     ParameterError
-        If `log` is no log, `expected` is not one positive share an arm, or alpha is out of range.
+        If `log` is no log, `expected` is not one positive share per arm, or alpha is out of range.
 
     Notes
     -----

@@ -61,7 +61,7 @@ class Diagnosis:
     Attributes
     ----------
     checks : tuple of Check
-        One row a check and arm.
+        One row per check and arm.
     questions : mapping of str to str
         What each check asks, by its name.
     alpha : float
@@ -114,7 +114,7 @@ class Diagnosis:
         return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a check and arm.
+        """One row per check and arm.
 
         Returns
         -------

@@ -112,7 +112,7 @@ class GroupResults(Results):
         Returns
         -------
         Results
-            One term a pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
+            One term per pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
             Satterthwaite's degrees of freedom. From private releases: the interval runs from the lower limit
             of one effect minus the upper limit of the other to the upper minus the lower, each at half of
             alpha, because the law of the noise is not normal.

@@ -179,7 +179,7 @@ class CATE:
         Returns
         -------
         GroupResults
-            Results with methods ``interactions`` and ``heterogeneity``. One term a group, such as
+            Results with methods ``interactions`` and ``heterogeneity``. One term per group, such as
             ``"feature=0"``. Groups without enough data are NaN, with the reason in the notes.
 
         Raises

@@ -128,7 +128,7 @@ class CATEProjection:
         outcome : str, mapping or array_like, optional
             Outcome model of the scores: ``"running-mean"`` (default), ``"running-ridge"`` on the contexts, or
             predictions of your own, whose row t may depend on rounds before t and this round's context only:
-            columns of the log by arm, a frame with a column an arm, or an array of shape (T, K) with all K
+            columns of the log by arm, a frame with a column per arm, or an array of shape (T, K) with all K
             arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
@@ -140,7 +140,7 @@ class CATEProjection:
         Returns
         -------
         ProjectionResults
-            One term a column of the model matrix.
+            One term per column of the model matrix.
 
         Raises
         ------

@@ -73,7 +73,8 @@ class CovariateModel:
             table = frame.to_pandas() if hasattr(frame, "to_pandas") else pd.DataFrame(frame)
         except (ValueError, TypeError) as error:
             problem = (
-                f"covariates must be a frame, or columns of values, one row a prediction: {plain_text(error)}"
+                "covariates must be a frame, or columns of values, one row per prediction: "
+                f"{plain_text(error)}"
             )
             raise ParameterError(subject, [problem]) from None
         if missing := sorted(self.formula.needed - set(table.columns)):

@@ -39,7 +39,7 @@ def by_arm(
 
 
 def by_round(name: str, values: Any, rows: pd.Index[Any]) -> tuple[NDArray[Any], list[str]]:
-    """A column with one entry a round as an array, and what is wrong with its index."""
+    """A column with one entry per round as an array, and what is wrong with its index."""
     problems = _index_problems(name, values, rows) if isinstance(values, (pd.Series, pd.DataFrame)) else []
     return np.asarray(values), problems
 

@@ -54,7 +54,7 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
     refuse(subject, problems)
     problem = None
     if values.shape != (log.n_rounds,):
-        problem = f"rounds must have one entry a round, shape ({log.n_rounds},), got shape {values.shape}"
+        problem = f"rounds must have one entry per round, shape ({log.n_rounds},), got shape {values.shape}"
     elif not set(np.unique(values).tolist()) <= {0, 1}:
         problem = "rounds must hold booleans (or 0 and 1): true for the rounds that are used"
     elif not values.any():

@@ -19,7 +19,7 @@ from adaptinf.typing import BoolArray, FloatArray
 
 _LONGEST = 40
 _FORMS = (
-    "an arm, 'uniform', an array of shape (T, K) or (K,), a frame with a column an arm, a mapping from "
+    "an arm, 'uniform', an array of shape (T, K) or (K,), a frame with a column per arm, a mapping from "
     "arms to columns, a callable of the contexts, or a model with predict_proba"
 )
 
@@ -50,7 +50,7 @@ def read_policies(
         problems.append("give at least one policy")
     wanted = [names] if isinstance(names, str) else names
     if wanted is not None and (len(wanted) != len(given) or not all(isinstance(n, str) for n in wanted)):
-        problems.append(f"names must be {len(given)} strings, one a policy, got {names!r:.80}")
+        problems.append(f"names must be {len(given)} strings, one per policy, got {names!r:.80}")
         wanted = None
     read: list[Policy] = []
     for position, one in enumerate(given):

@@ -40,17 +40,17 @@ class PolicyValue:
         The data, with the propensity of the chosen arm at least.
     policy : policy, or list of policies
         One of: an arm's label, for always that arm; ``"uniform"``; an array of probabilities of shape (T, K),
-        one row a round, or (K,), in the order of ``log.arms``; a frame with a column an arm, or a Series
+        one row per round, or (K,), in the order of ``log.arms``; a frame with a column per arm, or a Series
         indexed by the arms, in any order; a mapping from arms to columns of the log, arrays of T
         probabilities or numbers (arms left out have probability 0); a callable that takes the frame
         of contexts and returns a (T, K) array, a frame or a mapping; a model with ``predict_proba``. A list
-        gives one term a policy, with their joint covariance. What has a row a round must be in the log's
+        gives one term per policy, with their joint covariance. What has a row per round must be in the log's
         order: a pandas index other than 0, ..., T - 1 is refused.
     names : sequence of str, optional
         Labels of the policies.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
-        rewards. What has a row a round (policies, predictions, starts of snapshots) is still for all rounds.
+        rewards. What has a row per round (policies, predictions, starts of snapshots) stays for all rounds.
 
     Raises
     ------
@@ -159,7 +159,7 @@ class PolicyValue:
         Returns
         -------
         Results
-            One term a policy.
+            One term per policy.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class PolicyContrast:
         Returns
         -------
         Results
-            One term a policy.
+            One term per policy.
 
         Raises
         ------

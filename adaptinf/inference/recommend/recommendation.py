@@ -87,7 +87,7 @@ class Recommendation:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a method: method, label, length, call, reason, assumes and warning.
+        """One row per method: method, label, length, call, reason, assumes and warning.
 
         The length is that of the 95% intervals to be expected, over that of the first method: by counts,
         propensities, and the mean and variance of all rewards together, never of an arm's.
@@ -197,7 +197,7 @@ def recommend(
     stopping: str = "fixed",
     stability: Any = None,
 ) -> Recommendation:
-    """Say of every method for a target what it is worth for this log.
+    """Rate the validity of every method for a target on this log.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Regressions of rewards, one file an adjustment for adaptive collection."""
+"""Regressions of rewards, one file per adjustment for adaptive collection."""
 
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import CoefficientTest, FTest, RegressionResults

@@ -212,7 +212,7 @@ class AdaptiveOLS:
         Returns
         -------
         RegressionResults
-            One term a column.
+            One term per column.
 
         Raises
         ------

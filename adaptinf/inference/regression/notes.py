@@ -35,7 +35,7 @@ def weight_cautions(
         return ()
     smallest = float(np.min(details["min_propensity"]))
     low = (
-        f"propensities down to {smallest:.2g}: least squares weighted by them wants a floor of {SMALL:g} "
+        f"propensities down to {smallest:.2g}: least squares weighted by them needs a floor of {SMALL:g} "
         "where the design adapts (simulated on Thompson sampling without a floor, tests at 5% reject 6.3%)"
     )
     return (*profile.propensity_cautions, *([low] if data.adaptive and smallest < SMALL else []))

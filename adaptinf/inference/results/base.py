@@ -45,7 +45,7 @@ class Results(JointInference):
     facts : LogFacts
         What is known of the log.
     validity : {"exact", "anytime", "asymptotic", "not valid"}
-        What the numbers are worth for the log, without any correction.
+        How valid the numbers are for the log, without any correction.
     weights : str, optional
         Such as ``"sqrt"``; None where the estimator has none.
     covariance : ndarray, optional
@@ -173,7 +173,7 @@ class Results(JointInference):
         Returns
         -------
         DataFrame
-            Columns low and high, one row a term.
+            Columns low and high, one row per term.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Results(JointInference):
         Returns
         -------
         DataFrame
-            Columns low and high, one row a term: the uncorrected interval at the corrected level. It
+            Columns low and high, one row per term: the uncorrected interval at the corrected level. It
             excludes the null exactly when the corrected p-value is at most alpha.
 
         Raises

@@ -51,7 +51,7 @@ class Comparison:
     alpha: float
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a term and result.
+        """One row per term and result.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class Comparison:
         ][:_NOTES]
 
     def _validity(self) -> list[str]:
-        """Whose numbers are not valid, and what corrected ones are worth."""
+        """Whose numbers are not valid, and how valid corrected ones are."""
         naive = [name for name, result in self.results.items() if result.validity == "not valid"]
         kinds = {name: _corrected_label(result) for name, result in self.results.items()}
         notes = []

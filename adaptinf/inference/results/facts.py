@@ -33,7 +33,7 @@ class LogFacts:
     person : PrivacyGuarantee or None
         What a unit of several rounds is promised with all of them.
     auxiliary : tuple of PrivacyGuarantee
-        What the participants of auxiliary logs are promised, one a log.
+        What the participants of auxiliary logs are promised, one per log.
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
     """

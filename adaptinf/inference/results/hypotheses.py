@@ -373,10 +373,12 @@ def _from_arrays(
         matrix = np.atleast_2d(np.asarray(restriction, dtype=np.float64))
         values = np.broadcast_to(np.asarray(right, dtype=np.float64), (len(matrix),)).copy()
     except (TypeError, ValueError):
-        problem = "restriction must be equations, or a matrix with one column a term and its right-hand sides"
+        problem = (
+            "restriction must be equations, or a matrix with one column per term and its right-hand sides"
+        )
         raise ParameterError(subject, [problem]) from None
     if matrix.ndim != 2 or matrix.shape[1] != len(terms) or len(matrix) == 0:
-        problem = f"restriction must have shape (q, {len(terms)}), one column a term, got {matrix.shape}"
+        problem = f"restriction must have shape (q, {len(terms)}), one column per term, got {matrix.shape}"
         raise ParameterError(subject, [problem])
     return matrix, values, _labels(matrix, values, terms)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SUBJECT = "result"
 _SAME = 1e-9
 _OWN = (
-    "Numbers of an estimator of the user's own, labelled {validity!r} by the user: what they are worth for "
+    "Numbers of an estimator of the user's own, labelled {validity!r} by the user: how valid they are for "
     "the log was not checked."
 )
 
@@ -74,7 +74,7 @@ def result(
     Returns
     -------
     Results
-        One term an estimate.
+        One term per estimate.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _labelled(
     values = None if values is None else np.atleast_1d(values)
     if values is None or values.ndim != 1 or values.size == 0 or np.any(np.isinf(values)):
         problems.append(
-            f"estimate must be numbers, one a term, got {type(estimate).__name__} {estimate!r:.60}"
+            f"estimate must be numbers, one per term, got {type(estimate).__name__} {estimate!r:.60}"
         )
         return (), np.zeros(0)
     if keyed:
@@ -213,7 +213,7 @@ def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -
     if values is not None and values.ndim == 0:
         values = np.full(len(names), float(values))
     if values is None or values.shape != (len(names),):
-        problems.append(f"{what} must be {len(names)} numbers, one a term, got {given!r:.60}")
+        problems.append(f"{what} must be {len(names)} numbers, one per term, got {given!r:.60}")
         return None
     return values
 

@@ -110,10 +110,10 @@ class JointInference:
         Returns
         -------
         DataFrame
-            Columns low and high, one row a term: the result's own intervals at a smaller alpha, the same for
-            all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to the
-            error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard error
-            are left out of the count and get NaN.
+            Columns low and high, one row per term: the result's own intervals at a smaller alpha, the same
+            for all terms. They exclude the null exactly where `pvalues_simultaneous` is at most alpha (up to
+            the error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard
+            error are left out of the count and get NaN.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class ResultSummary:
     tables : sequence of SimpleTable
         Header block and coefficients.
     notes : sequence of str
-        Footer, one entry a note.
+        Footer, one entry per note.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ def _scores(parts: _Parts, rounds: FloatArray, estimate: FloatArray) -> _Scores:
 def contrast_correlation(
     cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool
 ) -> FloatArray:
-    """Correlation of contrasts that each have one weight a batch for both arms.
+    """Correlation of contrasts that each have one weight per batch for both arms.
 
     Shapes: codes (P, 2), the arm that is compared first; weights (B, P); returns (P, P).
 
@@ -237,7 +237,7 @@ def shared_means(cells: Cells, codes: IntArray, means: ScoreMeans) -> ScoreMeans
 
 
 def lagged_weights(inverse: FloatArray, rounds: FloatArray, possible: BoolArray) -> FloatArray:
-    """One weight a batch for some arms, by the mean of sum(1 / e) in the batch before, at first 1.
+    """One weight per batch for some arms, by the mean of sum(1 / e) in the batch before, at first 1.
 
     Shapes: inverse (B, k), rounds, possible (B,), batches in which all of the arms could be chosen.
     """

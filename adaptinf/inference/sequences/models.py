@@ -197,7 +197,7 @@ class ConfidenceSequence:
         Returns
         -------
         SequenceResults
-            One term a quantity.
+            One term per quantity.
 
         Raises
         ------

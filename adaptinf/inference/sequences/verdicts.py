@@ -1,4 +1,4 @@
-"""What every confidence sequence is worth for a log."""
+"""How valid every confidence sequence is for a log."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class PolicySnapshots:
         takes the log's own batches.
     policies : sequence, shape (B,)
         For each batch one of: a callable that takes a frame of n contexts (the log's context columns) and
-        returns an (n, K) array in the order of ``log.arms``, or a frame with a column an arm; a fitted model
+        returns an (n, K) array in the order of ``log.arms``, or a frame with a column per arm; a fitted model
         with ``predict_proba``, whose columns follow ``classes_`` where it has them; an array of shape (K,),
         or a Series indexed by the arms, for a batch that does not look at contexts; an array of shape (T, K),
         or a frame, with the batch's policy at the contexts of all T rounds.
@@ -76,7 +76,7 @@ class PolicySnapshots:
 
     def __init__(self, starts: Sequence[int] | IntArray | None, policies: Sequence[Any]) -> None:
         if not isinstance(policies, (list, tuple)):
-            raise ParameterError("PolicySnapshots", ["policies must be a list, one entry a batch"])
+            raise ParameterError("PolicySnapshots", ["policies must be a list, one entry per batch"])
         self.policies = tuple(policies)
         self.starts = None if starts is None else _starts(starts, len(self.policies))
 
@@ -228,7 +228,7 @@ def probability_problems(name: str, values: FloatArray | None, shape: tuple[int,
     """Say what is wrong with rows of probabilities."""
     if values is None or values.shape != shape:
         got = "something else" if values is None else f"shape {values.shape}"
-        return [f"{name} must give an array of numbers of shape {shape}, one column an arm, got {got}"]
+        return [f"{name} must give an array of numbers of shape {shape}, one column per arm, got {got}"]
     problems: list[str] = []
     if not np.all(np.isfinite(values)):
         return [_rows(f"{name} has probabilities that are not finite", ~np.isfinite(values).all(axis=1), low)]

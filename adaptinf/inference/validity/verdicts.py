@@ -1,4 +1,4 @@
-"""What one method is worth for a log."""
+"""How valid one method is for a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one method is worth for a log."""
+    """How valid one method is for a log."""
 
     name: str
     label: str

@@ -103,7 +103,7 @@ class WinnerResults(Results):
         Returns
         -------
         DataFrame
-            One row an arm. ``low`` and ``high``: simultaneous intervals of its mean less the best of the
+            One row per arm. ``low`` and ``high``: simultaneous intervals of its mean less the best of the
             others'. ``p_value``: of the hypothesis that no other arm is better. ``in_set``: whether that is
             not rejected at alpha.
 

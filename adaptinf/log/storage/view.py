@@ -137,7 +137,7 @@ class LogColumns(Promises):
 
     def _by_round(self, values: Any) -> NDArray[Any]:
         """Numbers by round from what a user gave for all, by arm or by round, shape (T,)."""
-        problem = "values must be a number, a number for every arm, or an array of a number a round"
+        problem = "values must be a number, a number for every arm, or an array of a number per round"
         if isinstance(values, Mapping):
             if not all(isinstance(values.get(arm), Real) for arm in self.arms):
                 raise ParameterError("AdaptiveLog.filled", [problem])

@@ -15,7 +15,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class LogArrays:
-    """The columns of a log as NumPy arrays, one entry a round.
+    """The columns of a log as NumPy arrays, one entry per round.
 
     Attributes
     ----------

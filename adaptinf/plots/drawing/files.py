@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PICTURES, _TABLES = (".png", ".svg"), (".csv", ".md")
 _DIGITS = 10
+_UNTOLD: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 
 def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, Path]:
@@ -62,19 +63,24 @@ def save(picture: Any, path: str | Path, *, dpi: float = 300.0) -> tuple[Path, P
     ...     [file.name for file in ai.plots.save(ai.plots.figure()[0], f"{folder}/empty")]
     ['empty.png', 'empty.svg']
     """
-    plots = pyplot("plots.save")
+    pyplot("plots.save")
     owner, problems = _figure_of(picture)
     stem, found = _stem(path, _PICTURES)
     problems += found + Number(10.0, 2400.0)("dpi", dpi)
     if problems or owner is None:
         raise ParameterError("plots.save", problems)
     files = (stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg"))
-    with plots.rc_context({"svg.hashsalt": "adaptinf", "svg.fonttype": "path"}):
-        for file, extra in zip(files, ({"Software": None}, {"Date": None, "Creator": None}), strict=True):
-            written = io.BytesIO()
-            owner.savefig(written, format=file.suffix[1:], dpi=float(dpi), metadata=extra)
-            _write(file, written.getvalue())
+    for file in files:
+        _write(file, drawn(owner, file.suffix[1:], float(dpi)))
     return files
+
+
+def drawn(owner: Figure, form: str, dpi: float = 300.0) -> bytes:
+    """A figure as PNG or SVG, without the time and random names."""
+    written = io.BytesIO()
+    with pyplot("plots.save").rc_context({"svg.hashsalt": "adaptinf", "svg.fonttype": "path"}):
+        owner.savefig(written, format=form, dpi=dpi, metadata=_UNTOLD[form])
+    return written.getvalue()
 
 
 def save_table(table: Any, path: str | Path, *, digits: int = 4) -> tuple[Path, Path]:

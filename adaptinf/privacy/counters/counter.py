@@ -77,7 +77,7 @@ class Counter:
     that one sum would need, normal noise the smallest valid scale for an L2 sensitivity sqrt(L) times as
     large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a tree inside each
     block between them.
-    An addition costs one draw a coordinate and constant time, the memory a vector a level.
+    An addition costs one draw a coordinate and constant time, the memory a vector per level.
 
     In a release an item is rounded to the grid, which moves d coordinates together by at most d - 1 units
     more than the item itself moves; the scales allow for it. Figures about the noise are those of the

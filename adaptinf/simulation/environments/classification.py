@@ -38,7 +38,7 @@ class Classification(Environment):
     Parameters
     ----------
     frame : DataFrame
-        Of pandas or polars, one row a case.
+        Of pandas or polars, one row per case.
     label : str
         Column of the right class.
     context : str or iterable of str, optional
@@ -160,9 +160,9 @@ class Classification(Environment):
         Parameters
         ----------
         frame : DataFrame
-            Cases from elsewhere, one row a person, with the same columns. Someone who is also among the rows
-            of the trial, or here twice, reports more than once, and the epsilons add up: leave such rows out.
-            Rows that are drawn with replacement stand for new people with these answers.
+            Cases from elsewhere, one row per person, with the same columns. Someone who is also among the
+            rows of the trial, or here twice, reports more than once, and the epsilons add up: leave such rows
+            out. Rows that are drawn with replacement stand for new people with these answers.
         epsilon : float
             Privacy parameter under which these participants will report.
         rng : int, SeedSequence, Generator or None
@@ -255,7 +255,7 @@ def _policy(behaviour: Any, n_arms: int, problems: list[str]) -> FloatArray:
     fits = given is not None and given.shape == (n_arms,) and bool((given >= 0.0).all())
     if given is None or not fits or not abs(given.sum() - 1.0) <= _ROUNDING:
         problems.append(
-            f'behaviour must be "uniform" or {n_arms} probabilities that add to 1, one an arm, got '
+            f'behaviour must be "uniform" or {n_arms} probabilities that add to 1, one per arm, got '
             f"{behaviour!r:.60}"
         )
         return np.full(n_arms, 1.0 / n_arms)

@@ -117,7 +117,7 @@ class HeavyTailedArms(FunctionEnvironment):
     Parameters
     ----------
     means : sequence of float
-        Mean rewards, one an arm; above 0 for spending.
+        Mean rewards, one per arm; above 0 for spending.
     law : {"student", "spending"}
         Student's t about the mean; or 0 for most, and a lognormal amount for a share of buyers.
     scale : float
@@ -182,7 +182,7 @@ class RepeatedUnits(FunctionEnvironment):
     Parameters
     ----------
     means : sequence of float
-        Mean rewards, one an arm.
+        Mean rewards, one per arm.
     units : int
         Number of units; each round's is drawn uniformly.
     unit_scale : float

@@ -90,7 +90,7 @@ def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) 
         )
     if nested:
         problems.append(
-            f"contexts must be one number a row, these columns hold lists: {', '.join(map(repr, nested))}; "
+            f"contexts must be one number per row, these columns hold lists: {', '.join(map(repr, nested))}; "
             "make a column of each coordinate"
         )
     return np.stack(values, axis=1) if values else np.zeros((len(frame), 0))

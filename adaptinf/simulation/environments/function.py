@@ -132,7 +132,7 @@ class FunctionEnvironment(Environment):
             shares = numbers("probabilities", probabilities, problems)
             if shares.shape != (n_features,) or not (shares >= 0.0).all() or abs(shares.sum() - 1.0) > 1e-8:
                 problems.append(
-                    f"probabilities must be {n_features} numbers that add up to 1, one a context of features"
+                    f"probabilities must be {n_features} numbers that add to 1, one per context of features"
                 )
         if means is not None:
             given = numbers("means", means, problems)

@@ -75,7 +75,9 @@ class Tableau(Environment):
                 f"rewards must be finite numbers of shape (rounds, arms), got shape {array.shape}"
             )
         if raw.shape != (array.shape[0],):
-            problems.append(f"contexts must have one entry a round ({array.shape[0]}), got shape {raw.shape}")
+            problems.append(
+                f"contexts must have one entry per round ({array.shape[0]}), got shape {raw.shape}"
+            )
         elif not ((raw >= 0) & (raw < raw.size + 1_000) & (raw == np.floor(raw))).all():
             problems.append("contexts must be the integers 0, 1, 2, ...")
         if given is not None:
@@ -151,7 +153,7 @@ class Replay(Environment):
     Parameters
     ----------
     frame : DataFrame
-        One row a unit.
+        One row per unit.
     action, reward : str
         Columns of the arm and of the outcome.
     context : str or iterable of str, optional

@@ -178,7 +178,7 @@ def _arm_means(theta: FloatArray, contexts: str) -> FloatArray:
 
 
 def _vector_names(arms: tuple[int, ...], dimension: int, shared: bool) -> tuple[str, ...]:
-    """Columns of the context vectors: one set where all arms share it, else one an arm."""
+    """Columns of the context vectors: one set where all arms share it, else one per arm."""
     places = range(1, dimension + 1)
     return tuple(f"x{k}" for k in places) if shared else tuple(f"x{k}_{arm}" for arm in arms for k in places)
 

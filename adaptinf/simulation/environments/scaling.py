@@ -303,7 +303,7 @@ def _names(names: Any, problems: list[str]) -> list[str]:
 def _ends(name: str, values: Any, problems: list[str]) -> list[float]:
     array = number_array(values)
     if array is None or array.ndim != 1 or array.size == 0:
-        problems.append(f"{name} must be a list with one number a coordinate, got {values!r:.60}")
+        problems.append(f"{name} must be a list with one number per coordinate, got {values!r:.60}")
         return []
     for k, value in enumerate(array.tolist()):
         problems += FINITE(f"{name}[{k}]", value)

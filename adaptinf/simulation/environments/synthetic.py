@@ -19,7 +19,7 @@ class BernoulliArms(Environment):
     Parameters
     ----------
     means : sequence of float
-        Success probabilities in [0, 1], one an arm.
+        Success probabilities in [0, 1], one per arm.
 
     Raises
     ------
@@ -52,9 +52,9 @@ class NormalArms(Environment):
     Parameters
     ----------
     means : sequence of float
-        Means, one an arm.
+        Means, one per arm.
     scale : float or sequence of float
-        Standard deviation, of all arms or one an arm.
+        Standard deviation, of all arms or one per arm.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class NormalArms(Environment):
         array = vector("means", means, problems)
         spread = vector("scale", scale, problems)
         if not problems and spread.size not in (1, array.size):
-            problems.append(f"scale must be one number or one an arm ({array.size}), got {spread.size}")
+            problems.append(f"scale must be one number or one per arm ({array.size}), got {spread.size}")
         if not problems and not (spread > 0).all():
             problems.append(f"scale must be positive, got {spread.tolist()}")
         refuse("NormalArms", problems)
@@ -90,7 +90,7 @@ class UniformArms(Environment):
     Parameters
     ----------
     low, high : sequence of float
-        Ends of the interval, one an arm.
+        Ends of the interval, one per arm.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class UniformArms(Environment):
         problems: list[str] = []
         lows, highs = vector("low", low, problems), vector("high", high, problems)
         if not problems and lows.size != highs.size:
-            problems.append(f"low and high must have one number an arm, got {lows.size} and {highs.size}")
+            problems.append(f"low and high must have one number per arm, got {lows.size} and {highs.size}")
         if not problems and not (lows <= highs).all():
             problems.append(f"low must not be above high, got {lows.tolist()} and {highs.tolist()}")
         refuse("UniformArms", problems)

@@ -96,7 +96,7 @@ def test_run_r_has_the_numbers_of_replicate_r(design: Any, environment: Environm
 
 
 def features_of_runs(sims: Replications) -> np.ndarray:
-    """Numbers that tell runs apart, one row a run: pulls, sums, regret and what is reported."""
+    """Numbers that tell runs apart, one row per run: pulls, sums, regret and what is reported."""
     runs = sims.regret.size
     pulls, sums = sims.pulls.reshape(runs, -1), sims.sums.reshape(runs, -1)
     return np.column_stack([pulls, sums, sims.regret, sims.outcomes])

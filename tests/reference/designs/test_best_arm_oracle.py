@@ -34,7 +34,7 @@ class Course:
 
 
 class Bandit:
-    """Fixed rewards, one row a round; counts and sums start afresh with each phase."""
+    """Fixed rewards, one row per round; counts and sums start afresh with each phase."""
 
     def __init__(self, table: np.ndarray, course: Course) -> None:
         self.table, self.course = table, course

@@ -38,7 +38,7 @@ def rows(seed: int, *, batches: int = 0, contexts: bool = False) -> LogArrays:
 
 
 def literal(arrays: LogArrays, first: int, second: int, h: list[float]) -> tuple[float, float, float]:
-    """Estimate, standard error and degrees of freedom of a contrast with one weight a round."""
+    """Estimate, standard error and degrees of freedom of a contrast with one weight per round."""
     p = arrays.propensities
     assert p is not None
     sums, counts, every = [0.0] * 3, [0] * 3, 0.0

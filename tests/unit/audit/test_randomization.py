@@ -185,7 +185,7 @@ def test_odd_statistics(odd: Any) -> None:
     log = designs.Uniform().run(TWO, 50, rng=0)
     with pytest.raises(ParameterError, match="statistic"):
         randomization_test(log, statistic=lambda a, y, x: odd)
-    with pytest.raises(ParameterError, match="must return one number a run"):
+    with pytest.raises(ParameterError, match="must return one number per run"):
         randomization_test(log, statistic=lambda a, y, x: 0.0, vectorised=True)
 
 

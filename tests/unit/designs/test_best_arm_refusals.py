@@ -108,7 +108,7 @@ def test_rank_and_duplicates_are_told_together(build: Any) -> None:
         ([[1.0], [math.nan]], "features must be finite, those of"),
         ([["a"], ["b"]], "features must be numbers"),
         ([[1.0], [2.0, 3.0]], "features must be numbers"),
-        ([], "one row an arm and one column a coordinate"),
+        ([], "one row per arm and one column per coordinate"),
     ],
 )
 def test_features_that_are_no_matrix(features: Any, part: str) -> None:

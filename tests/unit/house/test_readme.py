@@ -15,9 +15,20 @@ DESIGNS, CLASSIFICATION = ROOT / "docs" / "designs.md", ROOT / "docs" / "classif
 CHOOSING, BIAS = ROOT / "docs" / "choosing.md", ROOT / "docs" / "bias.md"
 REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "planning.md"
 PLOTS, AUDITING = ROOT / "docs" / "plots.md", ROOT / "docs" / "auditing.md"
+HOWTO, STATSMODELS = ROOT / "docs" / "howto.md", ROOT / "docs" / "from_statsmodels.md"
 EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
-EXECUTED += [PLANNING, PLOTS, AUDITING]
-SLOW = {QUICKSTART, DESIGNS, CLASSIFICATION, REGRESSION, PLANNING, PLOTS, AUDITING}  # several designs compile
+INDEX = ROOT / "docs" / "index.md"
+EXECUTED += [PLANNING, PLOTS, AUDITING, HOWTO, STATSMODELS, INDEX]
+SLOW = {
+    HOWTO,
+    QUICKSTART,
+    DESIGNS,
+    CLASSIFICATION,
+    REGRESSION,
+    PLANNING,
+    PLOTS,
+    AUDITING,
+}  # several designs compile
 PAGES = [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW), id=page.name) for page in EXECUTED]
 
 

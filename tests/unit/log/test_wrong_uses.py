@@ -361,8 +361,8 @@ ODD: list[tuple[Callable[[], Any], str]] = [
     (lambda: CATE.from_formula("~ site", LOG, rounds="nocol"), "CATE: rounds: there is no column 'nocol'"),
     (lambda: CATE(LOG, by="site").fit(FRAME), "CATE.fit: estimator must be a string"),  # type: ignore[arg-type]
     (lambda: CATE(LOG, by="site").fit("aipw", pooled="yes"), "pooled must be True, False"),  # type: ignore[arg-type]
-    (lambda: value(lambda contexts: 1), "one column an arm, got shape ()"),
-    (lambda: value(OneColumn()), f"one column an arm, got shape ({ROUNDS},)"),
+    (lambda: value(lambda contexts: 1), "one column per arm, got shape ()"),
+    (lambda: value(OneColumn()), f"one column per arm, got shape ({ROUNDS},)"),
     (lambda: value(lambda: 1), "policy 'policy' failed on the contexts: TypeError: "),
     (
         lambda: value(lambda contexts: contexts["nope"]),

@@ -441,7 +441,7 @@ def test_columns_of_lists_are_no_contexts(kind: Any, values: list[list[float]]) 
         with pytest.raises(ParameterError) as error:
             Classification(frame, "y", context)
         assert error.value.problems == (
-            "contexts must be one number a row, these columns hold lists: 'x'; make a column of each "
+            "contexts must be one number per row, these columns hold lists: 'x'; make a column of each "
             "coordinate",
         )
     with pytest.raises(ParameterError, match="these columns hold lists: 'x'"):

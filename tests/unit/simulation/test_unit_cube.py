@@ -162,7 +162,7 @@ def test_nothing_fits_bounds_on_its_own() -> None:
         ({"low": [0, 1, 2], "high": [1, 1, 0]}, ["coordinate x2 has 1 and 1", "coordinate x3 has 2 and 0"]),
         ({"low": [0], "high": [1, 2], "names": ["a"]}, ["got 1 low, 2 high, 1 names"]),
         ({"low": [0, 0], "high": [1, 1], "names": ["a", "a"]}, ["names must be different strings"]),
-        ({"low": [], "high": []}, ["low must be a list with one number a coordinate"]),
+        ({"low": [], "high": []}, ["low must be a list with one number per coordinate"]),
         ({"low": [math.nan], "high": [1]}, ["low[0] must be finite, got nan"]),
     ],
 )

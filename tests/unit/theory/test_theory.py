@@ -105,7 +105,7 @@ def test_every_problem_is_listed() -> None:
         (lambda: theory.private_ucb_regret([[0.5]], 10, 1.0), "means must be a list"),
         (lambda: theory.private_ucb_regret([], 10, 1.0), "means must be"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5, 6]), "add up to at most the horizon"),
-        (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5]), "one entry an arm"),
+        (lambda: theory.private_ucb_regret([0.1, 0.2], 10, 1.0, [5]), "one entry per arm"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], True, 1.0), "horizon must be a whole number"),
         (lambda: theory.private_ucb_regret([0.1, 0.2], [1, 2], [1, 2, 3]), "shapes must broadcast"),
         (lambda: theory.private_ucb_worst_case(1, 3, 1.0), "horizon must be a whole number of at least 2"),

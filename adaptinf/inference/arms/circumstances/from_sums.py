@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Asked, Choice, Question
     from adaptinf.inference.validity.profile import LogProfile
 
-_BY_ROUND = "they change from round to round, and sums by batch need one weight a batch"
+_BY_ROUND = "they change from round to round, and sums by batch need one weight per batch"
 _MOVING = (
     "propensities move within batches, or may as batches are of single rounds, and sums by batch need one "
     "weight a batch"

@@ -177,9 +177,9 @@ def _one_cell(propensities: FloatArray) -> IntArray:
 def pair_note(question: Question) -> str:
     """What combined weights do, and what they estimate."""
     return (
-        f"Combined weights, one a round for both arms, by {_fixed_propensities(question)}: a drift that both "
-        "arms share does no harm. Under an effect that changes the target is its mean over the rounds with "
-        "these weights; uniform weights estimate the mean over the period."
+        f"Combined weights, one per round for both arms, by {_fixed_propensities(question)}: a drift that "
+        "both arms share does no harm. Under an effect that changes the target is its mean over the rounds "
+        "with these weights; uniform weights estimate the mean over the period."
     )
 
 

@@ -57,7 +57,7 @@ def test_every_bad_argument_is_listed() -> None:
     assert "got 1.5 for arm 1" in str(caught.value)
     with pytest.raises(ParameterError, match="got nan for arm 0"):
         bias_bound(PrivacyGuarantee(0.1), 10, [math.nan])
-    with pytest.raises(ParameterError, match="one value an arm"):
+    with pytest.raises(ParameterError, match="one value per arm"):
         bias_bound(PrivacyGuarantee(0.1), 10, [[0.1]])
     with pytest.raises(ParameterError, match=r"got -0\.1 for arm 0"):
         trivial_bias_bound([-0.1])

@@ -150,7 +150,7 @@ def test_contexts_that_do_not_span() -> None:
         ),
         (-0.1, [[1.0]], [0.5], "epsilon must be at least 0"),
         (0.1, [1.0], [0.5], r"contexts must have shape \(n, d\)"),
-        (0.1, [[1.0]], [0.5, 0.5], "one entry a coordinate"),
+        (0.1, [[1.0]], [0.5, 0.5], "one entry per coordinate"),
         (0.1, [[math.nan]], [0.5], "finite"),
         (0.1, [[1.0], [2.0]], [0.6], r"x'theta must lie in \[0, 1\], got 1.2 for context 1"),
     ],

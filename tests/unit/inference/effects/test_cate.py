@@ -667,7 +667,7 @@ def test_a_continuous_context_is_not_a_group():
 
 @pytest.mark.parametrize(
     ("rounds", "problem"),
-    [(np.ones(5), "one entry a round"), (np.zeros(600), "marks no round"), (np.full(600, 0.5), "booleans")],
+    [(np.ones(5), "one entry per round"), (np.zeros(600), "marks no round"), (np.full(600, 0.5), "booleans")],
 )
 def test_masks_that_mark_nothing_sensible_are_refused(rounds, problem):
     with pytest.raises(ParameterError, match=problem):

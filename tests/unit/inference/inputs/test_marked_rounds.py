@@ -144,7 +144,7 @@ def test_counts_of_adaptive_rounds_and_units_follow() -> None:
     ],
 )
 def test_masks_that_mark_nothing_sensible_are_refused(make: Any) -> None:
-    with pytest.raises(ParameterError, match="one entry a round"):
+    with pytest.raises(ParameterError, match="one entry per round"):
         make(rounds=np.ones(3))
     with pytest.raises(ParameterError, match="marks no round"):
         make(rounds=np.zeros(ROUNDS))

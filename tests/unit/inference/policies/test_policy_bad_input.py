@@ -79,7 +79,7 @@ def changed(row: int, values: list[float]) -> np.ndarray:
         (changed(3, [0.5, 0.6]), r"do not sum to 1 \[row 3\]"),
         (changed(4, [-0.1, 1.1]), r"negative probabilities \[row 4\]"),
         (changed(5, [np.nan, 1.0]), r"not finite \[row 5\]"),
-        (MATRIX[:-1], r"shape \(60, 2\), one column an arm, got shape \(59, 2\)"),
+        (MATRIX[:-1], r"shape \(60, 2\), one column per arm, got shape \(59, 2\)"),
         (np.array([0.2, 0.2]), "do not sum to 1"),
         (np.array(["x", "y"]), "something else"),
         (lambda frame: frame["x"], "got shape"),

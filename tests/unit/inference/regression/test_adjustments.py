@@ -396,7 +396,7 @@ def test_propensities_that_fall_are_cautioned() -> None:
     for smallest, cautioned in ((0.01, True), (0.2, False)):
         data, log = made(smallest=smallest)
         found = weight_cautions(data, profile_of(log), fit("weighted", data, log).details)
-        assert any("wants a floor of 0.05" in one for one in found) == cautioned
+        assert any("needs a floor of 0.05" in one for one in found) == cautioned
     assert weight_cautions(data, profile_of(log), {}) == ()
 
 

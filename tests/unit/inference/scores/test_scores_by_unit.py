@@ -242,7 +242,7 @@ def test_below_five_units_with_an_event_there_is_no_error(units: int, known: boo
 
 
 def test_effects_by_group_are_those_of_the_groups_rounds() -> None:
-    """Units in several groups: one column an arm and group, zero elsewhere, gives the same numbers."""
+    """Units in several groups: one column per arm and group, zero elsewhere, gives the same numbers."""
     rng, rounds = np.random.default_rng(18), 240
     unit, group, treated = (
         rng.integers(0, 25, rounds),

@@ -1,0 +1,26 @@
+"""Reports: one HTML file that says what was collected, whether it is sound, what is valid and what came out.
+
+The command line shows a log's arms by a file of this room, so the rest is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adaptinf.reports.writing import report
+
+__all__ = ["report"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module("adaptinf.reports.writing"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

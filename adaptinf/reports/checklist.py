@@ -1,0 +1,224 @@
+"""Items of CONSORT 2010 with its extension for adaptive designs, beside their numbers in CONSORT 2025.
+
+References
+----------
+Dimairo M et al. (2020). The adaptive designs CONSORT extension (ACE) statement. BMJ 369:m115. Hopewell S et
+al. (2025). CONSORT 2025 statement: updated guideline for reporting randomised trials. BMJ 389:e081123.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.reports.collection import design_told, shown_limits, traits_told
+from adaptinf.reports.page import escaped, framed, paragraph
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
+    from adaptinf.sums import Sums
+
+FOR_YOU = "for you to state"
+_INTRODUCTION = (
+    "Topics are named in a few words: the statements have the full items. New in the extension for adaptive "
+    "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is the nearest one: "
+    "CONSORT 2025 has no item of that content."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a report knows, for the items that it can answer."""
+
+    log: AdaptiveLog | Sums | None
+    results: Results | None
+    methods: str
+    alpha: float
+
+
+Answer = Callable[[Known], str]
+"""What the log says to an item; empty where it says nothing."""
+
+
+def _counts(known: Known) -> str:
+    if not isinstance(known.log, AdaptiveLog):
+        return ""
+    counts = np.bincount(known.log.arrays.action, minlength=known.log.n_arms)
+    return "; ".join(f"{arm}: {count:,}" for arm, count in zip(known.log.arms, counts, strict=True))
+
+
+def _design(known: Known) -> str:
+    counts = _counts(known)
+    return f"{known.log.n_arms} arms; rounds allocated: {counts}" if known.log is not None and counts else ""
+
+
+def _adaptation(known: Known) -> str:
+    if known.log is None or known.log.design is None:
+        return ""
+    return f"{design_told(known.log)}; {traits_told(known.log)}"
+
+
+def _rule(known: Known) -> str:
+    if not _adaptation(known):
+        return ""
+    looks = _updates(known).partition(";")[0]
+    return f"the rule of item 3b{f', updated in {looks}' if looks else ''}"
+
+
+def _updates(known: Known) -> str:
+    log = known.log
+    if not isinstance(log, AdaptiveLog):
+        return "" if log is None else f"sums in {log.n_batches:,} batches"
+    if log.arrays.batch is None:
+        return ""
+    return f"{int(log.arrays.batch[-1]) + 1:,} batches; whether criteria were binding is {FOR_YOU}"
+
+
+def _allocation(known: Known) -> str:
+    if known.log is None:
+        return ""
+    profile = profile_of(known.log)
+    if not profile.knows_propensities:
+        return ""
+    moved = "moved over the rounds" if profile.moves else "stayed the same"
+    return f"assignment probabilities are logged ({known.log.propensity_status}) and {moved}"
+
+
+def _randomised(known: Known) -> str:
+    counts = _counts(known)
+    return f"rounds assigned: {counts}" if counts else ""
+
+
+def _missing(known: Known) -> str:
+    log = known.log
+    if not isinstance(log, AdaptiveLog):
+        return ""
+    if log.arrays.observed is None:
+        return "no reward of the log is missing"
+    return f"{int((~log.arrays.observed).sum()):,} rewards missing, taken as {log.missing!r}"
+
+
+def _estimates(known: Known) -> str:
+    if known.results is None:
+        return ""
+    if known.results.validity == "not valid" and known.results.correction is None:
+        return f"no valid intervals; effect sizes and precision are {FOR_YOU}"
+    limits = shown_limits(known.results, known.alpha)
+    level = f"{100.0 * (1.0 - known.alpha):g}%"
+    rows = zip(known.results.terms, known.results.estimate, limits["low"], limits["high"], strict=True)
+    told = [
+        f"{term}: {at:.4g} ({level}: {low:.4g} to {high:.4g})"
+        for term, at, low, high in rows
+        if math.isfinite(at)
+    ]
+    return "; ".join(told[:10]) + (f"; and {len(told) - 10} more" if len(told) > 10 else "")
+
+
+def _analysed(known: Known) -> str:
+    if known.results is None:
+        return ""
+    by = (
+        ", by assigned arm"
+        if isinstance(known.log, AdaptiveLog) and known.log.arrays.received is not None
+        else ""
+    )
+    return f"{known.results.facts.n_rounds:,} rounds{by}"
+
+
+def _methods(known: Known) -> str:
+    return "the paragraph on methods above" if known.methods else ""
+
+
+def _limits(known: Known) -> str:
+    if known.results is None or not known.results.cautions:
+        return ""
+    return f"cautions of the analysis: {'; '.join(known.results.cautions)}"
+
+
+def _interim(known: Known) -> str:
+    whole = isinstance(known.log, AdaptiveLog)
+    return f"allocation over the rounds is drawn above; the rest is {FOR_YOU}" if whole else ""
+
+
+def _nothing(known: Known) -> str:
+    return ""
+
+
+ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
+    ("1a", "1a", "title says that the trial is randomised", _nothing),
+    ("1b", "1b", "structured summary; the word adaptive in it", _nothing),
+    ("2a", "6", "background and rationale", _nothing),
+    ("2b", "7", "objectives or hypotheses", _nothing),
+    ("3a", "9", "trial design and allocation ratio", _design),
+    ("3b", "9", "type of adaptive design, planned adaptations, and what informs them", _adaptation),
+    ("3c", "10", "important changes outside the planned adaptations", _nothing),
+    ("4a", "12a", "eligibility of participants", _nothing),
+    ("4b", "11", "settings and locations", _nothing),
+    ("5", "13", "interventions of every arm", _nothing),
+    ("6a", "14", "outcome measures, those that inform adaptations included", _nothing),
+    ("6b", "10", "unplanned changes to outcomes", _nothing),
+    ("7a", "16a", "how sample size and operating characteristics were determined", _nothing),
+    ("7b", "16b", "interim decision criteria; planned and actual timing of interim looks", _updates),
+    ("8a", "17a", "how the allocation sequence was generated", _allocation),
+    ("8b", "17b", "type of randomisation; rule or algorithm that updates it, and how often", _rule),
+    ("9", "18", "concealment of the allocation", _nothing),
+    ("10", "19", "who generated the sequence, enrolled and assigned", _nothing),
+    ("11a", "20a", "who was blinded", _nothing),
+    ("11b", "20b", "how blinding was achieved", _nothing),
+    ("11c", "(20a)", "confidentiality of interim information; avoiding operational bias", _nothing),
+    ("12a", "21a", "statistical methods for outcomes, those that inform adaptations included", _methods),
+    ("12b", "(21a)", "estimation and inference under the adaptive features", _methods),
+    ("12c", "21d", "additional analyses", _nothing),
+    ("13a", "22a", "participant flow by arm: assigned, treated, analysed", _randomised),
+    ("13b", "22b", "losses and exclusions by arm", _nothing),
+    ("14a", "23a", "dates of recruitment and follow-up by arm", _nothing),
+    ("14b", "23b", "why the trial ended or was stopped", _nothing),
+    ("14c", "(23b)", "adaptation decisions that were made", _interim),
+    ("15a", "25", "baseline characteristics by arm", _nothing),
+    ("15b", "(25)", "whether participants were alike between interim stages", _nothing),
+    ("16", "26", "numbers analysed", _analysed),
+    ("17a", "26", "results by arm, effect sizes and their precision", _estimates),
+    ("17b", "26", "for binary outcomes both absolute and relative effects", _nothing),
+    ("17c", "(26)", "interim results that informed decisions", _interim),
+    ("18", "28", "ancillary analyses", _nothing),
+    ("19", "27", "harms", _nothing),
+    ("20", "30", "limitations: bias, imprecision, multiplicity", _limits),
+    ("21", "30", "generalisability", _nothing),
+    ("22", "29", "interpretation", _nothing),
+    ("23", "2", "registration", _nothing),
+    ("24a", "3", "where the protocol is", _nothing),
+    ("24b", "3", "where the statistical analysis plan and other trial documents are", _nothing),
+    ("25", "5a", "funding", _nothing),
+    ("", "4", "sharing of data, code and materials", _nothing),
+    ("", "5b", "conflicts of interest", _nothing),
+    ("", "8", "involvement of patients and the public", _nothing),
+    ("", "12b", "eligibility of sites and of those who deliver the interventions", _nothing),
+    ("", "15", "how harms were defined and assessed", _nothing),
+    ("", "21b", "who is in each analysis, and in which group", _analysed),
+    ("", "21c", "how missing data were handled", _missing),
+    ("", "24a", "interventions as they were delivered", _nothing),
+    ("", "24b", "concomitant care", _nothing),
+)
+"""Number in CONSORT 2010 with its extension, number in CONSORT 2025, topic, and what the log answers."""
+
+
+def checklist(known: Known) -> str:
+    """The table of items, filled where the log answers them."""
+    rows = []
+    for old, new, topic, answer in ITEMS:
+        told = answer(known)
+        cell = escaped(told) if told else f'<span class="ask">{FOR_YOU}</span>'
+        rows.append(
+            f"<tr><td>{old or '&ndash;'}</td><td>{new}</td>"
+            f'<th scope="row">{escaped(topic)}</th><td>{cell}</td></tr>'
+        )
+    names = ("ACE 2020", "CONSORT 2025", "Topic", "Answer")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>"
+    return f"{paragraph(_INTRODUCTION)}\n{framed('Items', inner, 'fill')}"

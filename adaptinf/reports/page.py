@@ -1,0 +1,158 @@
+"""The parts of a page: escaped text, lists, tables with scopes, pictures, and the page around them."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.texts import literal
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.summary import ResultSummary
+
+_NUMBERS = frozenset("0123456789.,<>e+-%nafi ")
+_STYLE = """
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 3rem; background: #fff; color: #1a1a1a;
+  font: 1rem/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
+h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; padding-top: .6rem; border-top: 1px solid #767676; }
+p, li, dd { max-width: 46rem; }
+a { color: #004b87; }
+nav ul { padding-left: 1.2rem; columns: 16rem; }
+dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .2rem 1rem; margin: .6rem 0; }
+dt { font-weight: 600; }
+dd { margin: 0; min-width: 0; }
+.wide { overflow-x: auto; margin: .8rem 0; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #c8c8c8; text-align: left; vertical-align: top;
+  overflow-wrap: normal; }
+thead th { border-bottom: 2px solid #1a1a1a; vertical-align: bottom; }
+th[scope=row] { font-weight: 600; }
+.number { text-align: right; white-space: nowrap; }
+.fill table { width: 100%; table-layout: fixed; }
+.fill th:nth-child(1) { width: 3.2rem; }
+.fill th:nth-child(2) { width: 6rem; }
+.fill th[scope=col]:nth-child(3) { width: 36%; }
+.fill td, .fill th { padding: .25rem .3rem; overflow-wrap: anywhere; }
+.fill th[scope=row] { font-weight: 400; }
+figure { margin: 1rem 0; }
+figure img { width: 100%; max-width: 34rem; height: auto; display: block; }
+figcaption { font-size: .9rem; max-width: 46rem; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f3f3f3; padding: .6rem .8rem;
+  font-size: .85rem; }
+.ask { background: #fff3cd; color: #1a1a1a; padding: 0 .25rem; }
+.notes { font-size: .9rem; padding-left: 1.6rem; }
+@media (max-width: 40rem) { .fill table { font-size: .8rem; }
+  .fill thead th { font-size: .7rem; } .fill th:nth-child(1) { width: 2.6rem; }
+  .fill th:nth-child(2) { width: 4.5rem; } .fill th[scope=col]:nth-child(3) { width: 38%; }
+  dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; }
+  .wide { overflow: visible; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
+"""
+
+
+def escaped(value: Any) -> str:
+    """Text in one visible line, every character of it literal in HTML."""
+    return html.escape(literal(str(value)))
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of plain text."""
+    return f"<p>{escaped(text)}</p>"
+
+
+def listed(items: Iterable[str], kind: str = "ul") -> str:
+    """A list of plain texts; nothing where there are none."""
+    inner = "\n".join(f"<li>{escaped(item)}</li>" for item in items)
+    return f'<{kind} class="notes">\n{inner}\n</{kind}>' if inner else ""
+
+
+def defined(pairs: Iterable[tuple[str, Any]]) -> str:
+    """Names with what they stand for."""
+    inner = "\n".join(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>" for name, value in pairs)
+    return f"<dl>\n{inner}\n</dl>" if inner else ""
+
+
+def code(text: str) -> str:
+    """A call as it is typed."""
+    return f"<pre><code>{escaped(text)}</code></pre>"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """A table of plain texts whose first column names the rows; columns of numbers stand to the right."""
+    numeric = [
+        place > 0 and any(row[place] for row in rows) and all(set(row[place]) <= _NUMBERS for row in rows)
+        for place in range(len(headers))
+    ]
+    sides = [' class="number"' if number else "" for number in numeric]
+    top = "".join(
+        f'<th scope="col"{side}>{escaped(name)}</th>' for name, side in zip(headers, sides, strict=True)
+    )
+    body = "\n".join(
+        f'<tr><th scope="row">{escaped(row[0])}</th>'
+        + "".join(f"<td{side}>{escaped(cell)}</td>" for cell, side in zip(row[1:], sides[1:], strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return framed(caption, f"<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>")
+
+
+def framed(caption: str, inner: str, kind: str = "wide") -> str:
+    """A table in a frame of its own, which scrolls where the page is narrow, or fills it."""
+    name = escaped(caption)
+    return (
+        f'<div class="{kind}" role="region" aria-label="{name}" tabindex="0">\n'
+        f"<table>\n<caption>{name}</caption>\n{inner}\n</table>\n</div>"
+    )
+
+
+def summary_parts(summary: ResultSummary, first: str = "row") -> str:
+    """A summary's tables and notes: a table without headers as names with what they stand for."""
+    parts = []
+    for one in summary.tables:
+        rows = [[str(cell) for cell in row] for row in one.data]
+        heads = [row for row, cells in zip(rows, one, strict=True) if _is_header(cells)]
+        if heads:
+            names = [" ".join(part for part in column if part) for column in zip(*heads, strict=True)]
+            parts.append(table([first, *names[1:]], rows[len(heads) :], summary.title))
+        else:
+            pairs = [(row[at], row[at + 1]) for at in range(0, len(rows[0]), 2) for row in rows]
+            parts.append(defined((name.rstrip(":"), value) for name, value in pairs))
+    if summary.notes:
+        parts.append(f"<p>Notes</p>\n{listed(summary.notes, 'ol')}")
+    return "\n".join(parts)
+
+
+def _is_header(cells: Iterable[Any]) -> bool:
+    return any(cell.datatype == "header" for cell in cells)
+
+
+def picture(svg: bytes, alt: str, caption: str) -> str:
+    """A picture that the page carries itself."""
+    data = base64.b64encode(svg).decode("ascii")
+    return (
+        f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{escaped(alt)}">\n'
+        f"<figcaption>{escaped(caption)}</figcaption>\n</figure>"
+    )
+
+
+def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]]) -> str:
+    """A whole page: its title, a sentence below it, and sections of (anchor, heading, content)."""
+    links = "\n".join(f'<li><a href="#{name}">{escaped(heading)}</a></li>' for name, heading, _ in sections)
+    body = "\n".join(
+        f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escaped(heading)}</h2>\n{content}\n</section>'
+        for name, heading, content in sections
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escaped(title)}</h1>\n{paragraph(lead)}\n"
+        f'<nav aria-label="Contents">\n<ul>\n{links}\n</ul>\n</nav>\n{body}\n</main>\n</body>\n</html>\n'
+    )

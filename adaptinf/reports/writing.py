@@ -1,0 +1,226 @@
+"""The report of a log or a result, as one HTML file."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
+from adaptinf.files import as_path, atomic_write
+from adaptinf.inference.diagnostics import diagnose
+from adaptinf.inference.recommend import Recommendation, recommend
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.facts import LogFacts
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
+from adaptinf.reports.checklist import Known, checklist
+from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts
+from adaptinf.reports.methods import methods_told, versions
+from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts, table
+from adaptinf.sums import Sums
+
+if TYPE_CHECKING:
+    from adaptinf.inference.diagnostics import Diagnosis
+
+_SUBJECT = "report"
+_ENDINGS = (".html", ".htm")
+_FACTS = ("n_rounds", "design", "guarantee", "noise")
+_VALID = {
+    "exact": "exact: they hold at any sample size under the assumptions in the notes",
+    "anytime": "anytime-valid: they hold at all rounds together, however the log was stopped",
+    "asymptotic": "asymptotic: an approximation for long logs, under the assumptions in the notes",
+    "not valid": "not valid under this adaptive collection: a baseline",
+}
+_NEEDS_LOG = "The result was reported without its log: report(result, path, log=log) adds this part."
+
+
+def report(
+    data: Results | AdaptiveLog | Sums,
+    path: str | PathLike[str],
+    *,
+    log: AdaptiveLog | Sums | None = None,
+    methods: Recommendation | None = None,
+    alpha: float = 0.05,
+    title: str | None = None,
+    call: str | None = None,
+) -> None:
+    """Write a report as one HTML file: collection, checks, valid methods, results and a methods paragraph.
+
+    Parameters
+    ----------
+    data : Results, AdaptiveLog or Sums
+        A result, or a log whose arm means are then estimated by the first method of `recommend`.
+    path : path
+        Ends in ``.html`` or ``.htm``.
+    log : AdaptiveLog or Sums, optional
+        With a result: the log that it is of, for its checks, valid methods and pictures.
+    methods : Recommendation, optional
+        What `recommend` said of the log; by default of arm means, or of the first difference of arms.
+    alpha : float
+        One minus the level of the intervals, between 0 and 0.5.
+    title : str, optional
+        Heading of the page.
+    call : str, optional
+        The call or command that made the result, to be shown as it is.
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit.
+    FileError
+        If the file cannot be written; one that is there stays as it is.
+
+    Notes
+    -----
+    The file needs nothing else: it holds its pictures, and asks no server for anything. All texts of the log
+    are escaped. The same call writes the same bytes with the same versions: there is no date in it. Pictures
+    need matplotlib; without it the report says so in their place.
+
+    The report shows raw data by arm and is not covered by a privacy guarantee, unless the result is from the
+    private releases alone and is reported without its log.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pathlib
+    >>> import tempfile
+    >>> arms = ai.environments.BernoulliArms([0.3, 0.5])
+    >>> log = ai.designs.Thompson(floor=0.1).run(arms, horizon=400, rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ai.report(log, f"{folder}/trial.html", title="A trial")
+    ...     page = pathlib.Path(folder, "trial.html").read_text(encoding="utf-8")
+    >>> "<h1>A trial</h1>" in page, "<h2 id=" in page
+    (True, True)
+    """
+    place = _checked(data, path, log, methods, alpha, title, call)
+    results = data if isinstance(data, Results) else None
+    source = log if isinstance(data, Results) else data
+    found, why = methods, ""
+    if source is not None and found is None:
+        found, why = _recommended(source, results)
+    if results is None and found is not None:
+        try:
+            results, call = found.fit(), call or found.best.call
+        except InvalidForLog as error:
+            why = str(error)
+    text = _written(results, source, found, why, alpha, title or "Report of an adaptive experiment", call)
+    atomic_write(place, lambda file: file.write(text.encode("utf-8")))
+
+
+def _checked(data: Any, path: Any, log: Any, methods: Any, alpha: Any, title: Any, call: Any) -> Any:
+    """Path of the file, after every argument was looked at."""
+    place = as_path(_SUBJECT, "path", path)
+    problems = alpha_problems(alpha)
+    problems += OrNone(Is(str, "a text"))("title", title) + OrNone(Is(str, "a text"))("call", call)
+    problems += OrNone(Is(Recommendation, "what recommend returned"))("methods", methods)
+    if place.suffix.lower() not in _ENDINGS:
+        problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
+    if not isinstance(data, (Results, AdaptiveLog, Sums)):
+        problems.append(f"data must be a result of fit(), an AdaptiveLog or Sums, got {data!r:.60}")
+    if log is not None and not isinstance(log, (AdaptiveLog, Sums)):
+        problems.append(f"log must be an AdaptiveLog or Sums, got {log!r:.60}")
+    elif log is not None and not isinstance(data, Results):
+        problems.append("log= belongs to a result: data is a log already, leave it out")
+    elif log is not None and isinstance(data, Results):
+        own = LogFacts.of(log)
+        differ = [name for name in _FACTS if getattr(own, name) != getattr(data.facts, name)]
+        if differ:
+            problems.append(f"log is not the one that the result is of: {', '.join(differ)} differ")
+    refuse(_SUBJECT, problems)
+    return place
+
+
+def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
+    """What is valid for what a result estimates; arm means where there is none."""
+    first = None if results is None else results.estimands[0]
+    if first is None or first.kind == "arm-mean":
+        return recommend(log), ""
+    if first.kind in ("contrast", "lift") and first.treatment in log.arms and first.control in log.arms:
+        return recommend(log, "contrast", treatment=first.treatment, control=first.control), ""
+    told = "Methods for this target were not listed: give methods=ai.recommend(log, ...), with its arguments."
+    return None, told
+
+
+def _written(
+    results: Results | None,
+    log: AdaptiveLog | Sums | None,
+    found: Recommendation | None,
+    why: str,
+    alpha: float,
+    title: str,
+    call: str | None,
+) -> str:
+    paragraph_text, references = ("", []) if results is None else methods_told(results, log, alpha)
+    facts = LogFacts.of(log) if results is None and log is not None else None
+    facts = facts if results is None else results.facts
+    assert facts is not None  # there is a result or a log
+    n_rounds = f"{facts.n_rounds:,} rounds"
+    lead = f"{n_rounds}, design {facts.design or 'not named'}; analysed with {versions().partition(' (')[0]}."
+    sections = [
+        ("collected", "What was collected, and how", _collected(log)),
+        ("sound", "Is the log sound?", _diagnosed(log, alpha)),
+        ("valid", "What is valid here, and why", _valid(results, found, why)),
+        ("results", "Results", _results(results, why, alpha)),
+        ("pictures", "Pictures", _pictures(results, log, alpha)),
+        (
+            "guarantee",
+            "Privacy guarantee",
+            defined(guarantee_facts(log, facts, released=results is not None and results.private)),
+        ),
+    ]
+    if results is not None:
+        sections.append(
+            ("methods", "Methods, ready to paste", f"{paragraph(paragraph_text)}\n{listed(references)}")
+        )
+    sections.append(
+        ("checklist", "Reporting checklist", checklist(Known(log, results, paragraph_text, alpha)))
+    )
+    exact = [code(call)] if call else []
+    sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
+    return page(title, lead, sections)
+
+
+def _collected(log: AdaptiveLog | Sums | None) -> str:
+    if log is None:
+        return paragraph(_NEEDS_LOG)
+    headers, rows = arm_rows(log)
+    return f"{defined(log_facts(log))}\n{table(headers, rows, 'Arms')}"
+
+
+def _diagnosed(log: AdaptiveLog | Sums | None, alpha: float) -> str:
+    if log is None:
+        return paragraph(_NEEDS_LOG)
+    if isinstance(log, Sums):
+        return paragraph("Sums hold no rows: the checks of ai.diagnose need the log itself.")
+    try:
+        diagnosis: Diagnosis = diagnose(log, alpha=alpha)
+    except InvalidForLog as error:
+        return paragraph(str(error))
+    concerns = dict.fromkeys(f"{one.name} ({one.term}): {one.verdict}" for one in diagnosis.concerns)
+    told = "No check raised a concern." if not concerns else "These checks raised a concern:"
+    return "\n".join([paragraph(told), listed(concerns), summary_parts(diagnosis.summary(), "check")])
+
+
+def _valid(results: Results | None, found: Recommendation | None, why: str) -> str:
+    parts = []
+    if results is not None:
+        rest = "" if results.correction is None else "; the corrected columns are valid under the guarantee"
+        parts.append(paragraph(f"The numbers below are {_VALID[results.validity]}{rest}."))
+    if found is None:
+        return "\n".join([*parts, paragraph(why or _NEEDS_LOG)])
+    return "\n".join([*parts, summary_parts(found.summary(), "rank")])
+
+
+def _results(results: Results | None, why: str, alpha: float) -> str:
+    if results is None:
+        return paragraph(why)
+    return summary_parts(results.summary(alpha), "term")
+
+
+def _pictures(results: Results | None, log: AdaptiveLog | Sums | None, alpha: float) -> str:
+    try:
+        from adaptinf.reports.pictures import pictures
+
+        return pictures(results, log, alpha)
+    except (MissingDependencyError, ParameterError) as error:
+        return paragraph(str(error))

@@ -1,0 +1,246 @@
+"""Make the table of docs/evidence/index.md from the pages: claim, headline figure, date and commit.
+
+    python docs/evidence_index.py
+
+A headline is read from its page, so that it changes with it; a page without an entry has its title.
+A test demands that nothing is left to make.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "evidence"
+BEGIN, END = "<!-- made by docs/evidence_index.py -->", "<!-- end -->"
+_STAMP = re.compile(r"Date:\s+(\d{4}-\d\d-\d\d),\s+commit\s+(\w+)")
+_HEAD = "| claim | headline | date | commit |\n| --- | --- | --- | --- |\n"
+
+GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Intervals and tests": {
+        "defaults": (
+            "how defaults cover on logs as people bring them, by cell",
+            r"(\d+) held, (\d+) held if not cautioned, (\d+) all cautioned, (\d+) refused, "
+            r".*?\*\*(\d+) short",
+            "{0} cells held, {1} if not cautioned, {2} all cautioned, {3} refused, {4} short",
+        ),
+        "inference": (
+            "exact and anytime methods never fall below their level",
+            r"Lowest coverage of exact and anytime methods: ([\d.]+) \((\d+) figures\)",
+            "lowest coverage {0} of {1} figures",
+        ),
+        "hadad": (
+            "coverage of weighted means under Thompson sampling, against the paper's plot",
+            r"all (\d+) figures of the paper's plot of coverage come back within ([\d.]+) points"
+            r".*?(\d+ of \d+) come",
+            "best minus middle: {0} of {0} within {1} points; best minus worst: {2}",
+        ),
+        "drift": ("contrasts hold under drift", r"(\d+ of \d+) rows keep that", "{0} rows"),
+        "units": ("errors by unit hold for repeated units", r"(\d+ of \d+) keep that", "{0} rows"),
+        "contrasts": (
+            "all arms against a control hold at once",
+            r"(\d+ of \d+) rows hold at least (\.\d+) at once",
+            "{0} rows at least {1}",
+        ),
+        "winners": (
+            "the winner's interval covers",
+            r"([\d.]+), in (\d+ of \d+) rows",
+            "at least {0} in {1} rows",
+        ),
+        "mixtures": (
+            "mixture sequences keep their level",
+            r"(\d+ of \d+) shares are at most ([\d.]+\d)",
+            "{0} at most {1}",
+        ),
+        "cate_coverage": (
+            "effects by group cover under ConSE and DP-ConSE",
+            r"(\d+) cells; lowest coverage ([\d.]+\d)",
+            "{0} cells, lowest {1}",
+        ),
+        "exact": (
+            "exact tests of two arms give published sizes again",
+            r"published ([\d.]+), here ([\d.]+\d)",
+            "E[N1 - N0] = {1}, published {0}",
+        ),
+        "max_information": (
+            "corrected tests keep their level",
+            r"keep their level in all (\d+) settings",
+            "{0} of {0} settings",
+        ),
+        "large_logs": (
+            "sums give the rows' numbers",
+            r"The largest of all is ([\d.e-]+\d)",
+            "largest relative distance {0}",
+        ),
+        "randomization": (
+            "randomisation tests keep their level",
+            r"studentised \| 300 \| ([\d.]+ ± [\d.]+)",
+            "{0} of nominal .05",
+        ),
+        "exactness": (
+            "corrected p-values are those of a search in 50 digits",
+            r"([\d.e-]+) over (\d+) cases",
+            "largest relative distance {0}, {1} cases",
+        ),
+        "fixes": (
+            "each mend is pinned by a test",
+            r"(\d+ of \d+) tests pass on the package and fail on the copy",
+            "{0}",
+        ),
+    },
+    "Plans and bias": {
+        "calibration": (
+            "plans keep their level and coverage",
+            r"(\d+) checks: .*?No check fails",
+            "{0} checks, none fails",
+        ),
+        "farmer_allocation": (
+            "a published trial's allocation follows its stated rule",
+            r"\| exploration sampling \| [^|]*\| [^|]*\| ([\d.]+) \|",
+            "p = {0}",
+        ),
+        "farmer_trial": (
+            "a published trial's ranking",
+            r"(\d+ of \d+) agree with the published ranking",
+            "{0} agree",
+        ),
+    },
+    "Privacy": {
+        "privacy_audits": (
+            "no audit refutes a guarantee, and planted faults are caught",
+            r"(\d+) audits of what is right: no bound exceeds its promise\. "
+            r"(\d+) audits of faults: all are caught",
+            "{0} audits right, {1} of {1} faults caught",
+        ),
+        "privacy_mechanisms": (
+            "no audit refutes a mechanism",
+            r"\| Laplace \| [^|]*\| ([\d.]+) \(",
+            "Laplace noise: {0} of 1 shown",
+        ),
+        "two_arm_release": (
+            "intervals from private releases cover",
+            r"\| 1 \| 0\.5, 0\.5 \| 20,000 \| ([\d.]+ ± [\d.]+)",
+            "{0} of nominal .95",
+        ),
+        "dp_conse": ("what privacy costs ConSE in regret", r"Ratio: \*\*([\d.]+)\*\*", "{0} times"),
+        "gaussian": (
+            "the classical normal noise is too large, or too small",
+            r"asks for ([\d.]+) times the noise that is needed at most",
+            "up to {0} times too much",
+        ),
+        "stopping": (
+            "private stopping rules are as accurate as promised",
+            r"the highest frequency was ([\d.]+) beta",
+            "wrong at most {0} times as often as allowed",
+        ),
+    },
+    "Designs": {
+        "best_arm": (
+            "the schedule of DP-BAI follows the equations",
+            r"([\d,]+) pairs, .*? are those of the equations in ([\d,]+)\.",
+            "{1} of {0} pairs",
+        ),
+        "linear": (
+            "bands of linear bandits cover",
+            r"\| LinUCB \| ([\d.]+) \|",
+            "share of LinUCB runs with a miss: {0}",
+        ),
+        "ldp_intervals": (
+            "bin means cover",
+            r"\| 2, 20,000, 0\.1 \| [^|]*\|[^|]*\| (\.\d+ ± \.\d+)",
+            "{0} of nominal .95",
+        ),
+        "thompson": (
+            "Thompson sampling is fast",
+            r"\| beta \| 2 \| ([\d,]+) \|",
+            "{0},000 rounds a second, two arms",
+        ),
+    },
+    "Files, speed and the house": {
+        "bad_input": (
+            "damaged files are never read silently wrong",
+            r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",
+            "{0} inputs: {1} tracebacks, {2} silent",
+        ),
+        "hostile_names": (
+            "hostile names break no table",
+            r"names for which some result could not be made \| (\d+) \| (\d+) \| (\d+)",
+            "{2} of {0} names, before {1}",
+        ),
+        "own_files": (
+            "a flipped bit never makes another log",
+            r"\| Parquet \| (\d+) \| (\d+) \| (\d+) \|",
+            "Parquet: {0} refused, {1} equal, {2} another log",
+        ),
+        "study": ("studies survive kills", r"(\d+) kills hit", "{0} kills, the same files"),
+        "invariance": (
+            "what must not change does not",
+            r"(\d+ of \d+) lines are beyond",
+            "{0} lines beyond 1e-9",
+        ),
+        "default_speed": (
+            "the first table is quick",
+            r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",
+            "{0} s",
+        ),
+        "large_logs_speed": (
+            "sums from files, against the database's own speed (the aim: 1.15 times)",
+            r"\| 10,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|.*?\| 40,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|",
+            "{0} times at 10 million rows, {1} at 40",
+        ),
+        "setup": (
+            "the set-up commands work from nothing",
+            r"ok, ([\d,]+) passed, (\d+) skipped",
+            "{0} tests passed",
+        ),
+        "case_studies": (
+            "papers' figures, run again",
+            r"(\d+), of which (\d+) agree and (\d+) differ",
+            "of {0} printed figures {1} agree, {2} differ",
+        ),
+    },
+}
+
+
+def row(name: str, text: str, entry: tuple[str, str, str] | None) -> str:
+    """Row of a page: what it claims, its headline figure, its date and commit."""
+    found = _STAMP.search(text)
+    date, commit = found.groups() if found else ("", "")
+    claim, headline = text.splitlines()[0].lstrip("# "), ""
+    if entry is not None:
+        claim, pattern, form = entry
+        match = re.search(pattern, " ".join(text.split()))
+        if match is None:
+            raise SystemExit(
+                f"docs/evidence/{name}.md no longer has the headline {pattern!r}: change the entry"
+            )
+        headline = form.format(*match.groups())
+    return f"| [{claim}]({name}.md) | {headline} | {date} | {commit} |\n"
+
+
+def table(pages: dict[str, str]) -> str:
+    """The tables of all pages, by group; those without an entry come last."""
+    known = {name for group in GROUPS.values() for name in group}
+    parts = []
+    for title, group in GROUPS.items():
+        rows = [row(name, pages[name], entry) for name, entry in group.items() if name in pages]
+        parts.append(f"## {title}\n\n{_HEAD}{''.join(rows)}")
+    rest = "".join(row(name, text, None) for name, text in pages.items() if name not in known)
+    return "\n".join([*parts, f"## Other pages\n\n{_HEAD}{rest}"])
+
+
+def made(index: str, pages: dict[str, str]) -> str:
+    """The index with its tables made anew."""
+    before, _, rest = index.partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{table(pages)}\n{END}{rest.partition(END)[2]}"
+
+
+def pages() -> dict[str, str]:
+    """Texts of the evidence's pages by name, without the index."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(HERE.glob("*.md"))}
+    return {name: text for name, text in found.items() if name != "index"}
+
+
+if __name__ == "__main__":
+    place = HERE / "index.md"
+    place.write_text(made(place.read_text(encoding="utf-8"), pages()), encoding="utf-8")

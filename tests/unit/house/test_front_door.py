@@ -1,0 +1,158 @@
+"""The pages that a stranger sees first: short, plain, linked, and in step with each other."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import adaptinf as ai
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def english() -> ModuleType:
+    return script("english")
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 130
+
+
+def test_links_of_all_pages_lead_to_files() -> None:
+    dead = []
+    for page in PAGES:
+        if "generated" in page.parts or "studies" in page.parts:
+            continue
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        links = [link for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) if "://" not in link]
+        away = ("studies/", "../studies/", "generated/", "mailto:")  # pages that the build writes
+        dead += [
+            f"{page.relative_to(ROOT)}: {link}"
+            for link in links
+            if not link.startswith(away) and not (page.parent / link).exists()
+        ]
+    assert dead == []
+
+
+def test_twenty_questions_each_have_a_block() -> None:
+    text = (DOCS / "howto.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert [int(part.split(".")[0]) for part in parts] == list(range(1, 21))
+    assert all("```python" in part and "?\n" in part.splitlines(keepends=True)[0] for part in parts)
+
+
+def test_the_reader_test_has_ten_questions() -> None:
+    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    table = text[text.index("| question |") : text.index("## Code of conduct")]
+    rows = [line.split("|")[1].strip() for line in table.strip().splitlines()[2:]]
+    assert len(rows) == 10
+    assert all(row.endswith("?") for row in rows)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    text = (DOCS / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^([\w-]+): (.+)$", text, re.MULTILINE))
+    assert fields["cff-version"] == "1.2.0"
+    assert fields["version"] == ai.__version__
+    assert fields["license"] == "BSD-3-Clause"
+    page = (DOCS / "citing.md").read_text(encoding="utf-8")
+    assert page.count(ai.__version__) == 2
+    assert fields["title"].strip('"') in page
+
+
+def test_sentences_are_split_and_counted(english: ModuleType) -> None:
+    page = "# A title\n\nOne `x. Y` two (see Zhang et al. 2020). Three\nfour?\n\n- five. Six\n"
+    page += "- [seven](a.b)\n\n```text\nno. No\n```\n"
+    assert english.sentences(page) == [
+        "# A title",
+        "One `code` two (see Zhang et al. 2020)",
+        "Three four?",
+        "- five",
+        "Six",
+        "- [seven]",
+    ]
+    assert english.words("- [seven] of `code` | 8") == 4
+    assert english.too_long(" ".join(["word"] * 35)) == []
+    [found] = english.too_long(" ".join(["word"] * 36))
+    assert found.startswith("36 words: word")
+
+
+def test_sentences_of_the_first_pages_are_short(english: ModuleType) -> None:
+    found = [
+        f"{name}: {one}"
+        for name in english.PAGES
+        for one in english.too_long((ROOT / name).read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it says of each what it is worth for one log",
+        "A protocol takes 10,000",
+        "pay for the\nrewards' part in the choice",
+        "It wants both arms in every batch",
+        "hopeless soon after",
+        "one row a\n    round",
+    ],
+)
+def test_odd_phrases_are_seen(english: ModuleType, text: str) -> None:
+    assert len(english.odd(text)) == 1
+
+
+def test_odd_phrases_stay_away(english: ModuleType) -> None:
+    files = [*PAGES, *sorted((ROOT / "adaptinf").rglob("*.py"))]
+    assert len(files) > 500
+    found = {
+        str(path.relative_to(ROOT)): phrases
+        for path in files
+        if (phrases := english.odd(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_the_evidence_index_is_made_from_the_pages() -> None:
+    maker = script("evidence_index")
+    index = (DOCS / "evidence" / "index.md").read_text(encoding="utf-8")
+    assert index == maker.made(index, maker.pages()), "run python docs/evidence_index.py"
+    for name in maker.pages():
+        assert index.count(f"]({name}.md)") == 1
+
+
+def test_a_headline_follows_its_page() -> None:
+    maker = script("evidence_index")
+    entry = ("holds", r"(\d+ of \d+) rows", "{0} rows")
+    page = "# Title\n\nSeed: 1. Date: 2026-01-02, commit\nabc1234. So 6 of\n7 rows."
+    assert maker.row("drift", page, entry) == "| [holds](drift.md) | 6 of 7 rows | 2026-01-02 | abc1234 |\n"
+    assert maker.row("drift", page, None) == "| [Title](drift.md) |  | 2026-01-02 | abc1234 |\n"
+    with pytest.raises(SystemExit, match="no longer has the headline"):
+        maker.row("drift", page.replace("rows", "cells"), entry)
+
+
+@pytest.mark.parametrize("paper", ["neel_roth", "dp_se", "dp_bai", "ldp_nonparametric", "conse"])
+def test_the_table_of_errata_has_every_point_of_a_paper(paper: str) -> None:
+    page = (DOCS / "errata" / f"{paper}.md").read_text(encoding="utf-8")
+    index = (DOCS / "errata" / "index.md").read_text(encoding="utf-8")
+    points = re.findall(r"^## (\d+)\. ", page, re.MULTILINE)
+    rows = re.findall(rf"^\| \[(\d+)\]\({paper}\.md\) \| (.+) \| (.+) \| (.+) \|$", index, re.MULTILINE)
+    assert [number for number, *_ in rows] == points
+    assert {status for _, _, status, _ in rows} <= {"false", "gap", "misprint", "reading"}
+    assert page.splitlines()[0].replace("# ", "## ") in index

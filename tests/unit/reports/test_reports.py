@@ -1,0 +1,316 @@
+"""The report: escaped, whole, ordered, and with the numbers of the table."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import adaptinf as ai
+from adaptinf.cli.entry import main
+from adaptinf.inference.results.formatting import format_number
+from adaptinf.reports.checklist import FOR_YOU, ITEMS
+from adaptinf.reports.references import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
+
+HOSTILE = "<script>alert('x')</script>"
+VOID = {"meta", "link", "img", "br"}
+
+
+class Page(HTMLParser):
+    """Tags in order, texts, and whether every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.texts.append(data)
+
+    def every(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def log() -> ai.AdaptiveLog:
+    rng = np.random.default_rng(3)
+    share = np.where(np.arange(400) < 200, 0.5, 0.7)
+    first = rng.random(400) < share
+    frame = pd.DataFrame(
+        {
+            "arm": np.where(first, HOSTILE, "b & <c>"),
+            "y": rng.binomial(1, np.where(first, 0.6, 0.3)).astype(float),
+            "p": np.where(first, share, 1 - share),
+        }
+    )
+    return ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p", reward_range=(0, 1))
+
+
+@pytest.fixture(scope="module")
+def text(log: ai.AdaptiveLog, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "r.html"
+    ai.report(log, path, title=HOSTILE)
+    return path.read_text(encoding="utf-8")
+
+
+def test_texts_are_escaped(text: str) -> None:
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;" in text
+    assert "b &amp; &lt;c&gt;" in text
+
+
+def test_the_page_is_whole_and_asks_for_nothing(text: str) -> None:
+    page = Page(text)
+    assert page.every("html") == [{"lang": "en"}]
+    kept = [
+        value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")
+    ]
+    assert len(kept) >= 13
+    assert all((value or "").startswith(("data:", "#")) for value in kept)
+    assert "url(" not in text
+    assert "@import" not in text
+    assert all((attributes["alt"] or "").strip() for attributes in page.every("img"))
+    assert len(page.every("img")) == 3
+
+
+def test_headings_are_in_order_and_links_lead_to_them(text: str) -> None:
+    page = Page(text)
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels == [1] + [2] * 9
+    anchors = [attributes["id"] for attributes in page.every("h2")]
+    assert [attributes["href"] for attributes in page.every("a")] == [f"#{name}" for name in anchors]
+    assert len(set(anchors)) == 9
+
+
+def test_tables_have_captions_and_scopes(text: str) -> None:
+    page = Page(text)
+    tables = len(page.every("table"))
+    assert tables == 5
+    assert len(page.every("caption")) == tables
+    scopes = [attributes.get("scope") for attributes in page.every("th")]
+    assert set(scopes) == {"row", "col"}
+    assert scopes.count("row") == len(re.findall("<tr>", text)) - tables
+
+
+def luminance(colour: str) -> float:
+    digits = colour.lstrip("#")
+    digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_texts_contrast_enough(text: str) -> None:
+    colours = re.findall(r"(?<![\w-])color: (#\w+)", text)
+    grounds = re.findall(r"background: (#\w+)", text)
+    assert len(colours) == 3
+    assert len(grounds) == 3
+    for colour in colours:
+        for ground in grounds:
+            low, high = sorted([luminance(colour), luminance(ground)])
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (colour, ground)
+
+
+def test_numbers_are_those_of_the_table(text: str, log: ai.AdaptiveLog) -> None:
+    result = ai.recommend(log).fit()
+    shown = re.sub(r"<[^>]*>", "\n", text)
+    limits = result.conf_int()
+    for at, low, high in zip(result.estimate, limits["low"], limits["high"], strict=True):
+        for number in (at, low, high):
+            assert f"\n{format_number(number)}\n" in shown
+    body = text[text.index('id="results"') :]
+    [row] = re.findall(r'<th scope="row">b &amp; &lt;c&gt;</th>(.*?)</tr>', body)
+    cells = re.findall("<td[^>]*>(.*?)</td>", row)
+    assert cells == [str(cell) for cell in result.summary().tables[1].data[2][1:]]
+
+
+def test_the_same_call_writes_the_same_file(text: str, log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    ai.report(log, tmp_path / "again.htm", title=HOSTILE)
+    assert (tmp_path / "again.htm").read_text(encoding="utf-8") == text
+
+
+def test_a_result_without_its_log_shows_no_rows(log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    result = ai.Contrast(log, treatment=HOSTILE, control="b & <c>").fit()
+    ai.report(result, tmp_path / "r.html")
+    alone = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert alone.count("report(result, path, log=log)") == 3
+    ai.report(result, tmp_path / "r.html", log=log, call="made() < here")
+    whole = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "report(result, path, log=log)" not in whole
+    assert "Methods for contrast" in whole
+    assert "made() &lt; here" in whole
+    assert "(Hadad 2021)" in whole
+    assert whole.count(REFERENCES["Hadad 2021"].replace("'", "&#x27;")) == 1
+
+
+def test_a_log_without_a_valid_method_says_why(tmp_path: Path) -> None:
+    arms = ai.environments.BernoulliArms([0.4, 0.6])
+    plain = ai.designs.UCB().run(arms, horizon=100, rng=0).frame
+    frame = pd.DataFrame({"arm": plain["action"], "y": plain["reward"], "x": np.arange(100.0)})
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", context=["x"], context_free=False)
+    ai.report(log, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "any method for arm-means is not valid for this log" in text
+    assert 'id="methods"' not in text
+
+
+def test_sums_are_reported_too(log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    design = ai.designs.Thompson(floor=0.1, batch_size=50)
+    rows = design.run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=400, rng=0)
+    ai.report(ai.Sums.of_log(rows), tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Sums hold no rows" in text
+    assert "sums by batch and arm, 8 batches" in text
+
+
+def test_a_guarantee_and_its_correction_are_told(tmp_path: Path) -> None:
+    design = ai.designs.PrivateUCB(epsilon=0.05)
+    log = design.run(ai.environments.BernoulliArms([0.3, 0.5]), horizon=500, rng=0)
+    ai.report(log, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "epsilon = 0.05, pure, per reward" in text
+    assert "simulated noise, not private" in text
+    assert "(Neel 2018; Rogers 2016)" in text
+    result = ai.recommend(log).fit()
+    headers = re.findall('<th scope="col"[^>]*>(.*?)</th>', text[text.index('id="results"') :])
+    assert headers[5:10] == ["[0.025", "0.975]", "corrected P exact", "corrected [0.025", "corrected 0.975]"]
+    low, high = result.conf_int_corrected().iloc[0]
+    told = f"0: {result.estimate[0]:.4g} (95%: {low:.4g} to {high:.4g})"
+    assert told in text[text.index('id="checklist"') :]
+
+
+def test_a_report_of_releases_alone_is_covered(tmp_path: Path) -> None:
+    groups = ai.environments.FiniteContext([0.5, 0.5], [[0.3, 0.5], [0.4, 0.4]])
+    log = ai.designs.DPConSE(epsilon=1.0).run(groups, horizon=20_000, rng=5)
+    result = ai.CATE(log, by="feature", treatment=1, control=0).fit(estimator="released")
+    for given, told in ((None, ">covered: it shows"), (log, ">not covered: it shows")):
+        ai.report(result, tmp_path / "r.html", log=given)
+        assert told in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_everything_wrong_is_listed(log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    result = ai.ArmMeans(log).fit()
+    other = replace(result, facts=replace(result.facts, n_rounds=7, design="D"))
+    with pytest.raises(ai.errors.ParameterError) as caught:
+        ai.report(other, tmp_path / "r.txt", log=log, alpha=2.0, title=3)  # type: ignore[arg-type]
+    said = str(caught.value)
+    for part in ("alpha", "title", ".html", "n_rounds, design differ"):
+        assert part in said
+    with pytest.raises(ai.errors.ParameterError, match="data must be a result"):
+        ai.report("log", tmp_path / "r.html")  # type: ignore[arg-type]
+    with pytest.raises(ai.errors.ParameterError, match="leave it out"):
+        ai.report(log, tmp_path / "r.html", log=log)
+    with pytest.raises(ai.errors.FileError):
+        ai.report(log, tmp_path / "nowhere" / "r.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_references_are_all_cited_and_all_there() -> None:
+    keys = {key for _, own in ESTIMATORS.values() for key in own}
+    keys |= {key for own in (*_KINDS.values(), *_SEQUENCES.values()) for key in own}
+    keys |= {key for _, own in _LAWS for key in own}
+    keys |= {"Agresti 2000", "Welch 1947", "Neel 2018", "Rogers 2016", "Lindon 2022"}
+    assert keys == set(REFERENCES)
+    assert [key for key, full in REFERENCES.items() if f"({key.split()[1][:4]})" not in full] == []
+
+
+def test_what_the_laws_of_fits_cite(log: ai.AdaptiveLog) -> None:
+    sequence = ai.ConfidenceSequence(log).fit(method="betting")
+    assert cited(sequence)[1] == ("Waudby-Smith 2024a", "Waudby-Smith 2024b")
+    assert cited(ai.Winner(log).fit())[1] == ("Andrews 2024",)
+    assert cited(ai.ArmMeans(log).fit(estimator="aipw", test="hall"))[1] == ("Hall 1992",)
+    assert cited(ai.result({"a": 1.0}, {"a": 0.1}, label="mine")) == ((), (), ())
+
+
+def test_the_checklist_has_the_items_of_both_statements() -> None:
+    old = [item[0] for item in ITEMS if item[0]]
+    letters = {
+        2: "ab",
+        3: "abc",
+        4: "ab",
+        6: "ab",
+        7: "ab",
+        8: "ab",
+        12: "abc",
+        13: "ab",
+        14: "abc",
+        15: "ab",
+    }
+    letters |= {1: "ab", 11: "abc", 17: "abc", 24: "ab"}
+    assert old == [f"{number}{letter}" for number in range(1, 26) for letter in letters.get(number, [""])]
+    halves = {
+        1: "ab",
+        5: "ab",
+        12: "ab",
+        16: "ab",
+        17: "ab",
+        20: "ab",
+        21: "abcd",
+        22: "ab",
+        23: "ab",
+        24: "ab",
+    }
+    both = {f"{number}{letter}" for number in range(1, 31) for letter in halves.get(number, [""])}
+    assert {item[1].strip("()") for item in ITEMS} == both
+
+
+def test_the_checklist_asks_for_what_the_log_does_not_know(text: str) -> None:
+    body = text[text.index('id="checklist"') :]
+    assert len(re.findall("<tr>", body)) == len(ITEMS) + 1
+    assert re.search(rf"<td>19</td><td>27</td>\s*<th[^>]*>harms</th><td><span[^>]*>{FOR_YOU}", body)
+    assert "rounds assigned:" in body
+
+
+def test_analyze_writes_a_report(
+    log: ai.AdaptiveLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page = tmp_path / "log.parquet", tmp_path / "out.html"
+    log.to_parquet(path)
+    assert main(["analyze", str(path), "--report", str(page)]) == 0
+    assert "ArmMeans Results" in capsys.readouterr().out
+    assert f"adaptinf analyze {path} --report {page}" in page.read_text(encoding="utf-8")
+    command = [
+        "analyze",
+        str(path),
+        "--report",
+        str(tmp_path / "out.txt"),
+        "--output",
+        str(tmp_path / "out.txt"),
+    ]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "must end in .html" in said
+    assert "name two files" in said
+    assert main(["analyze", str(path), "--report", str(path)]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+
+
+def test_without_matplotlib_the_rest_is_there(log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    log.to_parquet(tmp_path / "log.parquet")
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; import adaptinf as ai; "
+        "ai.report(ai.read_log('log.parquet'), 'r.html')"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert "matplotlib" in text[text.index('id="pictures"') :]
