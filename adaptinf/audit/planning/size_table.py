@@ -24,7 +24,7 @@ class SampleSize(PlanTable):
         Rounds: what the Monte-Carlo standard error of the power is worth, by a power curve that is normal in
         the square root of the horizon; 0 where the power is exact.
     frame : DataFrame
-        One row a horizon: `horizon`, `power`, its Monte-Carlo standard error `power_se` and the exact 95%
+        One row per horizon: `horizon`, `power`, its Monte-Carlo standard error `power_se` and the exact 95%
         limits `power_low` and `power_high` of its simulation, and the same of the type I error as `type_i`
         and so on; where these are exact, the largest size over all success rates, without error. NaN where
         the null was not simulated.
