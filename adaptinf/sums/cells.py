@@ -16,6 +16,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 POWERS, DEGREES = 5, 4
 _BINOMIAL = ((1,), (1, 1), (1, 2, 1), (1, 3, 3, 1))
 _ROUNDING = 1e-15
+_BY_BATCH = ("rounds", "inverse", "expected", "spread", "smallest", "nonzero")
 _SAME = 1e-9
 """Relative difference up to which propensities of a batch are one."""
 
@@ -63,10 +64,20 @@ class Cells:
         mean = self.expected / self.rounds[:, None]
         return np.asarray(mean - self.smallest <= _SAME * mean)
 
+    def of(self, places: IntArray) -> Cells:
+        """The cells of some batches; places (b,)."""
+        sums = {name: getattr(self, name)[places] for name in _BY_BATCH}
+        return replace(self, moments=self.moments[..., places, :], **sums)
+
     def about(self, centre: float) -> Cells:
         """The same sums of rewards less another centre."""
         shift = self.centre - centre
         return replace(self, moments=shifted(self.moments, shift), centre=centre) if shift else self
+
+
+def sometimes_impossible(cells: Cells) -> bool:
+    """Whether an arm could be chosen in some rounds of a batch alone."""
+    return bool(np.any((cells.smallest == 0.0) & (cells.expected > 0.0)))
 
 
 def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:

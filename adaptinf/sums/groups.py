@@ -1,0 +1,154 @@
+"""Rows of sums told apart by group, and what sums of groups are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptinf.errors import ParameterError
+from adaptinf.log.validation.columns import Column, Label, read_labels
+from adaptinf.log.validation.findings import Findings
+from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
+from adaptinf.typing import IntArray
+
+Key = tuple[Label, ...]
+"""Labels of a group, one for each column that makes the groups; of all rounds ()."""
+Part = tuple[Cells, NDArray[Any]]
+"""Cells of some rounds, and their batches in order, shape (B,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """The batches of each group, numbered by batch and then by group.
+
+    Shapes: code (R,) of rows, batch, group (S,) of strata.
+    """
+
+    code: IntArray
+    batch: IntArray
+    group: IntArray
+    labels: Sequence[Key]
+
+    def named(self, names: Sequence[str], batches: NDArray[Any]) -> NDArray[Any]:
+        """The batch of each stratum, with its group where there are groups; batches (B,), returns (S,)."""
+        if not names:
+            return np.asarray(batches[self.batch])
+        told = [f"{batches[b]} of {_told(names, self.labels[g])}" for b, g in zip(self.batch, self.group)]
+        return np.array(told, dtype=object)
+
+    def parts(self, cells: Cells, batches: NDArray[Any]) -> dict[Key, Part]:
+        """Cells of the strata, by group; batches (B,)."""
+        places = [np.flatnonzero(self.group == group) for group in range(len(self.labels))]
+        return {
+            label: (cells.of(place), batches[self.batch[place]])
+            for label, place in zip(self.labels, places, strict=True)
+        }
+
+
+def _told(names: Sequence[str], label: Key) -> str:
+    return ", ".join(f"{name} {one!r}" for name, one in zip(names, label, strict=True))
+
+
+def strata_of(batch: IntArray, groups: tuple[IntArray, Sequence[Key]]) -> Strata:
+    """Strata of rows; batch (R,), groups their codes, shape (R,), and labels."""
+    code, labels = groups
+    found, place = np.unique(batch * len(labels) + code, return_inverse=True)
+    return Strata(place.astype(np.int64), found // len(labels), found % len(labels), labels)
+
+
+def read_groups(
+    columns: Sequence[Column], told: Sequence[str], rows: int, found: Findings
+) -> tuple[IntArray, list[Key]] | None:
+    """Codes of the rows' groups, shape (R,), and their labels in order; one group without columns."""
+    codes, labels = np.zeros(rows, dtype=np.int64), [list[Label]() for _ in columns]
+    for place, (column, what) in enumerate(zip(columns, told, strict=True)):
+        read = read_labels(column)
+        found.add_rows("missing-group", f"{what} has no value: name those of no group", read.missing)
+        found.add_rows(
+            "bad-group", f"{what} must hold strings, whole numbers, booleans or finite numbers", read.bad
+        )
+        order = _order(read.values)
+        labels[place] = [read.values[code] for code in order]
+        codes = codes * max(len(order), 1) + np.argsort(order)[read.codes] if len(order) else codes
+    if found.problems:
+        return None
+    present, group = np.unique(codes, return_inverse=True)
+    sizes = [len(each) for each in labels]
+    positions = zip(*np.unravel_index(present, sizes), strict=True) if sizes else [()]
+    keys = [tuple(each[i] for each, i in zip(labels, position, strict=True)) for position in positions]
+    return group.astype(np.int64), keys
+
+
+def _order(labels: Sequence[Label]) -> IntArray:
+    """Positions of labels in order; those of several types go by their text."""
+    try:
+        order = sorted(range(len(labels)), key=lambda place: labels[place])  # type: ignore[arg-type, return-value]
+    except TypeError:
+        order = sorted(range(len(labels)), key=lambda place: str(labels[place]))
+    return np.array(order, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What sums are made of: cells and batches of each group, or of all rounds under the label ()."""
+
+    arms: tuple[Label, ...]
+    names: tuple[str, ...]
+    by_group: Mapping[Key, Part]
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of all groups."""
+        return int(sum(cells.rounds.sum() for cells, _ in self.by_group.values()))
+
+    def whole(self, *, shares: bool) -> Part:
+        """All groups together."""
+        first, *others = self.by_group.values()
+        for one in others:
+            first = merged(first, one, shares=shares)
+        return first
+
+    def only(self, label: Key) -> Parts:
+        """One group, of which its labels are no part."""
+        return Parts(self.arms, (), {(): self.by_group[label]})
+
+    def coarser(self, names: Sequence[str], *, shares: bool) -> Parts:
+        """The groups that some of the columns make, in the order given."""
+        places = [self.names.index(name) for name in names]
+        found: dict[Key, Part] = {}
+        for label, part in self.by_group.items():
+            key = tuple(label[place] for place in places)
+            found[key] = merged(found[key], part, shares=shares) if key in found else part
+        order = _order_of_keys(list(found))
+        return Parts(self.arms, tuple(names), {key: found[key] for key in order})
+
+    def plus(self, other: Parts, *, shares: bool) -> Parts:
+        """The rounds of both, which have no round in common."""
+        found = dict(self.by_group)
+        for label, part in other.by_group.items():
+            found[label] = merged(found[label], part, shares=shares) if label in found else part
+        return replace(self, by_group={key: found[key] for key in _order_of_keys(list(found))})
+
+
+def _order_of_keys(keys: list[Key]) -> list[Key]:
+    columns = list(zip(*keys, strict=True))
+    ranks = [{column[place]: rank for rank, place in enumerate(_order(column))} for column in columns]
+    return sorted(keys, key=lambda key: [rank[label] for rank, label in zip(ranks, key, strict=True)])
+
+
+def merged(first: Part, second: Part, *, shares: bool) -> Part:
+    """Cells and batches of the rounds of both."""
+    batches = np.unique(np.concatenate([first[1], second[1]]))
+    places = (np.searchsorted(batches, first[1]), np.searchsorted(batches, second[1]))
+    cells = joined(first[0], second[0], places, len(batches))
+    if shares:  # of the whole batches, not of their parts
+        by_share = cells.pulls / cells.rounds[:, None]
+        cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, cells.nonzero, cells.centre)
+    if sometimes_impossible(cells):
+        problem = "an arm has propensity 0 in a batch of one alone: give parts of one batch other names"
+        raise ParameterError("Sums", [problem])
+    return cells, batches

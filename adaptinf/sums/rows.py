@@ -1,0 +1,81 @@
+"""Sums of a log's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation.columns import Column
+from adaptinf.log.validation.findings import Findings
+from adaptinf.parameters import FINITE, check
+from adaptinf.sums.cells import cells_of_rows, sometimes_impossible
+from adaptinf.sums.groups import Parts, read_groups, strata_of
+from adaptinf.typing import IntArray
+
+
+def parts_of_log(log: AdaptiveLog, by: tuple[str, ...], centre: float | None) -> Parts:
+    """Sums by group, batch and arm, of rewards less a centre, by default the mean of the first batch."""
+    arrays = summable(log)
+    reward, batch = arrays.reward, arrays.batch
+    centre = float(reward[batch == 0].mean()) if centre is None else centre
+    check("Sums.of_log", centre=(centre, FINITE))
+    strata = strata_of(batch, _groups(log, by))
+    cells = cells_of_rows(
+        arrays.action,
+        reward,
+        arrays.propensity,
+        arrays.propensities,
+        strata.code,
+        log.n_arms,
+        float(centre),
+    )
+    if sometimes_impossible(cells):
+        where = "of a batch and group" if by else "of a batch"
+        reason = f"an arm could be chosen in some rounds {where} alone"
+        raise InvalidForLog("Sums", reason, ["smaller batches"])
+    return Parts(log.arms, by, strata.parts(cells, np.arange(int(batch[-1]) + 1)))
+
+
+def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
+    """Codes of the rounds' groups, shape (T,), and their labels."""
+    found = Findings()
+    columns = log.columns
+    for name in by:
+        if name not in log.context and columns.get(name) not in log.context:
+            known = ", ".join(log.context) or "none"
+            found.add("bad-group", f"there is no context column {name!r}; the log has {known}")
+    read: IntArray | None = None
+    if not found.problems:
+        values = [log.column(name) for name in by]
+        whole = [Column(each, np.zeros(len(each), dtype=bool), str(each.dtype)) for each in values]
+        read = read_groups(whole, [f"context {name!r}" for name in by], log.n_rounds, found)
+    if read is None:
+        raise ParameterError("Sums.of_log", [problem.message for problem in found.problems])
+    return read
+
+
+def summable(log: object) -> Any:
+    """Arrays of a log that can be summed."""
+    if not isinstance(log, AdaptiveLog):
+        raise ParameterError("Sums.of_log", [f"log must be an AdaptiveLog, got {type(log).__name__}"])
+    arrays, reasons = log.arrays, []
+    if log.n_rounds == 0:
+        reasons.append("the log has no rounds")
+    if arrays.batch is None:
+        reasons.append("the log has no batches (give batch=)")
+    if arrays.propensity is None:
+        reasons.append("the log has no propensities")
+    elif arrays.propensities is None and np.any(arrays.propensity >= 1.0):
+        reasons.append("the log has the chosen arm's propensity alone, and some are 1")
+    if arrays.observed is not None:
+        reasons.append("rewards are missing")
+    if arrays.received is not None or arrays.known is not None:
+        reasons.append("the log has received arms, or late outcomes")
+    if log.units is not None and len(set(log.units.tolist())) < log.n_rounds:
+        reasons.append("units have several rounds, which sums by batch cannot tell")
+    if reasons:
+        raise InvalidForLog("Sums", "; ".join(reasons), ["the log itself"])
+    return arrays
