@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.validation import Label
@@ -16,14 +15,15 @@ from adaptinf.log.validation.columns import read_column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check
-from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares
+from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
 from adaptinf.sums.checks import improbable
-from adaptinf.sums.parts import sometimes_impossible
+from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.query import (
     ARM,
     BATCH,
     COUNT,
     FAULTS,
+    GROUP,
     HIGHEST,
     Columns,
     cell_query,
@@ -44,6 +44,7 @@ def aggregate(
     batch: str,
     propensity: str | None = None,
     propensities: Mapping[Any, str] | str | None = None,
+    by: str | Sequence[str] = (),
     every: str | None = None,
     centre: float | None = None,
     collect: bool = True,
@@ -76,6 +77,8 @@ def aggregate(
         Columns with the propensity of each arm, or their names with ``{arm}`` for the arm; by default those
         named ``propensity_<arm>``. Combined weights of a contrast need them. Without any propensity the
         arms' shares of each batch stand in.
+    by : str or list of str
+        Columns whose labels make groups, which count as contexts; by default none.
     every : {"hour", "day", "week", "month"}, optional
         Truncates the times in `batch`; weeks begin on Monday.
     centre : float, optional
@@ -152,7 +155,8 @@ def aggregate(
     read = _read(frame, columns, about, declared, found)
     shares = columns.propensity is None and not columns.every
     if read is not None and not (shares or propensity_status == "estimated"):
-        _check_shares(read[0], found)
+        for cells, _ in read[0].by_group.values():
+            _check_shares(cells, found)
     sums = Sums.__new__(Sums)
     sums._check(read, span, given, found, shares=shares)
     return sums
@@ -160,8 +164,8 @@ def aggregate(
 
 def _read(
     frame: pd.DataFrame, columns: Columns, centre: float, declared: Sequence[Label] | None, found: Findings
-) -> tuple[Cells, NDArray[Any], tuple[Label, ...]] | None:
-    """Cells, batches and arms of what the query returned; None with problems."""
+) -> tuple[Parts, tuple[Label, ...]] | None:
+    """Parts and arms of what the query returned; None with problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
@@ -175,16 +179,22 @@ def _read(
     place = {name: position for position, name in enumerate(frame.columns)}
     batch = read_batches(read_column(frame, place[BATCH]), "batch", None, found)
     arm = read_arms(read_column(frame, place[ARM]), "action", declared or list(columns.every) or None, found)
-    if found.problems or batch is None or arm is None:
+    labels = [read_column(frame, place[f"{GROUP}{one}"]) for one in range(len(columns.groups))]
+    group = read_groups(labels, [f"column {name!r} of by=" for name in columns.groups], len(frame), found)
+    if found.problems or batch is None or arm is None or group is None:
         return None
-    cells = _cells(frame, columns, (batch[0], arm[0]), (len(batch[1]), len(arm[1])), arm[1], centre)
+    strata = strata_of(batch[0], group)
+    size = len(strata.batch), len(arm[1])
+    cells = _cells(frame, columns, (strata.code, arm[0]), size, arm[1], centre)
     if sometimes_impossible(cells):
-        found.add("sometimes-impossible", "an arm could be chosen in some rows of a batch alone: cut batches")
+        where = "of a batch and group" if columns.groups else "of a batch"
+        found.add("sometimes-impossible", f"an arm could be chosen in some rows {where} alone: cut batches")
     elif columns.propensity is not None and not columns.every and np.any(cells.smallest >= 1.0):
         found.add("sure-arm", "some propensities are 1: give propensities=, by which the others are 0")
     elif columns.propensity is None and not columns.every and np.any(cells.pulls == 0.0):
-        found.add("missing-arm", "without propensities every arm needs rounds in every batch")
-    return cells, batch[1], arm[1]
+        where = "batch of every group" if columns.groups else "batch"
+        found.add("missing-arm", f"without propensities every arm needs rounds in every {where}")
+    return Parts(columns.groups, strata.parts(cells, batch[1])), arm[1]
 
 
 def _cells(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from adaptinf.errors import ParameterError
 from adaptinf.log.validation.columns import Column, Label, read_labels
 from adaptinf.log.validation.findings import Findings
+from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
 from adaptinf.typing import IntArray
 
@@ -19,6 +20,11 @@ Key = tuple[Label, ...]
 """Labels of a group, one for each column that makes the groups; of all rounds ()."""
 Part = tuple[Cells, NDArray[Any]]
 """Cells of some rounds, and their batches in order, shape (B,)."""
+_OF_PARTS = "an arm has propensity 0 in a batch of one alone: give parts of one batch other names"
+_OF_GROUPS = (
+    "an arm has propensity 0 in a batch for some groups alone: leave out those who could not get it, or make "
+    "Sums of theirs by themselves"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +43,10 @@ class Strata:
         """The batch of each stratum, with its group where there are groups; batches (B,), returns (S,)."""
         if not names:
             return np.asarray(batches[self.batch])
-        told = [f"{batches[b]} of {_told(names, self.labels[g])}" for b, g in zip(self.batch, self.group)]
+        told = [
+            f"{batches[b]} of {_told(names, self.labels[g])}"
+            for b, g in zip(self.batch, self.group, strict=True)
+        ]
         return np.array(told, dtype=object)
 
     def parts(self, cells: Cells, batches: NDArray[Any]) -> dict[Key, Part]:
@@ -47,6 +56,18 @@ class Strata:
             label: (cells.of(place), batches[self.batch[place]])
             for label, place in zip(self.labels, places, strict=True)
         }
+
+
+def group_names(what: str, names: object) -> tuple[str, ...]:
+    """Names of the columns that make groups, from one name, several or none."""
+    found = (names,) if isinstance(names, str) else () if names is None else names
+    listed = isinstance(found, Sequence) and all(isinstance(name, str) for name in found)
+    problem = f"{what} must be the name of a column, or a list of names, got {names!r:.80}"
+    refuse("Sums", [] if listed else [problem])
+    assert isinstance(found, Sequence)
+    twice = f"{what} names a column more than once: {', '.join(found)}"
+    refuse("Sums", [twice] if len(set(found)) < len(found) else [])
+    return tuple(found)
 
 
 def _told(names: Sequence[str], label: Key) -> str:
@@ -86,7 +107,7 @@ def read_groups(
 def _order(labels: Sequence[Label]) -> IntArray:
     """Positions of labels in order; those of several types go by their text."""
     try:
-        order = sorted(range(len(labels)), key=lambda place: labels[place])  # type: ignore[arg-type, return-value]
+        order = sorted(range(len(labels)), key=lambda place: labels[place])
     except TypeError:
         order = sorted(range(len(labels)), key=lambda place: str(labels[place]))
     return np.array(order, dtype=np.int64)
@@ -96,7 +117,6 @@ def _order(labels: Sequence[Label]) -> IntArray:
 class Parts:
     """What sums are made of: cells and batches of each group, or of all rounds under the label ()."""
 
-    arms: tuple[Label, ...]
     names: tuple[str, ...]
     by_group: Mapping[Key, Part]
 
@@ -109,12 +129,12 @@ class Parts:
         """All groups together."""
         first, *others = self.by_group.values()
         for one in others:
-            first = merged(first, one, shares=shares)
+            first = merged(first, one, shares=shares, otherwise=_OF_GROUPS)
         return first
 
     def only(self, label: Key) -> Parts:
         """One group, of which its labels are no part."""
-        return Parts(self.arms, (), {(): self.by_group[label]})
+        return Parts((), {(): self.by_group[label]})
 
     def coarser(self, names: Sequence[str], *, shares: bool) -> Parts:
         """The groups that some of the columns make, in the order given."""
@@ -124,12 +144,13 @@ class Parts:
             key = tuple(label[place] for place in places)
             found[key] = merged(found[key], part, shares=shares) if key in found else part
         order = _order_of_keys(list(found))
-        return Parts(self.arms, tuple(names), {key: found[key] for key in order})
+        return Parts(tuple(names), {key: found[key] for key in order})
 
     def plus(self, other: Parts, *, shares: bool) -> Parts:
         """The rounds of both, which have no round in common."""
-        found = dict(self.by_group)
-        for label, part in other.by_group.items():
+        found, centre = dict(self.by_group), next(iter(self.by_group.values()))[0].centre
+        for label, (cells, batches) in other.by_group.items():
+            part = cells.about(centre), batches
             found[label] = merged(found[label], part, shares=shares) if label in found else part
         return replace(self, by_group={key: found[key] for key in _order_of_keys(list(found))})
 
@@ -140,7 +161,7 @@ def _order_of_keys(keys: list[Key]) -> list[Key]:
     return sorted(keys, key=lambda key: [rank[label] for rank, label in zip(ranks, key, strict=True)])
 
 
-def merged(first: Part, second: Part, *, shares: bool) -> Part:
+def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PARTS) -> Part:
     """Cells and batches of the rounds of both."""
     batches = np.unique(np.concatenate([first[1], second[1]]))
     places = (np.searchsorted(batches, first[1]), np.searchsorted(batches, second[1]))
@@ -149,6 +170,5 @@ def merged(first: Part, second: Part, *, shares: bool) -> Part:
         by_share = cells.pulls / cells.rounds[:, None]
         cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, cells.nonzero, cells.centre)
     if sometimes_impossible(cells):
-        problem = "an arm has propensity 0 in a batch of one alone: give parts of one batch other names"
-        raise ParameterError("Sums", [problem])
+        raise ParameterError("Sums", [otherwise])
     return cells, batches

@@ -13,15 +13,17 @@ from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.cells import DEGREES
+from adaptinf.sums.groups import group_names
 
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
-BATCH, ARM, COUNT = "batch", "arm", "n"
+BATCH, ARM, COUNT, GROUP = "batch", "arm", "n", "group_"
 _PREFIX = "propensity_"
 _REWARD, _PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
 FAULTS = {
+    "missing-group": "group columns have no value",
     "missing-reward": "rewards are missing",
     "infinite-reward": "rewards are infinite or not a number",
     "propensity-out-of-range": "propensities of the chosen arm are missing or outside (0, 1]",
@@ -40,6 +42,7 @@ class Columns:
     batch: str
     propensity: str | None
     every: Mapping[Label, str]
+    groups: tuple[str, ...] = ()
 
 
 def columns_of(
@@ -54,10 +57,11 @@ def columns_of(
             found.add("bad-column-name", f"{role}= must name a column")
         elif name is not None and name not in names:
             missing_column(name, role, names, found)
+    single = {role: given[role] for role in ("action", "reward", "batch", "propensity") if given[role]}
+    groups = _groups(given["by"], names, tuple(single.values()), found)
     if found.problems:
         return None
-    single = {role: given[role] for role in ("action", "reward", "batch", "propensity") if given[role]}
-    roles = Roles(single, (), {name: place for place, name in enumerate(names)}, tuple(names))
+    roles = Roles(single, groups, {name: place for place, name in enumerate(names)}, tuple(names))
     pairs = _arm_columns(given["propensities"], schema[given["action"]], arms, roles, found)
     for name in (given["reward"], given["propensity"], *pairs.values()):
         kind = None if name is None else schema[name]
@@ -71,14 +75,26 @@ def columns_of(
         given["batch"],
         given["propensity"],
         pairs,
+        groups,
     )
+
+
+def _groups(by: Any, names: Sequence[str], used: Sequence[str], found: Findings) -> tuple[str, ...]:
+    """Columns whose labels make groups."""
+    groups = group_names("by", by)
+    for name in groups:
+        if name not in names:
+            missing_column(name, "by", list(names), found)
+        elif name in used:
+            found.add("bad-group", f"column {name!r} of by= has another role")
+    return groups
 
 
 def _arm_columns(
     asked: Any, kind: nw.dtypes.DType, arms: Sequence[Label] | None, roles: Roles, found: Findings
 ) -> dict[Label, str]:
     """Columns of the arms' propensities; labels in a pattern's names are of the type of the actions."""
-    used = set(roles.single.values())
+    used = {*roles.single.values(), *roles.context}
     if asked is None and any(str(name).startswith(_PREFIX) and name not in used for name in roles.names):
         asked = _PREFIX + "{arm}"
     if asked is None:
@@ -104,6 +120,7 @@ def cell_query(
     rows = table.select(
         batch.alias(BATCH),
         nw.col(columns.action).alias(ARM),
+        *(nw.col(name).alias(f"{GROUP}{place}") for place, name in enumerate(columns.groups)),
         nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
         _own(columns).alias(_PROPENSITY),
         *(share.alias(f"__share_{place}") for place, share in arms.items()),
@@ -112,7 +129,8 @@ def cell_query(
     summed = _summands(columns, centre) | _over_all(len(arms)) | _faults(columns)
     wide = rows.with_columns(**summed)
     least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
-    return wide.group_by(BATCH, ARM).agg(
+    keys = [f"{GROUP}{place}" for place in range(len(columns.groups))]
+    return wide.group_by(BATCH, ARM, *keys).agg(
         nw.len().alias(COUNT),
         *(nw.col(name).sum().alias(name) for name in summed),
         *(nw.col(name).min().alias(f"least{name}") for name in least),
@@ -183,7 +201,11 @@ def _over_all(n_arms: int) -> dict[str, nw.Expr]:
 def _faults(columns: Columns) -> dict[str, nw.Expr]:
     """One for each row that must not be counted, by what is wrong with it."""
     reward, own = nw.col(_REWARD), nw.col(_PROPENSITY)
+    nowhere = nw.lit(False)
+    for place in range(len(columns.groups)):
+        nowhere = nowhere | nw.col(f"{GROUP}{place}").is_null()
     found = {
+        **({"missing-group": nowhere} if columns.groups else {}),
         "missing-reward": reward.is_null(),
         "infinite-reward": ~reward.is_finite().fill_null(True) & ~reward.is_null(),
         "propensity-out-of-range": ~_within(own, open_low=True),

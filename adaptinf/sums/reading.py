@@ -26,6 +26,7 @@ from adaptinf.log.validation.roles import is_hashable, missing_column
 from adaptinf.log.validation.rows import check_probabilities, read_numbers
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
 from adaptinf.sums.checks import check_cells, check_rows
+from adaptinf.sums.groups import Parts, Strata, group_names, read_groups, strata_of
 from adaptinf.typing import FloatArray, IntArray
 
 NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
@@ -35,52 +36,56 @@ _REQUIRED = ("batch", "arm", "n", "sum", "sum_squares")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of sums as arrays over its R rows; batch, arm (R,), sums (R,) each, NaN where not given."""
+    """A table of sums as arrays over its R rows in S strata; arm (R,), sums (R,), NaN where not given."""
 
-    batch: IntArray
+    strata: Strata
     arm: IntArray
     batches: NDArray[Any]
+    groups: tuple[str, ...]
     arms: tuple[Label, ...]
     sums: Mapping[str, FloatArray]
     propensity: FloatArray | None
 
     def spread(self, values: FloatArray, missing: float = 0.0) -> FloatArray:
-        """Values by batch and arm; values (R,); returns (B, K)."""
-        whole = np.full((len(self.batches), len(self.arms)), missing)
-        whole[self.batch, self.arm] = values
+        """Values by stratum and arm; values (R,); returns (S, K)."""
+        whole = np.full((len(self.strata.batch), len(self.arms)), missing)
+        whole[self.strata.code, self.arm] = values
         return whole
 
 
-def read_cells(
+def read_parts(
     frame: Any,
     columns: Mapping[str, object],
     *,
+    group: object,
     arms: object,
     centre: float,
     reward_range: tuple[float, float] | None,
     date_format: str | None,
     estimated: bool,
     found: Findings,
-) -> tuple[Cells, NDArray[Any], tuple[Label, ...]] | None:
-    """Cells, batches and arms of a table, None where it has problems; shares stand in for propensities."""
+) -> tuple[Parts, tuple[Label, ...]] | None:
+    """Parts and arms of a table, None where it has problems; shares stand in for propensities."""
     if frame_kind(frame) is None:
         raise ParameterError("Sums", [f"frame must be a DataFrame of pandas or polars, got {_kind(frame)}"])
-    table = _read(frame, columns, arms, date_format, found)
+    table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
         return None
     check_rows(table.sums, table.propensity, centre, reward_range, found)
     check_cells(
-        table.batch,
+        table.strata.code,
         table.arm,
         table.sums,
         table.propensity,
         arms=table.arms,
-        batches=table.batches,
+        batches=table.strata.named(table.groups, table.batches),
         estimated=estimated,
         ranged=reward_range is not None,
         found=found,
     )
-    return None if found.problems else (_cells(table, centre), table.batches, table.arms)
+    if found.problems:
+        return None
+    return Parts(table.groups, table.strata.parts(_cells(table, centre), table.batches)), table.arms
 
 
 def _kind(frame: object) -> str:
@@ -104,9 +109,18 @@ def _cells(table: Table, centre: float) -> Cells:
 
 
 def _read(
-    frame: Any, columns: Mapping[str, object], arms: object, date_format: object, found: Findings
+    frame: Any,
+    columns: Mapping[str, object],
+    groups: tuple[str, ...],
+    arms: object,
+    date_format: object,
+    found: Findings,
 ) -> Table | None:
-    places = _places(column_names(frame), columns, found)
+    names = column_names(frame)
+    places = _places(names, columns, found)
+    shared = [name for name in groups if name in columns.values()]
+    found.add("bad-group", f"group columns have other roles: {', '.join(shared)}") if shared else None
+    by = _places(names, {f"group {name!r}": name for name in groups}, found)
     checked_format = check_date_format(date_format, found)
     declared = declare_arms(arms, found)
     if found.problems:
@@ -124,9 +138,12 @@ def _read(
         propensity = check_probabilities(read["propensity"], what, "[0", found)
     batch = read_batches(read["batch"], told["batch"], checked_format, found)
     arm = read_arms(read["arm"], told["arm"], declared, found)
-    if found.problems or batch is None or arm is None:
+    labels = [read_column(frame, place) for place in by.values()]
+    group = read_groups(labels, [f"group column {name!r}" for name in groups], len(frame), found)
+    if found.problems or batch is None or arm is None or group is None:
         return None
-    return Table(batch[0], arm[0], batch[1], arm[1], sums, propensity)
+    strata = strata_of(batch[0], group)
+    return Table(strata, arm[0], batch[1], groups, arm[1], sums, propensity)
 
 
 def _places(names: list[Hashable], columns: Mapping[str, object], found: Findings) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ from adaptinf.log.validation.columns import Column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.cells import cells_of_rows, sometimes_impossible
-from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.typing import IntArray
+from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
 
 
-def parts_of_log(log: AdaptiveLog, by: tuple[str, ...], centre: float | None) -> Parts:
-    """Sums by group, batch and arm, of rewards less a centre, by default the mean of the first batch."""
+def parts_of_log(
+    log: AdaptiveLog, by: str | Sequence[str], centre: float | None
+) -> tuple[Parts, tuple[str, ...]]:
+    """Sums by group, batch and arm, of rewards less a centre, by default the first batch's mean; contexts."""
     arrays = summable(log)
+    names = group_names("by", by)
     reward, batch = arrays.reward, arrays.batch
     centre = float(reward[batch == 0].mean()) if centre is None else centre
     check("Sums.of_log", centre=(centre, FINITE))
-    strata = strata_of(batch, _groups(log, by))
+    strata = strata_of(batch, _groups(log, names))
     cells = cells_of_rows(
         arrays.action,
         reward,
@@ -33,10 +36,12 @@ def parts_of_log(log: AdaptiveLog, by: tuple[str, ...], centre: float | None) ->
         float(centre),
     )
     if sometimes_impossible(cells):
-        where = "of a batch and group" if by else "of a batch"
+        where = "of a batch and group" if names else "of a batch"
         reason = f"an arm could be chosen in some rounds {where} alone"
         raise InvalidForLog("Sums", reason, ["smaller batches"])
-    return Parts(log.arms, by, strata.parts(cells, np.arange(int(batch[-1]) + 1)))
+    parts = Parts(names, strata.parts(cells, np.arange(int(batch[-1]) + 1)))
+    given = {log.columns.get(name, name): name for name in names}
+    return parts, tuple(given.get(name, name) for name in log.context)
 
 
 def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
@@ -47,7 +52,7 @@ def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
         if name not in log.context and columns.get(name) not in log.context:
             known = ", ".join(log.context) or "none"
             found.add("bad-group", f"there is no context column {name!r}; the log has {known}")
-    read: IntArray | None = None
+    read = None
     if not found.problems:
         values = [log.column(name) for name in by]
         whole = [Column(each, np.zeros(len(each), dtype=bool), str(each.dtype)) for each in values]

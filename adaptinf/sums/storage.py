@@ -24,6 +24,7 @@ from adaptinf.log.storage.plain import decode, encode
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells
+from adaptinf.sums.groups import Parts
 from adaptinf.typing import FloatArray
 
 KEY = b"adaptinf.sums"
@@ -36,10 +37,9 @@ _GUARANTEES = ("guarantee", "reward_guarantee")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredSums:
-    """Everything that `Sums` are made of; batches (B,)."""
+    """Everything that `Sums` are made of."""
 
-    cells: Cells
-    batches: NDArray[Any]
+    parts: Parts
     arms: tuple[Label, ...]
     metadata: Mapping[str, Any]
     also: Mapping[str, Any]
@@ -58,7 +58,8 @@ def write_stored(path: Any, sums: StoredSums) -> None:
     header = {
         "version": _VERSION,
         "arms": encode(tuple(sums.arms)),
-        "centre": encode(sums.cells.centre),
+        "groups": encode((sums.parts.names, tuple(sums.parts.by_group))),
+        "centre": encode(next(iter(sums.parts.by_group.values()))[0].centre),
         "metadata": encode(metadata),
         "also": encode(dict(sums.also)),
     }
@@ -91,11 +92,19 @@ def _place(subject: str, path: Any) -> Path:
 
 
 def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
-    """A row for each batch and arm, in their order."""
-    cells, n_arms = sums.cells, len(sums.arms)
+    """A row for each group, batch and arm, in their order."""
+    tables = [
+        _of_group(place, *part, len(sums.arms)) for place, part in enumerate(sums.parts.by_group.values())
+    ]
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def _of_group(place: int, cells: Cells, batches: NDArray[Any], n_arms: int) -> dict[str, NDArray[Any]]:
+    """The rows of the group at a place."""
     columns: dict[str, NDArray[Any]] = {
-        "batch": np.repeat(sums.batches, n_arms),
-        "arm": np.tile(np.arange(n_arms), len(sums.batches)),
+        "group": np.full(len(batches) * n_arms, place),
+        "batch": np.repeat(batches, n_arms),
+        "arm": np.tile(np.arange(n_arms), len(batches)),
         "rounds": np.repeat(cells.rounds, n_arms),
     }
     for power in range(POWERS):
@@ -125,8 +134,12 @@ def _read(place: Path) -> StoredSums:
         name, parameters, traits = said["design"]
         own = None if traits is None else DesignTraits.from_dict(traits)
         said["design"] = DesignRecord(name, parameters, own)
-    cells = _cells(columns, len(arms), decode(header["centre"]))
-    return StoredSums(cells, columns["batch"][:: len(arms)], arms, said, decode(header["also"]))
+    names, labels = decode(header["groups"])
+    by_group = {}
+    for code, label in enumerate(labels):
+        rows = {key: values[columns["group"] == code] for key, values in columns.items()}
+        by_group[label] = (_cells(rows, len(arms), decode(header["centre"])), rows["batch"][:: len(arms)])
+    return StoredSums(Parts(names, by_group), arms, said, decode(header["also"]))
 
 
 def _cells(columns: Mapping[str, NDArray[Any]], n_arms: int, centre: float) -> Cells:

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from adaptinf.errors import InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.promises import Promises, source_note
@@ -19,18 +17,20 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
-from adaptinf.sums.cells import Cells, cells_of_rows
-from adaptinf.sums.parts import merged, sometimes_impossible, summable
-from adaptinf.sums.reading import read_cells
+from adaptinf.sums.frames import frame_of
+from adaptinf.sums.grouped import Grouped
+from adaptinf.sums.groups import Parts
+from adaptinf.sums.merging import ADDED, other_trials
+from adaptinf.sums.reading import read_parts
+from adaptinf.sums.rows import parts_of_log
 from adaptinf.sums.storage import StoredSums, read_stored, write_stored
 from adaptinf.texts import visible_lines
 
 NEEDS_ROWS = "it needs rows, and these are sums by batch and arm"
 """Why a method that reads rounds one by one refuses sums."""
-_ADDED = ("adaptive_rounds", "released_rounds")
 
 
-class Sums(Promises):
+class Sums(Grouped, Promises):
     """Sums of rewards by batch and arm, from which arms are compared as from a log.
 
     Parameters
@@ -56,6 +56,9 @@ class Sums(Promises):
         estimates.
     centre : float
         What was subtracted from every reward before it was summed, so that squares keep their digits.
+    group : str or list of str, optional
+        Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
+        count as contexts.
     arms : list of labels, optional
         All arms in the order you want.
     context : list of str, optional
@@ -69,13 +72,15 @@ class Sums(Promises):
     Attributes
     ----------
     cells : Cells
-        The sums as arrays.
+        The sums of all groups together as arrays.
     batches : ndarray, shape (B,)
         The batches in order.
     arms : tuple of labels
         All arms.
     n_rounds, n_arms, n_batches : int
         Their numbers.
+    group_names : tuple of str
+        Columns that make the groups; empty without groups.
 
     Raises
     ------
@@ -133,6 +138,7 @@ class Sums(Promises):
         sum_cubes: str | None = None,
         nonzero: str | None = None,
         propensity: str | None = None,
+        group: str | Sequence[str] | None = None,
         centre: float = 0.0,
         arms: Sequence[Any] | None = None,
         context: Sequence[str] = (),
@@ -152,9 +158,10 @@ class Sums(Promises):
         found = Findings()
         span = check_reward_range(reward_range, False, found)
         estimated = propensity is None or propensity_status == "estimated"
-        read = read_cells(
+        read = read_parts(
             frame,
             {name: given[name] for name in _COLUMNS},
+            group=group,
             arms=arms,
             centre=float(centre),
             reward_range=span,
@@ -166,19 +173,19 @@ class Sums(Promises):
 
     def _check(
         self,
-        read: tuple[Cells, NDArray[Any], tuple[Label, ...]] | None,
+        read: tuple[Parts, tuple[Label, ...]] | None,
         reward_range: tuple[float, float] | None,
         given: Mapping[str, Any],
         found: Findings,
         *,
         shares: bool,
     ) -> None:
-        """Check what is given beside cells, batches and arms, and take all of it; else one error."""
+        """Check what is given beside parts and arms, and take all of it; else one error."""
         context = given["context"]
         metadata = check_metadata(
             Metadata(**{name: given[name] for name in METADATA if name in given}),
-            n_rounds=2**53 if read is None else int(read[0].rounds.sum()),
-            arms=() if read is None else read[2],
+            n_rounds=2**53 if read is None else read[0].n_rounds,
+            arms=() if read is None else read[1],
             has_propensity=True,
             units=None,
             found=found,
@@ -190,14 +197,14 @@ class Sums(Promises):
             found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         found.raise_if_any("the table of sums")
         assert read is not None
-        self._fill(*read, reward_range, metadata, tuple(context), shares=shares)
+        named = tuple(dict.fromkeys([*context, *read[0].names]))
+        self._fill(*read, reward_range, metadata, named, shares=shares)
         if shares:
             self.propensity_status = "estimated"
 
     def _fill(
         self,
-        cells: Cells,
-        batches: NDArray[Any],
+        parts: Parts,
         arms: tuple[Label, ...],
         reward_range: tuple[float, float] | None,
         metadata: Metadata,
@@ -205,15 +212,16 @@ class Sums(Promises):
         *,
         shares: bool,
     ) -> None:
-        self.cells, self.batches, self.arms = cells, batches, arms
-        self.n_rounds, self.n_arms, self.n_batches = int(cells.rounds.sum()), len(arms), len(batches)
+        self._parts, self.arms, self.group_names = parts, arms, parts.names
+        self.cells, self.batches = parts.whole(shares=shares)
+        self.n_rounds, self.n_arms, self.n_batches = parts.n_rounds, len(arms), len(self.batches)
         self.reward_range, self.context, self.shares = reward_range, context, shares
         self._promise(metadata)
         self.units = None
         self.kept: dict[str, Any] = {}
 
     @classmethod
-    def of_log(cls, log: AdaptiveLog, centre: float | None = None) -> Sums:
+    def of_log(cls, log: AdaptiveLog, centre: float | None = None, by: str | Sequence[str] = ()) -> Sums:
         """Sums of a log's rows, by its batches and arms.
 
         Parameters
@@ -222,6 +230,8 @@ class Sums(Promises):
             With batches, propensities, and rewards of which none is missing.
         centre : float, optional
             What is subtracted from rewards before they are summed; by default the mean of the first batch.
+        by : str or list of str
+            Context columns whose labels make groups; by default none.
 
         Returns
         -------
@@ -230,9 +240,11 @@ class Sums(Promises):
 
         Raises
         ------
+        ParameterError
+            If there is no such context, the centre is no number, or `log` is none.
         InvalidForLog
             If the log lacks something, units have several rounds, or an arm could be chosen in some rounds of
-            a batch alone.
+            a batch (and group) alone.
 
         Examples
         --------
@@ -242,57 +254,36 @@ class Sums(Promises):
         >>> ai.Sums.of_log(log).n_batches
         3
         """
-        arrays = summable(log)
-        reward, batch = arrays.reward, arrays.batch
-        centre = float(reward[batch == 0].mean()) if centre is None else centre
-        check("Sums.of_log", centre=(centre, FINITE))
-        table = arrays.propensities
-        cells = cells_of_rows(
-            arrays.action, reward, arrays.propensity, table, batch, log.n_arms, float(centre)
-        )
-        if sometimes_impossible(cells):
-            raise InvalidForLog(
-                "Sums", "an arm could be chosen in some rounds of a batch alone", ["smaller batches"]
-            )
+        parts, context = parts_of_log(log, by, centre)
         sums = cls.__new__(cls)
         metadata = Metadata(**{name: getattr(log, name) for name in METADATA})
-        numbered = np.arange(len(cells.rounds))
-        sums._fill(cells, numbered, log.arms, log.reward_range, metadata, log.context, shares=False)
+        sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False)
         return sums
 
     def __add__(self, other: object) -> Sums:
         """Sums of the rounds of both, which have no round in common."""
         if not isinstance(other, Sums):
             return NotImplemented
-        refuse("Sums", _of_other_trials(self, other))
-        batches, cells = merged(self, other)
+        refuse("Sums", other_trials(self, other))
         counts = {
             name: None if None in (pair := (getattr(self, name), getattr(other, name))) else int(np.sum(pair))
-            for name in _ADDED
+            for name in ADDED
         }
-        kept = {name: getattr(self, name) for name in METADATA} | counts
+        return self._of_parts(self._parts.plus(other._parts, shares=self.shares), **counts)
+
+    def _of_parts(self, parts: Parts, **changed: Any) -> Sums:
+        """Sums that say the same about themselves."""
+        metadata = Metadata(**{name: getattr(self, name) for name in METADATA} | changed)
+        gone = () if parts.names else self.group_names
+        context = tuple(name for name in self.context if name not in gone)
         sums = type(self).__new__(type(self))
-        sums._fill(
-            cells, batches, self.arms, self.reward_range, Metadata(**kept), self.context, shares=self.shares
-        )
+        sums._fill(parts, self.arms, self.reward_range, metadata, context, shares=self.shares)
         return sums
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Counts, means, sums and mean propensities, a row for each batch and arm."""
-        raw = self.cells.about(0.0)
-        size = self.n_batches, self.n_arms
-        columns = {
-            "n": raw.pulls,
-            "sum": raw.moments[0, 1],
-            "sum_squares": raw.moments[0, 2],
-            "propensity": raw.expected / raw.rounds[:, None],
-        }
-        labels = {
-            "batch": np.repeat(self.batches, size[1]),
-            "arm": [arm for _ in range(size[0]) for arm in self.arms],
-        }
-        return pd.DataFrame(labels | {name: values.ravel() for name, values in columns.items()})
+        """Counts, means, sums and mean propensities, a row for each batch and arm (and group)."""
+        return frame_of(self._parts, self.arms)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the sums, with all that they say about themselves, as one Parquet file.
@@ -311,7 +302,7 @@ class Sums(Promises):
         """
         metadata = {name: getattr(self, name) for name in METADATA}
         also = {"context": self.context, "reward_range": self.reward_range, "shares": self.shares}
-        write_stored(path, StoredSums(self.cells, self.batches, self.arms, metadata, also))
+        write_stored(path, StoredSums(self._parts, self.arms, metadata, also))
 
     @classmethod
     def read_parquet(cls, path: str | PathLike[str]) -> Sums:
@@ -335,48 +326,25 @@ class Sums(Promises):
             If it holds no sums that adaptinf wrote, or is damaged.
         """
         stored = read_stored(path)
-        sums = cls.__new__(cls)
-        also = stored.also
-        sums._fill(
-            stored.cells,
-            stored.batches,
-            stored.arms,
-            also["reward_range"],
-            Metadata(**stored.metadata),
-            also["context"],
-            shares=also["shares"],
-        )
+        sums, also = cls.__new__(cls), stored.also
+        told = also["reward_range"], Metadata(**stored.metadata), also["context"]
+        sums._fill(stored.parts, stored.arms, *told, shares=also["shares"])
         return sums
 
     def __repr__(self) -> str:
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
         known = ", every arm" if self.cells.knows_every else ", chosen arm only"
         told = source_note(self.guarantee_source)
+        groups = f"{', '.join(self.group_names)} ({', '.join(map(repr, self.groups[:8]))}"
+        groups += ", ...)" if len(self.groups) > 8 else ")"
         lines = [
             f"Sums: {self.n_rounds:,} rounds in {self.n_batches:,} batches, {self.n_arms} arms ({arms})",
             f"  design: {'unknown' if self.design is None else self.design.name}",
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
+            *([f"  groups: {groups}"] if self.group_names else []),
         ]
         return visible_lines(lines)
 
 
 _COLUMNS = ("batch", "arm", "n", "sum", "sum_squares", "sum_cubes", "nonzero", "propensity")
-
-
-def _of_other_trials(first: Sums, second: Sums) -> list[str]:
-    """Why two sums are not of one trial."""
-    problems = [
-        f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
-        for name in ("arms", "shares", "context", "reward_range", *METADATA)
-        if name not in _ADDED and not _same(getattr(first, name), getattr(second, name))
-    ]
-    kinds = {first.batches.dtype.kind, second.batches.dtype.kind}
-    if len(kinds) > 1 and "M" in kinds:
-        problems.append("the batches of one are times, those of the other numbers")
-    return [f"to be merged they must be of one trial: {problem}" for problem in problems]
-
-
-def _same(first: object, second: object) -> bool:
-    """Whether two values of metadata are equal; designs by what is stored of them."""
-    return first == second or repr(first) == repr(second)

@@ -210,7 +210,7 @@ FIXES = (
     ),
     Fix(
         "nor does the weight of both arms",
-        "inference/effects/weighted_projection.py",
+        "inference/effects/projections/weighted_projection.py",
         "if past.free or combined_stays(propensities, past.cell, batch):",
         "if True:",
         f"{HIDDEN}::test_the_mix_of_effects_is_the_log_s",

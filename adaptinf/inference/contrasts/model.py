@@ -7,7 +7,7 @@ Dunnett (1955), "A multiple comparison procedure for comparing several treatment
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.tables import said_of
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
@@ -277,16 +278,3 @@ def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArr
 def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:
     """A number of each pair, shape (P,)."""
     return np.array([float(getattr(pair, name)[0]) for pair in pairs])
-
-
-def said_of(
-    names: Sequence[str], pairs: Sequence[Results], of: Callable[[Results], Sequence[str]]
-) -> tuple[str, ...]:
-    """What is said of the pairs, each once: before it the pairs that it is said of, unless of all."""
-    said: dict[str, list[str]] = {}
-    for name, pair in zip(names, pairs, strict=True):
-        for one in of(pair):
-            said.setdefault(one, []).append(name)
-    return tuple(
-        text if len(who) == len(pairs) else f"{', '.join(who)}: {text}" for text, who in said.items()
-    )

@@ -2,8 +2,8 @@
 
 from adaptinf.inference.effects.comparisons import GroupResults, HeterogeneityTest
 from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.effects.projected_scores import ProjectionResults
-from adaptinf.inference.effects.projection import CATEProjection
+from adaptinf.inference.effects.projections.projected_scores import ProjectionResults
+from adaptinf.inference.effects.projections.projection import CATEProjection
 
 __all__ = [
     "CATE",

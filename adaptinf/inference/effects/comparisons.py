@@ -20,6 +20,7 @@ from scipy import special
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.tails import log_betainc, log_chi2_tail
 from adaptinf.inference.distributions.two_samples import DifferenceReference
@@ -276,12 +277,8 @@ class GroupResults(Results):
 
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Centers of the groups' laws, their variances and degrees of freedom."""
-        law = self.reference
-        if isinstance(law, DifferenceReference):
-            return law.difference.center, self.std_error**2, law.difference.df
-        if isinstance(law, StudentReference | SkewedSumReference):
-            return self.estimate, self.std_error**2, np.asarray(law.df, dtype=np.float64)
-        return self.estimate, self.std_error**2, np.full(len(self.terms), np.inf)
+        center, df = _center(self.reference, self.estimate)
+        return center, self.std_error**2, df
 
     def _pairs(self, reference: Any) -> IntArray:
         size, labels = len(self.terms), [estimand.group for estimand in self.estimands]
@@ -300,6 +297,19 @@ class GroupResults(Results):
         if base is None:
             return np.array([(j, i) for i, j in combinations(range(size), 2)])
         return np.array([(i, base) for i in range(size) if i != base])
+
+
+def _center(law: Reference, estimate: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Centers and degrees of freedom of the laws of k terms; estimate (k,)."""
+    if isinstance(law, JoinedReference):
+        parts = [_center(part, estimate[[place]]) for place, part in enumerate(law.parts)]
+        center, df = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return center, df
+    if isinstance(law, DifferenceReference):
+        return law.difference.center, law.difference.df
+    if isinstance(law, StudentReference | SkewedSumReference):
+        return estimate, np.asarray(law.df, dtype=np.float64)
+    return estimate, np.full(len(estimate), np.inf)
 
 
 def satterthwaite(variance: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -22,12 +22,14 @@ from numpy.typing import ArrayLike
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.difference_in_means import POOLED
+from adaptinf.inference.effects.from_sums import FROM_SUMS, SumsQuestion, sums_question
 from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid_alternatives
-from adaptinf.inference.effects.projection import CATEProjection
+from adaptinf.inference.effects.projections.projection import CATEProjection
 from adaptinf.inference.effects.question import GroupQuestion, group_question
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
+from adaptinf.sums import Sums
 
 _WEIGHTS = ("uniform", "sqrt", "combined")
 
@@ -37,8 +39,8 @@ class CATE:
 
     Parameters
     ----------
-    log : AdaptiveLog
-        The data.
+    log : AdaptiveLog or Sums
+        The data; sums by the groups that are asked for, or by more columns.
     by : str or sequence of str
         Context columns whose combinations of labels are the groups, by the user's or the canonical names.
     treatment, control : label, optional
@@ -61,6 +63,9 @@ class CATE:
 
     Where the numbers come from the randomised rounds of a second phase, no correction for adaptivity is due:
     what was learnt in the first phase fixed the propensities before those rounds began.
+
+    From sums each group's effect is the `Contrast` of the group's own sums, by one method in all groups:
+    plain means where propensities are constant in every group, else AIPW.
 
     References
     ----------
@@ -86,14 +91,18 @@ class CATE:
 
     def __init__(
         self,
-        log: AdaptiveLog,
+        log: AdaptiveLog | Sums,
         *,
         by: str | Sequence[str],
         treatment: Any = None,
         control: Any = None,
         rounds: str | ArrayLike | None = None,
     ) -> None:
-        self.question = group_question(log, by, treatment, control, rounds)
+        self.question: GroupQuestion | SumsQuestion
+        if isinstance(log, Sums):
+            self.question = sums_question(log, by, treatment, control, rounds)
+        else:
+            self.question = group_question(log, by, treatment, control, rounds)
         self.log = log
 
     @classmethod
@@ -192,6 +201,11 @@ class CATE:
         if estimator is None and (pooled or weights is not None):
             estimator = "difference-in-means" if weights is None else "aipw"
         _check_arguments(self.question, estimator, pooled, weights, null, stationary)
+        if isinstance(self.question, SumsQuestion):
+            how = {"estimator": estimator, "weights": weights, "stationary": stationary}
+            with np.errstate(under="ignore"):
+                found: GroupResults = FROM_SUMS.fit(self.question, float(null), **how)
+            return found
         note = ""
         options: dict[str, Any] = {} if weights is None else {"weights": weights}
         if estimator is None:
@@ -210,7 +224,7 @@ class CATE:
 
 
 def _check_arguments(
-    question: GroupQuestion,
+    question: GroupQuestion | SumsQuestion,
     estimator: str | None,
     pooled: bool,
     weights: str | None,
@@ -228,7 +242,7 @@ def _check_arguments(
         problems.append("weights belong to aipw")
     if pooled and estimator != "difference-in-means":
         problems.append("pooled belongs to difference-in-means (aipw pools all usable rounds anyway)")
-    if pooled and question.marked is not None:
+    if pooled and isinstance(question, GroupQuestion) and question.marked is not None:
         problems.append("pooled and rounds= contradict each other: give one of them")
     if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r}")

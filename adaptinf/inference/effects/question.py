@@ -14,6 +14,7 @@ from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
 from adaptinf.inference.effects.notes import BOTH_PROPENSITIES
+from adaptinf.inference.effects.projections.weighted_projection import combined_weights
 from adaptinf.inference.effects.rounds import (
     Past,
     Rounds,
@@ -22,7 +23,6 @@ from adaptinf.inference.effects.rounds import (
     randomised_rounds,
     weightable_rounds,
 )
-from adaptinf.inference.effects.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
 from adaptinf.inference.results.estimand import Estimand

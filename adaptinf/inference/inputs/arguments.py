@@ -13,7 +13,8 @@ from adaptinf.sums import NEEDS_ROWS, Sums
 def require_log(subject: str, log: object, *, incomplete: bool = False) -> AdaptiveLog:
     """A log; refused is what is none, and one with missing rewards unless these are allowed for."""
     if isinstance(log, Sums):
-        raise InvalidForLog(subject, NEEDS_ROWS, ["ArmMeans", "Contrast", "an AdaptiveLog of the rows"])
+        ways = ["ArmMeans", "Contrast", "CATE(by=)", "an AdaptiveLog of the rows"]
+        raise InvalidForLog(subject, NEEDS_ROWS, ways)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     if log.arrays.observed is not None and not incomplete:

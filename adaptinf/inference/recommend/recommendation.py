@@ -271,7 +271,7 @@ def recommend(
     >>> table.fit().estimator
     'alee'
     """
-    log = _readable(log, target)
+    log = _readable(log, target, formula)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
@@ -299,9 +299,9 @@ def recommend(
     return Recommendation(target, tuple(rows), (*_facts(log, stopping, variation), *exact))
 
 
-def _readable(log: object, target: Any) -> AdaptiveLog:
+def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
     """A log, or sums for the targets that these allow."""
-    if target in ("arm-means", "contrast"):
+    if target in _BY_ARM or (target == "cate" and formula is None):
         return require_data("recommend", log)
     return require_log("recommend", log, incomplete=True)
 

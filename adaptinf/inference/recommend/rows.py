@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,18 +126,20 @@ def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `CATE`."""
+    from adaptinf.inference.effects.from_sums import FROM_SUMS
     from adaptinf.inference.effects.methods import METHODS
     from adaptinf.inference.effects.models import CATE
 
     model = _Model(CATE, log, arguments)
-    return [model.method(verdict) for verdict in _with_lengths(METHODS, model.made().question)]
+    methods: Sequence[MethodRecord[Any]] = METHODS if profile_of(log).sums is None else (FROM_SUMS,)
+    return [model.method(verdict) for verdict in _with_lengths(methods, model.made().question)]
 
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
     """Rows of `CATE.from_formula`."""
     from adaptinf.inference.effects.models import CATE
-    from adaptinf.inference.effects.projected_scores import PROJECTION
-    from adaptinf.inference.effects.projection import CATEProjection
+    from adaptinf.inference.effects.projections.projected_scores import PROJECTION
+    from adaptinf.inference.effects.projections.projection import CATEProjection
 
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
     question = model.made().question

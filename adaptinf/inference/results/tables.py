@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
 from statsmodels.iolib.tableformatting import fmt_base
 
 from adaptinf.texts import literal
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
 
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
@@ -113,3 +116,16 @@ def markdown_table(table: SimpleTable) -> str:
     lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join(lines)
+
+
+def said_of(
+    names: Sequence[str], results: Sequence[Results], of: Callable[[Results], Sequence[str]]
+) -> tuple[str, ...]:
+    """What is said of several results, each once: before it the terms that it is said of, unless of all."""
+    said: dict[str, list[str]] = {}
+    for name, result in zip(names, results, strict=True):
+        for one in of(result):
+            said.setdefault(one, []).append(name)
+    return tuple(
+        text if len(who) == len(results) else f"{', '.join(who)}: {text}" for text, who in said.items()
+    )

@@ -82,13 +82,21 @@ def association_pvalue(stratum: IntArray, level: IntArray, levels: int, arm: Int
 
     Shapes: stratum, level, arm (T,).
 
+    """
+    size = int(stratum.max(initial=-1)) + 1
+    cell = (stratum * levels + level) * arms + arm
+    table = np.bincount(cell, minlength=size * levels * arms).reshape(size, levels, arms)
+    return association_of_counts(table.astype(np.float64))
+
+
+def association_of_counts(table: FloatArray) -> float:
+    """P-value of the general association of L levels and K arms within S strata; table (S, L, K).
+
     Given the margins of a stratum of n rounds, with a_i rounds of level i and c_j of arm j, a count has mean
     a_i c_j / n, and two counts have covariance (n a_i [i = k] - a_i a_k) (n c_j [j = l] - c_j c_l) /
     (n^2 (n - 1)).
     """
-    size = int(stratum.max(initial=-1)) + 1
-    cell = (stratum * levels + level) * arms + arm
-    table = np.bincount(cell, minlength=size * levels * arms).reshape(size, levels, arms).astype(np.float64)
+    levels, arms = table.shape[1:]
     n = table.sum(axis=(1, 2))
     table, n = table[n > 1.0], n[n > 1.0]
     a, c = table.sum(axis=2), table.sum(axis=1)

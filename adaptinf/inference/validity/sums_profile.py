@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from adaptinf.inference.validity.assignment import VISIBLE, association_of_counts
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibrated_sums
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
@@ -125,8 +126,22 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def deciding_context(self) -> str:
-        """Not to be seen in sums."""
-        return ""
+        """Name of a column of groups that visibly decides arms, where shares stand in for propensities."""
+        sums = self.sums
+        if not sums.shares or self.context_free or self.decides_by_context:
+            return ""
+        found, least = "", VISIBLE / max(1, len(sums.group_names))
+        for name in sums.group_names:
+            p = association_of_counts(sums.by_groups(name).counts)
+            if p < least:
+                found, least = name, p
+        return found
+
+    @cached_property
+    def in_place_of_means(self) -> str:
+        """Effects within groups, where these decide arms."""
+        deciding = self.deciding_context
+        return f"CATE(sums, by={deciding!r})" if deciding else super().in_place_of_means
 
     # Propensities
 

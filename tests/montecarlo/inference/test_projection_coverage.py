@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from adaptinf.inference.effects.weighted_projection import contrast_weights, weighted_projection
+from adaptinf.inference.effects.projections.weighted_projection import contrast_weights, weighted_projection
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 
 SHARES = np.array([0.5, 0.3, 0.2])

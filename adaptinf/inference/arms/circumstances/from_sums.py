@@ -20,6 +20,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Asked, Choice, Question
     from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.sums import Sums
 
 _BY_ROUND = "they change from round to round, and sums by batch need one weight per batch"
 _MOVING = (
@@ -134,11 +135,17 @@ def own_skewness(cells: Cells) -> FloatArray:
     return np.asarray(inside[3] / root / root / root, dtype=np.float64)
 
 
+def read_from(sums: Sums) -> str:
+    """What was read, in a sentence."""
+    by = " and ".join(["arm", *sums.group_names])
+    return f"From sums of {sums.n_rounds:,} rounds in {sums.n_batches:,} batches, by {by}."
+
+
 def notes(question: Question) -> list[str]:
     """What an estimate from sums rests on, beyond what one from rows does."""
     sums = question.profile.sums
     assert sums is not None
-    found = [f"From sums of {sums.n_rounds:,} rounds in {sums.n_batches:,} batches, by arm."]
+    found = [read_from(sums)]
     if sums.shares:
         found.append(
             "The sums have no propensities: the arms' shares of each batch stand in for them, as for arms "

@@ -13,8 +13,8 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.effects.projection import CATEProjection
-from adaptinf.inference.effects.weighted_projection import contrast_weights
+from adaptinf.inference.effects.projections.projection import CATEProjection
+from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
 from adaptinf.log import AdaptiveLog
 
 

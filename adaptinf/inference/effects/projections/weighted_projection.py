@@ -37,7 +37,7 @@ from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.effects.projected_scores import ProjectionQuestion
+    from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
     from adaptinf.inference.effects.rounds import Past
     from adaptinf.inference.validity.verdicts import Verdict
 

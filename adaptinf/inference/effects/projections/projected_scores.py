@@ -32,16 +32,7 @@ from adaptinf.inference.effects.notes import (
     unit_support,
     warn_of_tiny,
 )
-from adaptinf.inference.effects.question import arm_pair
-from adaptinf.inference.effects.rounds import (
-    MARKED_ROUNDS,
-    Past,
-    Rounds,
-    arm_propensities,
-    past_of,
-    weightable_rounds,
-)
-from adaptinf.inference.effects.weighted_projection import (
+from adaptinf.inference.effects.projections.weighted_projection import (
     Projection,
     check_columns,
     combined_weights,
@@ -51,6 +42,15 @@ from adaptinf.inference.effects.weighted_projection import (
     projection_length,
     standard_errors,
     weighted_projection,
+)
+from adaptinf.inference.effects.question import arm_pair
+from adaptinf.inference.effects.rounds import (
+    MARKED_ROUNDS,
+    Past,
+    Rounds,
+    arm_propensities,
+    past_of,
+    weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model

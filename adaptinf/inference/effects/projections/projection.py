@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.effects.projected_scores import (
+from adaptinf.inference.effects.projections.projected_scores import (
     PROJECTION,
     SUBJECT,
     WEIGHTS,
     ProjectionResults,
     projection_question,
 )
-from adaptinf.inference.effects.weighted_projection import COVARIANCES
+from adaptinf.inference.effects.projections.weighted_projection import COVARIANCES
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
 

@@ -1,0 +1,1 @@
+"""Effects as linear functions of covariates: the scores, the weights, and the model."""

@@ -1,0 +1,31 @@
+"""Whether two sums are of one trial, so that they can be merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adaptinf.log.validation import METADATA
+
+if TYPE_CHECKING:
+    from adaptinf.sums.table import Sums
+
+ADDED = ("adaptive_rounds", "released_rounds")
+"""Counts that two parts of a trial each have some of."""
+
+
+def other_trials(first: Sums, second: Sums) -> list[str]:
+    """Why two sums are not of one trial."""
+    problems = [
+        f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
+        for name in ("arms", "group_names", "shares", "context", "reward_range", *METADATA)
+        if name not in ADDED and not _same(getattr(first, name), getattr(second, name))
+    ]
+    kinds = {first.batches.dtype.kind, second.batches.dtype.kind}
+    if len(kinds) > 1 and "M" in kinds:
+        problems.append("the batches of one are times, those of the other numbers")
+    return [f"to be merged they must be of one trial: {problem}" for problem in problems]
+
+
+def _same(first: object, second: object) -> bool:
+    """Whether two values of metadata are equal; designs by what is stored of them."""
+    return first == second or repr(first) == repr(second)
