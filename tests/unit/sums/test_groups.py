@@ -108,9 +108,8 @@ def test_an_effect_is_the_contrast_of_the_group_s_own_rows(weights: str) -> None
     """Propensities are constant within a batch of a group, and two columns make the groups."""
     frame = rows_by_group(4)
     sums = ai.Sums.of_log(log_of(frame), by=["device", "country"])
-    result = ai.CATE(sums, by=["device", "country"]).fit(
-        "aipw", weights=weights, stationary=weights == "sqrt"
-    )
+    how: dict[str, Any] = {"weights": weights, "stationary": weights == "sqrt"}
+    result = ai.CATE(sums, by=["device", "country"]).fit("aipw", **how)
     assert result.terms[0] == "device=desk, country=1"
     assert result.weights == weights
     for place, (device, country) in enumerate(sums.groups):
