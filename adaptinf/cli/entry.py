@@ -299,7 +299,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
 
     options = _column_options(arguments)
     if options and arguments.by:
-        options["context"] = list(dict.fromkeys([*options.get("context", []), *arguments.by]))
+        role = "group" if any(name in options for name in _SUMS) else "context"
+        options[role] = list(dict.fromkeys([*options.get(role, []), *arguments.by]))
     problems = argument_problems(
         arguments.alpha,
         arguments.epsilon,

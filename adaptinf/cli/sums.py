@@ -21,7 +21,7 @@ from adaptinf.texts import frame_text
 NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
 _ROLES = ("batch", "propensity", *NUMBERS)
 _NEEDED = ("action", "batch", "n", "sum", "sum_squares")
-_OTHERS = ("reward_range", "context", "date_format")
+_OTHERS = ("reward_range", "context", "date_format", "group")
 
 
 def holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
@@ -52,7 +52,11 @@ def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
     if "epsilon" in options:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
     assert isinstance(frame, pd.DataFrame)
-    named = [options["action"], *(arguments[role] for role in _ROLES if role in arguments)]
+    named = [
+        options["action"],
+        *arguments.get("group", ()),
+        *(arguments[role] for role in _ROLES if role in arguments),
+    ]
     try:
         sums = Sums(frame, arm=options["action"], **arguments)
     except LogValidationError as error:

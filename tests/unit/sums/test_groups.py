@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import io
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe as dd
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import stats
 from sum_rows import assert_same_cells
 
 import adaptinf as ai
+from adaptinf.cli.entry import main
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 
 ENGINES: dict[str, Any] = {
     "pandas": lambda frame: frame,
     "duckdb": duckdb.from_df,
     "polars-lazy": lambda frame: pl.DataFrame(frame).lazy(),
+    "dask": lambda frame: dd.from_pandas(frame, npartitions=2),
+    "ibis": lambda frame: ibis.memtable(pa.Table.from_pandas(frame, preserve_index=False)),
 }
 NAMES = {"action": "arm", "reward": "y", "batch": "batch"}
 TABLE = {"batch": "batch", "arm": "arm", "n": "n", "sum": "sum", "sum_squares": "sum_squares"}
@@ -253,6 +260,31 @@ def test_recommend_rates_what_sums_of_groups_allow() -> None:
     assert refused == {"difference-in-means", "aipw with sqrt weights", "released"}
     first = ai.CATE(sums, by="device").fit()
     np.testing.assert_array_equal(table.fit().estimate, first.estimate)
+
+
+def test_the_command_line_reads_a_table_with_groups(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sums = ai.Sums.of_log(log_of(rows_by_group(12)), by="device")
+    file = tmp_path / "sums.csv"
+    columns = ["device", "batch", "arm", "n", "sum", "sum_squares"]
+    sums.frame.assign(arm=sums.frame["arm"].map({0: "a", 1: "b"}))[columns].to_csv(file, index=False)
+    flags = [
+        "--action",
+        "arm",
+        "--batch",
+        "batch",
+        "--n",
+        "n",
+        "--sum",
+        "sum",
+        "--sum-squares",
+        "sum_squares",
+    ]
+    assert main(["analyze", str(file), *flags, "--by", "device", "--control", "a", "--format", "csv"]) == 0
+    shown = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    read = ai.Sums(sums.frame, **TABLE, group="device")
+    np.testing.assert_allclose(shown["estimate"], ai.CATE(read, by="device").fit().estimate, rtol=1e-9)
 
 
 def test_what_is_wrong_is_said() -> None:
