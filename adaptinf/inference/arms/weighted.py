@@ -64,8 +64,6 @@ def _refusal(question: Question) -> str:
     profile = question.profile
     if not profile.knows_propensities:
         return "it needs propensities, and the log has none (give propensity= or propensities= if known)"
-    if profile.sums is not None and profile.sums.shares and profile.deciding_context:
-        return profile.context_refusal
     if profile.contradicted_draws or not np.any(profile.impossible[question.codes]):
         return profile.contradicted_draws
     return rounds.gaps_refusal(question)

@@ -86,9 +86,11 @@ def _log_student_betainc(t: FloatArray, df: FloatArray) -> FloatArray:
 
 
 def log_f_tail(statistic: float, df: float, df_denom: float) -> float:
-    """Log of the upper tail of the F distribution."""
-    if math.isnan(statistic) or not (df > 0.0 and 0.0 < df_denom < math.inf):
+    """Log of the upper tail of the F distribution; the chi-squared one where df_denom is infinite."""
+    if math.isnan(statistic) or not (df > 0.0 and df_denom > 0.0):
         return math.nan
+    if math.isinf(df_denom):
+        return log_chi2_tail(df * statistic, df)
     if statistic <= 0.0:
         return 0.0
     if math.isinf(statistic):
@@ -271,7 +273,7 @@ def _log_betainc_inverse(a: FloatArray, b: FloatArray, log_value: float) -> Floa
     return np.asarray(log_x, dtype=float)
 
 
-def log_chi2_tail(statistic: float, df: int) -> float:
+def log_chi2_tail(statistic: float, df: float) -> float:
     """Natural log of the upper tail of the chi-squared distribution, right where the tail underflows."""
     tail = float(special.chdtrc(df, statistic))
     if tail > 1e-290:

@@ -16,13 +16,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
-from adaptinf.inference.distributions.tails import log_betainc, log_chi2_tail
+from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import ReleasedReference
@@ -368,19 +367,6 @@ def equal_dependent_effects(
         raise InvalidForLog("a test of no heterogeneity", reason, ["fewer groups", "interactions()"])
     statistic = distance * rest / (size * df)
     return statistic, log_f_tail(statistic, size, rest), rest
-
-
-def log_f_tail(statistic: float, df: int, df_denominator: float) -> float:
-    """Natural log of the upper tail of the F distribution, right where the tail underflows."""
-    if math.isinf(df_denominator):
-        return log_chi2_tail(df * statistic, df)
-    tail = float(special.fdtrc(df, df_denominator, statistic))
-    if tail > 1e-290:
-        return math.log(tail)
-    ratio = df * statistic / df_denominator
-    log_x, log_complement = -math.log1p(ratio), math.log(ratio) - math.log1p(ratio)
-    halves = np.array([0.5 * df_denominator]), np.array([0.5 * df])
-    return float(log_betainc(*halves, np.array([log_x]), np.array([log_complement]))[0])
 
 
 def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:

@@ -121,8 +121,8 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Never, without units."""
-        return ""
+        """Why shares are not the propensities of the choices: groups decided arms; else empty."""
+        return self.context_refusal if self.deciding_context else ""
 
     @cached_property
     def deciding_context(self) -> str:

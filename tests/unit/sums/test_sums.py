@@ -207,7 +207,7 @@ def test_files_keep_guarantee_and_design(tmp_path: Path) -> None:
 def test_models_that_need_rows_refuse_by_name() -> None:
     sums: Any = ai.Sums(table(), **NAMES)
     calls = {
-        "CATE": lambda: ai.CATE(sums, by="x", treatment="b", control="a"),
+        "CATE": lambda: ai.CATE.from_formula("~ x", sums, treatment="b", control="a"),
         "AdaptiveOLS": lambda: ai.AdaptiveOLS.from_formula("reward ~ 1", sums),
         "PolicyValue": lambda: ai.PolicyValue(sums, "a"),
         "ConfidenceSequence": lambda: ai.ConfidenceSequence(sums),

@@ -11,7 +11,8 @@ from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.effects.comparisons import equal_effects, log_f_tail
+from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.effects.comparisons import equal_effects
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import effect_from_mean

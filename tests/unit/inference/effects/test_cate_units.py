@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects, log_f_tail
+from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.scores.units import unit_group_effects

@@ -12,8 +12,8 @@ from scipy import stats
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import group_aipw
 from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.effects.rounds import Past
 from adaptinf.inference.effects.projections.weighted_projection import combined_weights, contrast_weights
+from adaptinf.inference.effects.rounds import Past
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray, IntArray
 
