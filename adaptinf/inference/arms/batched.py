@@ -71,9 +71,12 @@ def batch_contrasts(
         counts[row] = np.bincount(place, minlength=size)
         some = counts[row] > 0
         shift = value[0] if len(value) else 0.0
-        sums = np.bincount(place, weights=value - shift, minlength=size)
-        means[row, some] = shift + sums[some] / counts[row, some]
-        squares[row] = np.bincount(place, weights=(value - means[row, place]) ** 2, minlength=size)
+        value -= shift
+        above = np.bincount(place, weights=value, minlength=size) / np.maximum(counts[row], 1.0)
+        means[row, some] = shift + above[some]
+        value -= above[place]
+        value *= value
+        squares[row] = np.bincount(place, weights=value, minlength=size)
     return _contrasts(counts[::-1], means[::-1], squares[::-1])
 
 
@@ -140,8 +143,10 @@ def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArra
     """Batches in which the propensities of a round differ from those of the round before."""
     if propensities is None:
         return np.zeros(0, dtype=np.int64)
-    moves = np.abs(np.diff(propensities, axis=0)).max(axis=1, initial=0.0) > _SAME
-    return np.asarray(np.unique(batch[1:][moves & (np.diff(batch) == 0)]), dtype=np.int64)
+    moves = np.zeros(len(batch) - 1, dtype=bool)
+    for column in propensities.T:
+        moves |= np.abs(np.diff(column)) > _SAME
+    return np.asarray(np.unique(batch[1:][moves & (batch[1:] == batch[:-1])]), dtype=np.int64)
 
 
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from adaptinf.typing import FloatArray, IntArray
 
 _NO_PULL = 1e-9
+_FEW_CELLS = 16
+_BLOCK = 1 << 17
+"""Values at a time: their temporaries stay in the processor's cache."""
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
@@ -34,20 +38,28 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
     are the successes or the failures, whichever are fewer. In order, at least half of the values lie on one
     of the two in the middle, so that nothing else need be counted.
     """
-    counts = np.bincount(cell, minlength=n_cells)
-    short = cell.astype(np.uint16) if n_cells <= np.iinfo(np.uint16).max else cell
-    order = np.argsort(short, kind="stable")
     found = np.full(n_cells, math.inf)
-    for code, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
-        if rows.size < 2:
+    for code, own in enumerate(_values_of_cells(cell, values, n_cells)):
+        if own.size < 2:
             continue
-        own = values[rows]
-        middle = {own.size // 2, (own.size - 1) // 2}
-        parted = np.partition(own, sorted(middle))
-        common = max(np.count_nonzero(own == parted[place]) for place in middle)
+        middle = sorted({own.size // 2, (own.size - 1) // 2})
+        own.partition(middle)
+        common = max(np.count_nonzero(own == own[place]) for place in middle)
         if 2 * common >= own.size and common > 1:
             found[code] = own.size - common
     return found
+
+
+def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterator[FloatArray]:
+    """Copies of the values of one cell after the other; cell, values (n,)."""
+    if n_cells <= _FEW_CELLS:
+        # An order of all values would take more memory than these passes take time.
+        yield from (values[cell == code] for code in range(n_cells))
+        return
+    counts = np.bincount(cell, minlength=n_cells)
+    short = cell.astype(np.uint16) if n_cells <= np.iinfo(np.uint16).max else cell
+    order = np.argsort(short, kind="stable")
+    yield from (values[rows] for rows in np.split(order, np.cumsum(counts)[:-1]))
 
 
 @np.errstate(under="ignore")
@@ -56,15 +68,24 @@ def squared_skewness(values: FloatArray) -> float:
     if values.size == 0:
         return 0.0
     # Differences from one of the values: those that are all the same have no spread, whatever their level.
-    moved = values - values[0]
-    largest = float(np.max(np.abs(moved)))
+    largest = max(float(values.max()) - values[0], values[0] - float(values.min()))
     if largest == 0.0:
         return 0.0
-    centred = moved / largest
-    centred -= centred.mean()
-    squares = centred * centred
-    spread = float(squares.mean())
-    return float((squares @ centred / values.size) ** 2 / spread**3)
+    second, third, _ = central_moments(values, values[0], largest)
+    return third**2 / second**3
+
+
+def central_moments(values: FloatArray, origin: float, scale: float) -> tuple[float, float, float]:
+    """Second, third and fourth central moment of (values - origin) / scale, without a copy; values (n,)."""
+    blocks = [slice(first, first + _BLOCK) for first in range(0, values.size, _BLOCK)]
+    moved = [((values[rows] - origin) / scale).sum() for rows in blocks]
+    mean, sums = math.fsum(moved) / values.size, np.zeros(3)
+    for rows in blocks:
+        centred = (values[rows] - origin) / scale - mean
+        squares = centred * centred
+        sums += squares.sum(), squares @ centred, squares @ squares
+    second, third, fourth = (sums / values.size).tolist()
+    return second, third, fourth
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -123,17 +123,20 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
     return found
 
 
-def stays(values: FloatArray, place: IntArray) -> BoolArray:
+def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     """Whether each column is the same all through every place, of two rounds and more on average.
 
-    Shapes: values (T, k), place (T,); returns (k,). Places of single rounds cannot show it.
+    Shapes: values (T, k), place (T,), None where there is but one; returns (k,). Places of single rounds
+    cannot show it.
     """
-    if not len(place):
+    if not len(values):
         return np.zeros(values.shape[1], dtype=bool)
-    if np.any(np.diff(place) < 0):
+    if place is not None and np.any(place[1:] < place[:-1]):
         order = np.argsort(place, kind="stable")
         values, place = values[order], place[order]
-    starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+    starts = np.zeros(1, dtype=np.int64)
+    if place is not None:
+        starts = np.append(starts, np.flatnonzero(place[1:] != place[:-1]) + 1)
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-    still = np.all(high - low <= _SAME * high, axis=0) & (len(place) >= 2 * len(starts))
+    still = np.all(high - low <= _SAME * high, axis=0) & (len(values) >= 2 * len(starts))
     return np.asarray(still, dtype=bool)

@@ -176,25 +176,30 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
     A difference of two scores has a variance near sigma^2 (1 / e1 + 1 / e0), which the weight evens out. As
     it is the same for both arms, what moves both rewards in a round cancels in the weighted difference.
     """
-    return np.asarray(1.0 / np.sqrt(_inverse_sums(propensities)), dtype=np.float64)
+    found = _inverse_sums(propensities)
+    np.sqrt(found, out=found)
+    return np.divide(1.0, found, out=found)
 
 
-def stays_in_cells(values: FloatArray, cell: IntArray, batch: IntArray | None) -> bool:
+def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
     """Whether a round's values follow no context beside its cell, as far as they show it themselves.
 
-    Shapes: values (T, k), cell, batch (T,).
+    Shapes: values (T, k), cell, batch (T,); all rounds are in one cell where `cell` is None.
 
     They do where they stay the same within each cell (a group, or a combination of contexts), or within each
     batch of a cell.
     """
-    places = [cell] if batch is None else [cell, _batches_of_cells(cell, batch)]
-    return any(bool(stays(values, place).all()) for place in places)
+    if bool(stays(values, cell).all()):
+        return True
+    return batch is not None and bool(
+        stays(values, batch if cell is None else _batches_of_cells(cell, batch)).all()
+    )
 
 
-def combined_stays(propensities: FloatArray, cell: IntArray, batch: IntArray | None) -> bool:
+def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
     """Whether combined weights of a round's own propensities follow no context beside its cell.
 
-    Shapes: propensities (T, k), cell, batch (T,).
+    Shapes: propensities (T, k), cell, batch (T,); all rounds are in one cell where `cell` is None.
     """
     return stays_in_cells(1.0 / _inverse_sums(propensities)[:, None], cell, batch)
 
@@ -233,8 +238,11 @@ def lagged_combined_weights(
 
 def _inverse_sums(propensities: FloatArray) -> FloatArray:
     """Sums of 1 / e over the arms, infinite where one is 0; propensities (T, k); returns (T,)."""
+    total = np.zeros(len(propensities))
     with np.errstate(divide="ignore"):
-        return np.asarray((1.0 / propensities).sum(axis=1), dtype=np.float64)
+        for column in propensities.T:
+            total += 1.0 / column
+    return total
 
 
 def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:

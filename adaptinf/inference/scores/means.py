@@ -102,7 +102,10 @@ def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMea
     moved = reward - origin if far else reward
     with np.errstate(divide="ignore", invalid="ignore"):
         above = np.bincount(action, weights=moved, minlength=n_arms) / count
-        squares = np.bincount(action, weights=(moved - above[action]) ** 2, minlength=n_arms)
+        gap = above[action]
+        np.subtract(moved, gap, out=gap)
+        gap *= gap
+        squares = np.bincount(action, weights=gap, minlength=n_arms)
         variance = np.where(count > 1, squares / (count - 1.0), np.nan)
         return SampleMeans(count, above, np.sqrt(variance / count), origin)
 

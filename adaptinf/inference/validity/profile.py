@@ -269,11 +269,12 @@ class LogProfile(UnitFacts, RewardFacts):
         if self.estimated or self.propensity is None:
             return False
         if self.propensities is not None:
-            first = self.propensities[:1]
-            return any(
-                bool(np.any(np.abs(column - first[0, k]) > _SAME))
-                for k, column in enumerate(self.propensities.T)
+            away = (
+                max(column.max() - column[0], column[0] - column.min())
+                for column in self.propensities.T
+                if column.size
             )
+            return any(bool(gap > _SAME) for gap in away)
         chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
 

@@ -7,7 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.inference.distributions.shape import (
+    central_moments,
+    squared_skewness,
+    two_values,
+    uncommon_outcomes,
+)
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 
@@ -78,10 +83,8 @@ class RewardFacts:
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
         if np.all((reward == low) | (reward == high)):
             return False
-        part = (reward - low) / (high - low)
-        error = part - part.mean()
-        variance = float(np.mean(error**2))
-        kurtosis, skewness = np.mean(error**4) / variance**2, np.mean(error**3) / variance**1.5
+        second, third, fourth = central_moments(reward, low, high - low)
+        kurtosis, skewness = fourth / second**2, third / second**1.5
         return bool(kurtosis > max(_HEAVY, _TWO_SIDED * skewness**2))
 
     @cached_property

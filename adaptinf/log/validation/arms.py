@@ -27,6 +27,8 @@ MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"
 _HOLDER = "{arm}"
 _SHOWN = 8
+_BLOCK = 1 << 17
+"""Rows at a time, where all at once would take much memory."""
 _PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     str: (r"(?s).*", str),
     int: (r"-?\d+", int),
@@ -262,6 +264,16 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> N
             found.add("ambiguous-arm", message)
 
 
+def _of_chosen(table: FloatArray, action: IntArray) -> FloatArray:
+    """The entry of each row's action, NaN where that is -1; table (T, K), action (T,)."""
+    own = np.empty(len(action))
+    for first in range(0, len(action), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        place = np.maximum(action[rows], 0)[:, None]
+        own[rows] = np.where(action[rows] < 0, np.nan, np.take_along_axis(table[rows], place, axis=1)[:, 0])
+    return own
+
+
 def check_propensity_rows(
     chosen: FloatArray | None,
     table: FloatArray,
@@ -276,18 +288,16 @@ def check_propensity_rows(
     A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of it.
     """
     with np.errstate(invalid="ignore"):
-        total = table.sum(axis=1)
+        amiss = np.abs(table.sum(axis=1) - 1) > SUM_TOLERANCE
     found.add_rows(
         "propensities-sum",
         f"rows of {', '.join(map(repr, names))} do not sum to 1 (tolerance {SUM_TOLERANCE:g}); every arm "
         "needs its column, and propensities= or arms= says which columns count",
-        np.abs(total - 1) > SUM_TOLERANCE,
+        amiss,
     )
     if action is None:
         return chosen
-    own = np.where(
-        action < 0, np.nan, np.take_along_axis(table, np.maximum(action, 0)[:, None], axis=1)[:, 0]
-    )
+    own = _of_chosen(table, action)
     if chosen is None:
         found.add_rows(
             "chosen-propensity-zero", "the chosen arm has a propensity of 0 in its column", own == 0

@@ -178,8 +178,9 @@ class _FrameCheck:
 
     def columns(self, declared: bool, reward_range: tuple[float, float] | None) -> dict[str, Any]:
         """Arrays by field of `LogArrays`, and the phases."""
-        labels = self.labels
+        labels, self.labels = self.labels, None
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
+        del labels  # of every row
         reward = self.single("reward", self.check_rewards, reward_range)
         chosen, table = self.propensities(action)
         check_some_observed(reward, self.found)
@@ -241,16 +242,18 @@ class _FrameCheck:
     def propensities(self, action: IntArray | None) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""
         chosen: FloatArray | None = self.single("propensity", rows.check_propensity)
-        by_arm = {
-            label_key(arm): rows.check_probabilities(column, f"propensity column {name!r}", "[0", self.found)
-            for arm, name in self.arm_columns.pairs
-            if (column := self.read(name)) is not None
-        }
-        ordered = [by_arm.get(label_key(arm)) for arm in self.arms]
-        complete = [values for values in ordered if values is not None]
-        if not by_arm or len(complete) < len(self.arms):
+        position = {label_key(arm): place for place, arm in enumerate(self.arms)}
+        table, complete = np.empty((len(self.frame), len(self.arms))), set()
+        for arm, name in self.arm_columns.pairs:
+            if (column := self.read(name)) is None:
+                continue
+            values = rows.check_probabilities(column, f"propensity column {name!r}", "[0", self.found)
+            if values is not None and label_key(arm) in position:
+                table[:, position[label_key(arm)]] = values
+                complete.add(label_key(arm))
+            del values, column  # a log may fill the memory
+        if not complete or len(complete) < len(self.arms):
             return chosen, None
-        table = np.column_stack(complete)
         names = [name for _, name in self.arm_columns.pairs]
         return check_propensity_rows(chosen, table, action, names, self.found), table
 

@@ -125,6 +125,9 @@ def read_labels(column: Column) -> Labels:
 
 def _factorize(values: NDArray[Any], missing: BoolArray, bad: BoolArray) -> Labels:
     usable = ~(missing | bad)
+    if usable.all():
+        codes, distinct = pd.factorize(values)
+        return Labels(codes, np.asarray(distinct).tolist(), missing, bad)
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[usable], distinct = pd.factorize(values[usable])
     return Labels(codes, np.asarray(distinct).tolist(), missing, bad)

@@ -165,9 +165,10 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     twice = [*pd.Series(numbers or [], dtype=object).duplicated(keep=False)] or [False] * len(labels.values)
     alike = _alike_another(labels) | np.array([*twice, False], dtype=bool)[labels.codes]
     found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", alike)
-    rows = np.flatnonzero(labels.codes >= 0)
+    labelled = labels.codes >= 0
+    rows: IntArray | slice = slice(None) if labelled.all() else np.flatnonzero(labelled)
     codes = labels.codes[rows]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1) != 0)
+    starts = np.append(np.arange(min(1, len(codes))), np.flatnonzero(codes[1:] != codes[:-1]) + 1)
     returning = pd.Series(codes[starts]).duplicated().to_numpy()
     ordered = numbers is not None or all(map(_is_number, labels.values))
     hint = f": if it says when, {SORT_HINT}" if ordered else ""
@@ -175,7 +176,7 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
         "batch-not-contiguous",
         f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
         f"{hint}",
-        _mask(rows[starts[returning]], len(labels.codes)),
+        _mask(_rows_of(starts[returning], rows), len(labels.codes)),
     )
     if not ordered:
         tell_numbered(what, labels.values, found)
@@ -187,8 +188,8 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
         first = starts[~returning]
         found.add_rows(
             "unordered-batch",
-            backward_message(what, values[codes], "goes down"),
-            _mask(rows[first[backward[codes[first]]]], len(labels.codes)),
+            backward_message(what, values[codes] if backward.any() else values, "goes down"),
+            _mask(_rows_of(first[backward[codes[first]]], rows), len(labels.codes)),
         )
     return labels.codes
 
@@ -308,6 +309,11 @@ def _alike_another(labels: Labels) -> BoolArray:
     keys = {label_key(label) for alike in groups for label in alike}
     member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
     return member[labels.codes]
+
+
+def _rows_of(places: IntArray, rows: IntArray | slice) -> IntArray:
+    """Rows of places among some rows, or among all."""
+    return places if isinstance(rows, slice) else rows[places]
 
 
 def _mask(rows: IntArray, length: int) -> BoolArray:

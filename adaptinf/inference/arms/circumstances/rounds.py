@@ -150,7 +150,8 @@ def pair_weights(question: Question) -> FloatArray:
     """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
-    pair, fixed = every[:, question.codes], fixed_by(question)
+    fixed = fixed_by(question)
+    pair = every if every.shape[1] == len(question.codes) else every[:, question.codes]
     if fixed == "round":
         return combined_weights(pair)
     if fixed == "round before" or arrays.batch is None:
@@ -200,10 +201,12 @@ def fixed_by(question: Question) -> Fixed:
         return "round" if profile.fixed_before_contexts[codes].all() else "batch"
     if profile.propensities is None:
         return "round"
-    batch, every = profile.log.arrays.batch, profile.propensities[:, codes]
+    batch = profile.log.arrays.batch
     if batch is None:
         return "round before"
-    return "round" if combined_stays(every, _one_cell(every), batch) else "batch"
+    if profile.fixed_before_contexts[codes].all():
+        return "round"
+    return "round" if combined_stays(profile.propensities[:, codes], None, batch) else "batch"
 
 
 def _may_follow_contexts(profile: LogProfile) -> bool:
