@@ -190,8 +190,6 @@ def _collected(log: AdaptiveLog | Sums | None) -> str:
 def _diagnosed(log: AdaptiveLog | Sums | None, alpha: float) -> str:
     if log is None:
         return paragraph(_NEEDS_LOG)
-    if isinstance(log, Sums):
-        return paragraph("Sums hold no rows: the checks of ai.diagnose need the log itself.")
     try:
         diagnosis: Diagnosis = diagnose(log, alpha=alpha)
     except InvalidForLog as error:

@@ -92,10 +92,17 @@ def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
 
     Shapes: batch (T,); returns (T,).
     """
-    rounds = np.bincount(batch)
+    return stretches(np.bincount(batch).astype(np.float64), most)[batch]
+
+
+def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
+    """The group of each of consecutive batches, joined into a few of about the same number of rounds.
+
+    Shapes: rounds (B,), of each batch; returns (B,).
+    """
     middle = np.cumsum(rounds) - 0.5 * rounds
-    group = np.minimum((middle * most / batch.size).astype(np.int64), most - 1)
-    return np.asarray(np.unique(group, return_inverse=True)[1].reshape(-1)[batch], dtype=np.int64)
+    group = np.minimum((middle * most / rounds.sum()).astype(np.int64), most - 1)
+    return np.asarray(np.unique(group, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
 def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:

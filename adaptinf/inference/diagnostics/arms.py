@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -24,7 +26,8 @@ from adaptinf.inference.diagnostics.passes import WEIGHTS, ScoreSums, rounds_of,
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, tests_among
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.sums import Sums
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""
@@ -35,7 +38,7 @@ _POWER = 0.8
 _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
-_LIMITS = {0.01: 0.01, 0.001: 0.0}
+LIMITS = {0.01: 0.01, 0.001: 0.0}
 """Share of the rounds that may have a propensity below each limit."""
 _DIFFER = (
     "weighting changes the estimates: use valid ones (ArmMeans), and see audit.simulate_bias for how far "
@@ -49,30 +52,77 @@ _DRIFT = (
 _CONTEXTS = "; contexts that arrive differently later look the same"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The scores of the arms that can be compared, added up, and why the others cannot.
+
+    Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards less their means,
+    `counts` their rewards in each stretch of batches. `settled` says that propensities never move.
+    """
+
+    codes: IntArray
+    refused: dict[str, str]
+    weights: str | None
+    sums: ScoreSums
+    squares: FloatArray
+    counts: FloatArray
+    settled: bool
+
+
 def score_checks(
-    log: AdaptiveLog, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
+    log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
 ) -> list[Check]:
     """Sample means against AIPW, and drift; `others` are the table's p-values beside these."""
-    codes, refused = _usable(log)
     checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
-        checks[name] += [Check(name, term, advice=reason) for term, reason in refused.items()]
-    if codes.size:
-        choice = _choice(log, codes)
-        group = _groups(log)
-        sums = _sums(log, codes, choice, group)
-        checks[MEAN] += _mean_checks(log, codes, choice, sums, tables)
-        for check in _trend_checks(log, codes, sums, tables):
+        checks[name] += [Check(name, term, advice=reason) for term, reason in scored.refused.items()]
+    if scored.codes.size:
+        checks[MEAN] += _mean_checks(log, scored, tables)
+        for check in _trend_checks(log, scored, tables):
             checks[check.name].append(check)
-        checks[BATCHES] += _batch_checks(log, codes, sums, group)
+        checks[BATCHES] += _batch_checks(log, scored)
         tried = max(1, others + sum(tests_among(rows) for rows in checks.values()))
-        checks[MISSED] += _missed_checks(log, codes, sums, tables, alpha / tried)
+        checks[MISSED] += _missed_checks(scored, tables["drift"], alpha / tried)
     place = {str(arm): code for code, arm in enumerate(log.arms)}
     return [
         check
         for rows in checks.values()
         for check in sorted(rows, key=lambda row: place.get(row.term, log.n_arms))
     ]
+
+
+def scored_rows(log: AdaptiveLog) -> Scored:
+    """Scores of a log's rounds."""
+    if log.arrays.propensity is None:
+        return nothing_scored({"all arms": "the log has no propensities"})
+    action, reward = log.arrays.action, log.arrays.reward
+    low, high = np.full(log.n_arms, np.inf), np.full(log.n_arms, -np.inf)
+    np.minimum.at(low, action, reward)
+    np.maximum.at(high, action, reward)
+    pulls = np.bincount(action, minlength=log.n_arms).astype(np.float64)
+    codes, refused = usable(log, profile_of(log).impossible, pulls, low == high)
+    if not codes.size:
+        return nothing_scored(refused)
+    choice, group = score_weights(log, codes), _groups(log)
+    counts = np.bincount(group * log.n_arms + action, minlength=(int(group[-1]) + 1) * log.n_arms)
+    squares = np.zeros(log.n_arms)
+    np.add.at(squares, action, (reward - _means(log)[action]) ** 2)
+    return Scored(
+        codes,
+        refused,
+        choice.weights,
+        _sums(log, codes, choice, group),
+        squares[codes],
+        counts.reshape(-1, log.n_arms)[:, codes].astype(np.float64),
+        _hardly_varying(log),
+    )
+
+
+def nothing_scored(refused: dict[str, str]) -> Scored:
+    """No arm that can be compared."""
+    none, one, two = np.zeros(0), np.zeros((0, 0)), np.zeros((1, 0))
+    sums = ScoreSums(none, none, none, none, one, none, one, two, two)
+    return Scored(np.zeros(0, dtype=np.int64), refused, None, sums, none, two, True)
 
 
 def _groups(log: AdaptiveLog) -> IntArray:
@@ -92,44 +142,37 @@ def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) ->
     )
 
 
-def _choice(log: AdaptiveLog, codes: IntArray) -> Choice:
+def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
     """AIPW with the weights that it has by default, where these are of one arm at a time."""
     try:
-        found = choose("diagnose", log, codes, "aipw", None, None)
+        found = choose("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
     except InvalidForLog:
         return Choice("aipw", "uniform")
     return found if found.weights in WEIGHTS else Choice("aipw", "uniform")
 
 
-def _usable(log: AdaptiveLog) -> tuple[IntArray, dict[str, str]]:
-    """Arms whose scores can be compared, and why the others cannot."""
-    if log.arrays.propensity is None:
-        return np.zeros(0, dtype=np.int64), {"all arms": "the log has no propensities"}
-    never = profile_of(log).impossible
-    pulls = np.bincount(log.arrays.action, minlength=log.n_arms)
-    low, high = np.full(log.n_arms, np.inf), np.full(log.n_arms, -np.inf)
-    np.minimum.at(low, log.arrays.action, log.arrays.reward)
-    np.maximum.at(high, log.arrays.action, log.arrays.reward)
+def usable(
+    log: AdaptiveLog | Sums, never: IntArray, pulls: FloatArray, same: BoolArray
+) -> tuple[IntArray, dict[str, str]]:
+    """Arms whose scores can be compared, and why the others cannot.
+
+    Shapes: never, pulls, same (K,): rounds with propensity 0, rewards, whether these are all the same.
+    """
     refused, kept = {}, []
     for code, arm in enumerate(map(str, log.arms)):
         if never[code]:
             refused[arm] = "an arm has propensity 0 in some rounds, where there is nothing to weight"
         elif pulls[code] < _LEAST_PULLS:
             refused[arm] = f"an arm has fewer than {_LEAST_PULLS} rewards"
-        elif low[code] == high[code]:
+        elif same[code]:
             refused[arm] = "an arm's rewards are all the same"
         else:
             kept.append(code)
     return np.array(kept, dtype=np.int64), refused
 
 
-def _mean_checks(
-    log: AdaptiveLog,
-    codes: IntArray,
-    choice: Choice,
-    sums: ScoreSums,
-    tables: dict[str, pd.DataFrame],
-) -> list[Check]:
+def _mean_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    sums, codes = scored.sums, scored.codes
     found = mean_differences(sums)
     tables["arms"] = pd.DataFrame(
         {
@@ -137,12 +180,12 @@ def _mean_checks(
             "pulls": sums.pulls,
             "sample_mean": sums.mean,
             "aipw": sums.estimate,
-            "weights": choice.weights,
+            "weights": scored.weights,
             "difference": found.difference,
             "std_error": found.std_error,
         }
     )
-    if _hardly_varying(log):
+    if scored.settled:
         reason = (
             "propensities do not change: both estimates are the same but for terms of order 1 / rounds, and "
             "their difference is not normal"
@@ -170,7 +213,7 @@ def _hardly_varying(log: AdaptiveLog) -> bool:
 
 
 def _difference_checks(
-    name: str, log: AdaptiveLog, codes: IntArray, found: Differences, advice: str
+    name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, advice: str
 ) -> list[Check]:
     """One row per arm, and one for all together."""
     checks = []
@@ -188,10 +231,9 @@ def _difference_checks(
     return checks
 
 
-def _trend_checks(
-    log: AdaptiveLog, codes: IntArray, sums: ScoreSums, tables: dict[str, pd.DataFrame]
-) -> list[Check]:
+def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
     """One row per arm, and one for a slope that all share."""
+    sums, codes = scored.sums, scored.codes
     found, advice = drifts(sums), _DRIFT + _CONTEXTS * bool(log.context)
     slopes, errors = found.difference, found.std_error
     terms, freedom = [str(log.arms[code]) for code in codes], sums.pulls - 2.0
@@ -213,20 +255,11 @@ def _trend_checks(
     return checks
 
 
-def _missed_checks(
-    log: AdaptiveLog,
-    codes: IntArray,
-    sums: ScoreSums,
-    tables: dict[str, pd.DataFrame],
-    level: float,
-) -> list[Check]:
+def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
     """Drift that is found with probability 80% at the level of Holm's first step, in sd of rewards."""
-    frame = tables["drift"]
-    spread = np.zeros(log.n_arms)
-    np.add.at(spread, log.arrays.action, (log.arrays.reward - _means(log)[log.arrays.action]) ** 2)
-    squares, df = spread[codes], sums.pulls - 1.0
+    squares, df = scored.squares, scored.sums.pulls - 1.0
     size = np.sqrt(squares / df)
-    if len(frame) > len(codes):
+    if len(frame) > len(squares):
         size = np.append(size, math.sqrt(squares.sum() / df.sum()))
     critical = stats.t.isf(0.5 * level, frame["df"])
     frame["sd"] = size
@@ -263,16 +296,14 @@ def missed_note(tables: dict[str, pd.DataFrame]) -> list[str]:
     ]
 
 
-def _batch_checks(log: AdaptiveLog, codes: IntArray, sums: ScoreSums, group: IntArray) -> list[Check]:
-    if int(group[-1]) == 0:
+def _batch_checks(log: AdaptiveLog | Sums, scored: Scored) -> list[Check]:
+    if len(scored.counts) == 1:
         return [Check(BATCHES, "all arms", advice="the log has no batches, or one")]
-    groups = int(group.max()) + 1
-    counts = np.bincount(group * log.n_arms + log.arrays.action, minlength=groups * log.n_arms)
     advice = _DRIFT + _CONTEXTS * bool(log.context)
-    checks = []
-    for place, code in enumerate(codes):
+    sums, checks = scored.sums, []
+    for place, code in enumerate(scored.codes):
         term = str(log.arms[code])
-        if counts.reshape(groups, log.n_arms)[:, code].min() < _LEAST_PULLS:
+        if scored.counts[:, place].min() < _LEAST_PULLS:
             reason = f"an arm has fewer than {_LEAST_PULLS} rewards in a stretch of batches"
             checks.append(Check(BATCHES, term, advice=reason))
             continue
@@ -293,9 +324,25 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
         return [Check(name, "all arms", advice=reason) for name in ("effective sample size", "overlap")]
     action = log.arrays.action
     gain, squares, pulls = (
-        np.bincount(action, weights=own**-power, minlength=log.n_arms) for power in (1.0, 2.0, 0.0)
+        np.bincount(action, weights=own**-power, minlength=log.n_arms).astype(np.float64)
+        for power in (1.0, 2.0, 0.0)
     )
     size = gain**2 / np.where(squares > 0.0, squares, 1.0)
+    if "arms" in tables:
+        order = [log.arms.index(arm) for arm in tables["arms"]["arm"]]
+        tables["arms"]["ess"] = size[order]
+    counts = {
+        limit: np.bincount(action[own < limit], minlength=log.n_arms).astype(np.float64)
+        if every is None
+        else low_rounds(every, limit)
+        for limit in LIMITS
+    }
+    scope = "rounds below {:g}" + ("" if every is not None else " where chosen")
+    return [*size_checks(log, size, pulls), *overlap_checks(log, counts, scope)]
+
+
+def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) -> list[Check]:
+    """Effective sample sizes; size, pulls (K,)."""
     checks = []
     for code, arm in enumerate(log.arms):
         small = size[code] < min(_LEAST_SIZE, log.n_rounds) or size[code] < _LEAST_SHARE * pulls[code]
@@ -314,23 +361,21 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
             advice if small else "",
         )
         checks.append(row)
-    if "arms" in tables:
-        order = [log.arms.index(arm) for arm in tables["arms"]["arm"]]
-        tables["arms"]["ess"] = size[order]
-    scope = "" if every is not None else " where chosen"
-    for limit, share in _LIMITS.items():
-        rounds = (
-            np.bincount(action[own < limit], minlength=log.n_arms).astype(np.float64)
-            if every is None
-            else low_rounds(every, limit)
-        )
+    return checks
+
+
+def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: str) -> list[Check]:
+    """Rounds with a propensity below each limit; counts (K,) each."""
+    checks = []
+    for limit, share in LIMITS.items():
+        rounds = counts[limit]
         for code, arm in enumerate(log.arms):
             low = rounds[code] > share * log.n_rounds
             advice = (
                 "an arm can hardly be chosen in some rounds: its weighted estimate leans on the assumption "
                 "that those rounds are like the others"
             )
-            measure = f"rounds below {limit:g}{scope}"
+            measure = scope.format(limit)
             verdict = CAUTION if low else FINE
             row = Check(
                 "overlap", str(arm), measure, float(rounds[code]), math.nan, verdict, advice if low else ""

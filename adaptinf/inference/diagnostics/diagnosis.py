@@ -18,21 +18,15 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, missed_note, score_checks
-from adaptinf.inference.diagnostics.overlap import fitted_chosen_decay, fitted_decay
-from adaptinf.inference.diagnostics.propensities import (
-    Bins,
-    calibration_bins,
-    calibration_joint,
-    chi_square,
-    count_test,
-    inverse_sums,
-    largest_log_wealth,
-)
+from adaptinf.inference.diagnostics import from_sums
+from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, missed_note, score_checks, scored_rows
+from adaptinf.inference.diagnostics.choices import NO_PROPENSITIES, choice_checks, every_propensity
+from adaptinf.inference.diagnostics.overlap import Decay, fitted_chosen_decay, fitted_decay
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import check_alpha, number_array
+from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray
 
 QUESTIONS = {
@@ -48,26 +42,15 @@ QUESTIONS = {
     "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
     "overlap": "In how many rounds could an arm hardly be chosen?",
 }
-_FIX_PROPENSITIES = (
-    "estimates that weight by these propensities are not to be trusted; look for propensities that were "
-    "logged after the choice, rounds that were lost or filtered, or overrides of the design"
-)
-_NO_PROPENSITIES = "the log has no propensities"
-_CERTAIN = "every known propensity is 0 or 1: the design makes no random choice that could be checked"
-_FEW = "too few random choices: the variance of the count is below 10"
-_CIRCULAR = (
-    "the propensities are estimated from the choices themselves, and agree with them by construction: a "
-    "check would be circular"
-)
 _TINY = 1e-3
 
 
-def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> Diagnosis:
+def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.05) -> Diagnosis:
     """Check what the analysis of a log takes for granted, as far as the log can tell.
 
     Parameters
     ----------
-    log : AdaptiveLog
+    log : AdaptiveLog or Sums
         The data.
     expected : array_like of shape (K,) or mapping of label to float, optional
         Share of the rounds that each arm was to have, in the order of ``log.arms`` or by their labels, for a
@@ -106,6 +89,11 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     arm counts settle (``audit.stability``) for its level. A rejection says that adaptivity, drift or contexts
     moved the sample mean; none does not say that the sample mean is unbiased (``audit.simulate_bias``).
 
+    Sums by batch allow the same checks. Scores rest on the arm's mean over earlier batches and on one weight
+    per batch, the time of a batch is that of its middle, and the anytime form bets when a batch starts. Where
+    propensities vary within batches, these are told apart by their mean ones, and what needs the product of
+    two arms' propensities says so.
+
     References
     ----------
     Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
@@ -124,19 +112,16 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     >>> found.check("propensity calibration")[0].advice
     'every known propensity is 0 or 1: the design makes no random choice that could be checked'
     """
-    require_log("diagnose", log)
+    if not isinstance(log, Sums):
+        require_log("diagnose", log)
     check_alpha("diagnose", alpha)
     shares = _shares(log, expected)
-    every = _every_propensity(log)
     tables: dict[str, pd.DataFrame] = {}
     with np.errstate(under="ignore"):
-        choices = [*_calibration(log, every, tables), *_sample_ratio(log, every, shares)]
-        checks = [
-            *choices,
-            *score_checks(log, tables, alpha, tests_among(choices)),
-            *_decay(log, every, tables),
-            *arm_checks(log, every, tables),
-        ]
+        if isinstance(log, Sums):
+            checks = _checks_of_sums(log, shares, alpha, tables)
+        else:
+            checks = _checks_of_rows(log, shares, alpha, tables)
     tested = tests_among(checks)
     notes = []
     if log.propensity_status == "estimated":
@@ -150,7 +135,32 @@ def diagnose(log: AdaptiveLog, *, expected: Any = None, alpha: float = 0.05) -> 
     return Diagnosis(judged(checks, alpha), QUESTIONS, float(alpha), tables, tuple(notes))
 
 
-def _shares(log: AdaptiveLog, expected: Any) -> FloatArray | None:
+def _checks_of_rows(
+    log: AdaptiveLog, shares: FloatArray | None, alpha: float, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    every = every_propensity(log)
+    choices = choice_checks(log, every, shares, tables)
+    return [
+        *choices,
+        *score_checks(log, scored_rows(log), tables, alpha, tests_among(choices)),
+        *_decay(log, _decay_of_rows(log, every), tables),
+        *arm_checks(log, every, tables),
+    ]
+
+
+def _checks_of_sums(
+    sums: Sums, shares: FloatArray | None, alpha: float, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    choices = from_sums.choice_checks(sums, shares, tables)
+    return [
+        *choices,
+        *score_checks(sums, from_sums.scored_sums(sums), tables, alpha, tests_among(choices)),
+        *_decay(sums, from_sums.fitted_batch_decay(sums.cells), tables),
+        *from_sums.arm_checks(sums, tables),
+    ]
+
+
+def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
     if expected is None:
         return None
     if isinstance(expected, Mapping):
@@ -169,139 +179,20 @@ def _shares(log: AdaptiveLog, expected: Any) -> FloatArray | None:
     return np.asarray(array / array.sum(), dtype=np.float64)
 
 
-def _every_propensity(log: AdaptiveLog) -> FloatArray | None:
-    """Propensities of all arms; those of two follow from that of the chosen one."""
-    arrays = log.arrays
-    if arrays.propensities is not None or arrays.propensity is None:
-        return arrays.propensities
-    if log.n_arms > 2:
-        return None
-    if log.n_arms == 1:
-        return arrays.propensity[:, None]
-    first = np.where(arrays.action == 0, arrays.propensity, 1.0 - arrays.propensity)
-    return np.stack([first, 1.0 - first], axis=1)
-
-
-def _no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
-    """Why choices cannot be checked against propensities; empty where they can."""
-    known = log.arrays.propensity if every is None else every
-    if known is None:
-        return _NO_PROPENSITIES
-    if log.propensity_status == "estimated":
-        return _CIRCULAR
-    return "" if ((known > 0.0) & (known < 1.0)).any() else _CERTAIN
-
-
-def _calibration(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    name = "propensity calibration"
-    reason = _no_calibration(log, every)
-    if reason:
-        return [Check(name, "all arms", advice=reason)]
-    if every is None:
-        own = log.arrays.propensity
-        return [] if own is None else _inverse_calibration(log, name, own)
-    checks, found, codes = [], [], []
-    for code, bins in enumerate(calibration_bins(log.arrays.action, every)):
-        arm = str(log.arms[code])
-        if bins is None:
-            checks.append(Check(name, arm, advice=_FEW))
-            continue
-        found.append(bins)
-        codes.append(code)
-        test = chi_square(bins.observed - bins.expected, np.diag(bins.variance))
-        measure = f"chi2({test.df}), bins"
-        checks.append(Check(name, arm, measure, test.statistic, test.log_pvalue, "", _FIX_PROPENSITIES))
-    if found:
-        tables["calibration"] = _bin_table(log, found, codes)
-    if len(found) > 1:
-        test = calibration_joint(every, found, np.array(codes))
-        measure = f"chi2({test.df}), bins"
-        row = Check(name, "all arms", measure, test.statistic, test.log_pvalue, "", _FIX_PROPENSITIES)
-        checks.append(row)
-    return checks
-
-
-def _bin_table(log: AdaptiveLog, found: list[Bins], codes: list[int]) -> pd.DataFrame:
-    parts = [
-        pd.DataFrame(
-            {
-                "arm": [log.arms[code]] * bins.rounds.size,
-                "low": bins.low,
-                "high": bins.high,
-                "rounds": bins.rounds,
-                "expected": bins.expected,
-                "observed": bins.observed,
-                "z": bins.z,
-            }
-        )
-        for bins, code in zip(found, codes, strict=True)
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _inverse_calibration(log: AdaptiveLog, name: str, own: FloatArray) -> list[Check]:
-    """Sums of inverse propensities, where those of the arms that were not chosen are unknown."""
-    total, covariance = inverse_sums(log.arrays.action, own, log.n_arms)
-    advice = (
-        f"{_FIX_PROPENSITIES} (from the chosen arms' propensities alone: it also takes arms that could be "
-        "chosen in every round)"
-    )
-    checks = []
-    for code, arm in enumerate(log.arms):
-        test = chi_square(total[[code]], covariance[[code]][:, [code]])
-        z = float(total[code]) / math.sqrt(float(covariance[code, code])) if test.df else math.nan
-        checks.append(Check(name, str(arm), "z, inverse", z, test.log_pvalue, "", advice))
-    test = chi_square(total, covariance)
-    measure = f"chi2({test.df}), inverse"
-    return [*checks, Check(name, "all arms", measure, test.statistic, test.log_pvalue, "", advice)]
-
-
-def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None) -> list[Check]:
-    names = "sample ratio", "sample ratio, anytime"
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
-    whole = every if shares is None else shares[None, :]
-    reason = "" if shares is not None else _no_calibration(log, every)
-    if not reason and whole is None:
-        reason = "it needs every arm's propensity at every round, or expected= for a fixed allocation"
-    if not reason and log.n_arms == 1:
-        reason = "there is one arm"
-    if reason or whole is None:
-        return [Check(name, "all arms", advice=reason) for name in names]
-    advice = (
-        "the counts are not those that the propensities lead to: look for rounds that were lost or filtered"
-        if shares is None
-        else "the counts are not those of the declared allocation: look for rounds that were lost or filtered"
-    )
-    total, products = _products(whole, log.n_rounds)
-    test = count_test(counts, total, products)
-    least = float(np.min((total - np.diag(products))[counts < log.n_rounds], initial=np.inf))
-    few = "" if least >= 5.0 else "; an arm has few random choices: see the anytime row, which is exact"
-    wealth = largest_log_wealth(log.arrays.action, whole)
-    measure = f"chi2({test.df})"
-    return [
-        Check(names[0], "all arms", measure, test.statistic, test.log_pvalue, "", advice + few)
-        if test.df
-        else Check(names[0], "all arms", advice=_FEW),
-        Check(names[1], "all arms", "log wealth", wealth, -wealth, "", advice),
-    ]
-
-
-def _products(whole: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
-    """Sums over the rounds of propensities and of their products; whole (T, K), or (1, K) for all rounds."""
-    times = float(rounds) if len(whole) == 1 else 1.0
-    return np.einsum("tk->k", whole) * times, (whole.T @ whole) * times
-
-
-def _decay(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    name = "decay of propensities"
+def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
+    """How the smallest propensity falls; None without any."""
     arrays = log.arrays
     if arrays.propensity is None:
-        return [Check(name, "all arms", advice=_NO_PROPENSITIES)]
-    decay = (
-        fitted_chosen_decay(arrays.action, arrays.propensity, log.n_arms)
-        if every is None
-        else fitted_decay(every)
-    )
+        return None
+    if every is None:
+        return fitted_chosen_decay(arrays.action, arrays.propensity, log.n_arms)
+    return fitted_decay(every)
+
+
+def _decay(log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    name = "decay of propensities"
+    if decay is None:
+        return [Check(name, "all arms", advice=NO_PROPENSITIES)]
     frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
     for code, arm in enumerate(log.arms):
         frame[f"smallest_{arm}"] = decay.smallest[:, code]

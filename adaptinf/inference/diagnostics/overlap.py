@@ -47,7 +47,7 @@ def fitted_decay(propensities: FloatArray) -> Decay:
             found = np.minimum(found, np.min(part, axis=0, where=part > 0.0, initial=np.inf))
         return found
 
-    return _decay(len(propensities), least)
+    return decay_of(len(propensities), least)
 
 
 def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
@@ -58,10 +58,10 @@ def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -
         np.minimum.at(found, action[start:stop], propensity[start:stop])
         return found
 
-    return _decay(len(action), least)
+    return decay_of(len(action), least)
 
 
-def _decay(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
+def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
     """A line through the smallest propensities of stretches that double in length."""
     edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
     smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])

@@ -23,7 +23,7 @@ EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99
 """Bounds of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
 """Neighbouring bins are joined until the variance of their count is as large: below it is far from normal."""
-_PRIOR = 10.0
+PRIOR = 10.0
 _SPAN = 1e-3
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
@@ -99,11 +99,14 @@ def calibration_bins(
     n_arms = propensities.shape[1]
     sums = np.zeros((n_arms, len(EDGES) + 1, 4))
     bin_sums(np.ascontiguousarray(action), np.ascontiguousarray(propensities), np.array(EDGES), _CELLS, sums)
-    return [_merged(own, least) for own in sums]
+    return [merged_bins(own, least) for own in sums]
 
 
-def _merged(sums: FloatArray, least: float) -> Bins | None:
-    """Neighbouring bins joined until each has some variance; sums (E + 1, 4)."""
+def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
+    """Neighbouring bins joined until each has some variance, None where all have too little.
+
+    Shapes: sums (E + 1, 4), of each piece of (0, 1) the rounds, propensities, choices, squared propensities.
+    """
     rounds, expected, observed, squares = sums.T
     spread = expected - squares
     if spread.sum() < least:
@@ -151,16 +154,23 @@ def inverse_sums(action: IntArray, propensity: FloatArray, n_arms: int) -> tuple
     In a round the chosen arm has 1 / e - 1 and every other arm -1.
     """
     gain = 1.0 / propensity - 1.0
-    rounds = float(len(action))
     count = np.bincount(action, minlength=n_arms).astype(np.float64)
-    total = np.bincount(action, weights=gain, minlength=n_arms)
-    squares = np.bincount(action, weights=gain**2, minlength=n_arms)
+    total, squares = (
+        np.bincount(action, weights=gain**power, minlength=n_arms).astype(np.float64) for power in (1, 2)
+    )
+    return inverse_products(float(len(action)), count, total, squares)
+
+
+def inverse_products(
+    rounds: float, count: FloatArray, total: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same from each arm's rounds, and its sums of 1 / e - 1 and of their squares; (K,) each."""
     products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
     np.fill_diagonal(products, squares + rounds - count)
     return total - (rounds - count), products
 
 
-def log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR) -> FloatArray:
+def log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR) -> FloatArray:
     """Evidence against the propensities after each round: a test martingale.
 
     Shapes: action (T,), propensities (T, K); returns (T,).
@@ -174,7 +184,7 @@ def log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR
     return path
 
 
-def largest_log_wealth(action: IntArray, propensities: FloatArray, prior: float = _PRIOR) -> float:
+def largest_log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR) -> float:
     """The maximum of `log_wealth`, at least 0; propensities (T, K), or (1, K) where they are fixed."""
     return _bet(action, propensities, prior, np.zeros(0))
 

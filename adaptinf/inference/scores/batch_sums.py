@@ -63,14 +63,14 @@ def batch_means(
     return predicted + origin, int(n == 1)
 
 
-class _Scores(NamedTuple):
+class ScoreProducts(NamedTuple):
     """Sums of powers of scores less the estimates, by batch and arm; cross (B, k, k), others (B, k)."""
 
     third: FloatArray
     cross: FloatArray
 
 
-class _Parts(NamedTuple):
+class ScoreParts(NamedTuple):
     """What a batch's scores are made of.
 
     Shapes: level (B, k), the prediction that all rounds share; gain (B,), what residuals are multiplied by;
@@ -93,7 +93,7 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
     Without an outcome model (`augmented` is False) scores rest on the origin of rewards.
     """
     cells = cells if augmented else cells.about(0.0)
-    parts = _parts(cells, codes, augmented=augmented)
+    parts = score_parts(cells, codes, augmented=augmented)
     h, n = weights.copy(), cells.rounds[:, None]
     if augmented and cells.rounds[0] == 1.0:
         h[0] = 0.0  # nothing is known of its one reward
@@ -101,7 +101,7 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
     share = h / np.where(total > 0.0, total, np.nan)
     first = n * parts.level + parts.gain[:, None] * parts.about[1, 1]
     estimate = np.einsum("bk,bk->k", share, first)
-    scores = _scores(parts, cells.rounds, estimate)
+    scores = score_products(parts, cells.rounds, estimate)
     covariance = np.einsum("bk,bl,bkl->kl", share, share, scores.cross)
     constant = negligible(np.sqrt(np.maximum(np.diag(covariance), 0.0)), estimate, cells.centre)
     covariance[constant, :] = covariance[:, constant] = 0.0
@@ -126,11 +126,12 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
     )
 
 
-def _parts(cells: Cells, codes: IntArray, *, augmented: bool) -> _Parts:
+def score_parts(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreParts:
+    """What the scores of some arms are made of; codes (k,)."""
     size = len(cells.rounds)
     gain, loss, whole = np.ones(size), np.zeros(size), np.zeros((4, size))
     if not augmented:
-        return _Parts(np.zeros((size, len(codes))), gain, loss, cells.moments[:4][..., codes], whole)
+        return ScoreParts(np.zeros((size, len(codes))), gain, loss, cells.moments[:4][..., codes], whole)
     level = earlier_means(cells.pulls, cells.moments[0, 1])
     about = shifted(cells.moments[:4], -level)
     n = float(cells.rounds[0])
@@ -138,10 +139,10 @@ def _parts(cells: Cells, codes: IntArray, *, augmented: bool) -> _Parts:
         gain[0], loss[0] = n / (n - 1.0), 1.0 / (n - 1.0)
         whole[:, 0] = about[0, :, 0].sum(axis=1)
         whole[1, 0] = 0.0
-    return _Parts(level[:, codes], gain, loss, about[..., codes], whole)
+    return ScoreParts(level[:, codes], gain, loss, about[..., codes], whole)
 
 
-def _scores(parts: _Parts, rounds: FloatArray, estimate: FloatArray) -> _Scores:
+def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) -> ScoreProducts:
     """Second and third powers of d - c z + a w, w = z / e of an arm's rounds, summed; estimate (k,)."""
     d, n = parts.level - estimate, rounds[:, None]
     a, c = parts.gain[:, None], parts.loss[:, None]
@@ -158,7 +159,7 @@ def _scores(parts: _Parts, rounds: FloatArray, estimate: FloatArray) -> _Scores:
     cross = cross - mixed[:, :, None] - mixed[:, None, :]
     diagonal = np.arange(len(estimate))
     cross[:, diagonal, diagonal] = n * d * d + 2.0 * d * reach + spread
-    return _Scores(third, cross)
+    return ScoreProducts(third, cross)
 
 
 def contrast_correlation(
@@ -174,7 +175,7 @@ def contrast_correlation(
     """
     cells = cells if augmented else cells.about(0.0)
     every = np.arange(cells.smallest.shape[1])
-    parts = _parts(cells, every, augmented=augmented)
+    parts = score_parts(cells, every, augmented=augmented)
     h, n = weights.copy(), cells.rounds[:, None]
     if augmented and cells.rounds[0] == 1.0:
         h[0] = 0.0

@@ -211,7 +211,6 @@ def test_models_that_need_rows_refuse_by_name() -> None:
         "AdaptiveOLS": lambda: ai.AdaptiveOLS.from_formula("reward ~ 1", sums),
         "PolicyValue": lambda: ai.PolicyValue(sums, "a"),
         "ConfidenceSequence": lambda: ai.ConfidenceSequence(sums),
-        "diagnose": lambda: ai.diagnose(sums),
         "alee": lambda: ai.ArmMeans(sums).fit("alee"),
         "rounds=": lambda: ai.ArmMeans(sums, rounds=[True]),
         "keep_scores": lambda: ai.ArmMeans(sums).fit(keep_scores=True),

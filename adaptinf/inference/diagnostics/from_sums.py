@@ -1,0 +1,175 @@
+"""Checks of sums by batch and arm, as far as sums can tell what rows would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.inference.arms.circumstances.from_sums import batch_weights, cell_means
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.diagnostics.agreement import stretches
+from adaptinf.inference.diagnostics.arms import (
+    LIMITS,
+    Scored,
+    nothing_scored,
+    overlap_checks,
+    score_weights,
+    size_checks,
+    usable,
+)
+from adaptinf.inference.diagnostics.batch_passes import batch_score_sums, largest_batch_wealth
+from adaptinf.inference.diagnostics.choices import (
+    CALIBRATION,
+    CERTAIN,
+    CIRCULAR,
+    bin_checks,
+    inverse_checks,
+    no_ratio,
+    ratio_checks,
+)
+from adaptinf.inference.diagnostics.overlap import Decay, decay_of
+from adaptinf.inference.diagnostics.propensities import (
+    EDGES,
+    PRIOR,
+    Bins,
+    ChiSquare,
+    chi_square,
+    inverse_products,
+    merged_bins,
+)
+from adaptinf.inference.diagnostics.results import Check
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.sums import Sums
+from adaptinf.sums.cells import Cells
+from adaptinf.typing import FloatArray, IntArray
+
+_SAME = 1e-9
+"""Propensities closer than this are the same."""
+_VARYING = (
+    "propensities vary within batches, and sums do not hold the products of two arms' propensities; the rows "
+    "of the log tell (diagnose of an AdaptiveLog)"
+)
+
+
+def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    """Choices against propensities, and the arms' counts; shares (K,) of a declared allocation."""
+    cells = sums.cells
+    reason = ""
+    if sums.propensity_status == "estimated" or sums.shares:
+        reason = CIRCULAR
+    elif cells.knows_every and not np.any((cells.smallest < 1.0) & (cells.expected > 0.0)):
+        reason = CERTAIN
+    calibration = [Check(CALIBRATION, "all arms", advice=reason)] if reason else _calibration(sums, tables)
+    return [*calibration, *_ratio(cells, shares, reason)]
+
+
+def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    cells = sums.cells
+    if not cells.knows_every:
+        count, first, second = (part.sum(axis=0) for part in cells.moments[:3, 0])
+        total = inverse_products(sums.n_rounds, count, first - count, second - 2.0 * first + count)
+        return inverse_checks(sums, *total)
+    mean = _of_batches(cells)
+    bins = _bins(cells, mean)
+
+    def joint(found: list[Bins], codes: IntArray) -> ChiSquare | str:
+        return _joint(cells, mean[:, codes], found) if cells.constant.all() else _VARYING
+
+    return bin_checks(sums, bins, joint, tables)
+
+
+def _of_batches(cells: Cells) -> FloatArray:
+    """The propensities of each batch, their mean where they vary; (B, K)."""
+    # A mean of equal numbers is rounded, and may fall on the other side of a bin's bound.
+    return np.where(cells.constant, cells.smallest, cells.expected / cells.rounds[:, None])
+
+
+def _bins(cells: Cells, mean: FloatArray) -> list[Bins | None]:
+    """Choices of every arm against its propensities, by the mean propensity of the batch; mean (B, K)."""
+    place, found = np.searchsorted(EDGES, mean), []
+    for k in range(mean.shape[1]):
+        chance = cells.spread[:, k] > 0.0
+        expected, squares = cells.expected[:, k], cells.expected[:, k] - cells.spread[:, k]
+        columns = np.stack([cells.rounds, expected, cells.pulls[:, k], squares], axis=1)
+        sums = np.zeros((len(EDGES) + 1, 4))
+        np.add.at(sums, place[chance, k], columns[chance])
+        found.append(merged_bins(sums))
+    return found
+
+
+def _joint(cells: Cells, mean: FloatArray, bins: list[Bins]) -> ChiSquare:
+    """Test of all bins of several arms together; mean (B, k), the same in all rounds of a batch."""
+    starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
+    share = np.zeros((len(mean), starts[-1]))
+    for k, (part, start) in enumerate(zip(bins, starts[:-1], strict=True)):
+        chance = (mean[:, k] > 0.0) & (mean[:, k] < 1.0)
+        place = start + part.merged[np.searchsorted(EDGES, mean[:, k])]
+        share[np.flatnonzero(chance), place[chance]] = mean[chance, k]
+    covariance = -(share * cells.rounds[:, None]).T @ share
+    for part, start in zip(bins, starts[:-1], strict=True):
+        own = slice(start, start + part.rounds.size)
+        covariance[own, own] = np.diag(part.variance)
+    return chi_square(np.concatenate([part.observed - part.expected for part in bins]), covariance)
+
+
+def _ratio(cells: Cells, shares: FloatArray | None, reason: str) -> list[Check]:
+    if shares is not None:
+        reason = ""
+    elif not reason and not cells.knows_every:
+        reason = "it needs every arm's propensity at every round, or expected= for a fixed allocation"
+    elif not reason and not cells.constant.all():
+        reason = _VARYING
+    if not reason and cells.pulls.shape[1] == 1:
+        reason = "there is one arm"
+    if reason:
+        return no_ratio(reason)
+    every = _of_batches(cells)
+    if shares is not None:
+        every = np.broadcast_to(shares, cells.pulls.shape)
+    products = (every * cells.rounds[:, None]).T @ every
+    wealth = largest_batch_wealth(cells.pulls, every, PRIOR)
+    total = (every * cells.rounds[:, None]).sum(axis=0)
+    return ratio_checks(cells.pulls.sum(axis=0), total, products, wealth, declared=shares is not None)
+
+
+def scored_sums(sums: Sums) -> Scored:
+    """Scores of the rounds behind sums."""
+    cells, profile = sums.cells, profile_of(sums)
+    total = cells.moments[0].sum(axis=1)
+    pulls = total[0]
+    inside = total[2] - total[1] ** 2 / np.maximum(pulls, 1.0)
+    codes, refused = usable(sums, profile.impossible, pulls, inside <= 1e-12 * total[2])
+    if not codes.size:
+        return nothing_scored(refused)
+    choice = score_weights(sums, codes)
+    group = stretches(cells.rounds)
+    weights = batch_weights(Question(profile, codes), choice.weights or "uniform")
+    counts = np.stack([cell_means(cells)[0][group == one].sum(axis=0) for one in range(int(group[-1]) + 1)])
+    found = batch_score_sums(cells, codes, weights, group)
+    settled = bool(cells.constant.all()) and bool((np.ptp(cells.smallest, axis=0) <= _SAME).all())
+    return Scored(codes, refused, choice.weights, found, inside[codes], counts[:, codes], settled)
+
+
+def fitted_batch_decay(cells: Cells) -> Decay:
+    """How the smallest propensity falls; a batch's counts for all of its rounds."""
+    ends = np.cumsum(cells.rounds)
+    starts = ends - cells.rounds
+    smallest = np.where(cells.smallest > 0.0, cells.smallest, np.inf)
+
+    def least(start: int, stop: int) -> FloatArray:
+        return np.asarray(smallest[(starts < stop) & (ends > start)].min(axis=0, initial=np.inf))
+
+    return decay_of(int(cells.rounds.sum()), least)
+
+
+def arm_checks(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    """Effective sample sizes and overlap."""
+    cells = sums.cells
+    pulls, gain, squares = (part.sum(axis=0) for part in cells.moments[:3, 0])
+    size = gain**2 / np.where(squares > 0.0, squares, 1.0)
+    if "arms" in tables:
+        tables["arms"]["ess"] = size[[sums.arms.index(arm) for arm in tables["arms"]["arm"]]]
+    counts = {limit: cells.rounds @ (cells.smallest < limit) for limit in LIMITS}
+    exact = cells.knows_every and bool(cells.constant.all())
+    scope = "rounds below {:g}" if exact else "rounds of batches with some below {:g}"
+    return [*size_checks(sums, size, pulls), *overlap_checks(sums, counts, scope)]
