@@ -65,10 +65,9 @@ class Grouped:
         >>> import numpy as np
         >>> from adaptinf.log import LogArrays
         >>> context = {"device": np.tile([0, 1], 200), "country": np.tile([0, 0, 1, 1], 100)}
-        >>> action, reward = np.tile([0, 0, 0, 0, 1, 1, 1, 1], 50), np.ones(400)
-        >>> arrays = LogArrays(
-        ...     action, reward, context=context, batch=np.zeros(400, int), propensities=np.full((400, 2), 0.5)
-        ... )
+        >>> action, reward, half = np.tile([0, 0, 0, 0, 1, 1, 1, 1], 50), np.ones(400), np.full((400, 2), 0.5)
+        >>> batch = np.zeros(400, int)
+        >>> arrays = LogArrays(action, reward, half[:, 0], half, batch=batch, context=context)
         >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         >>> sums = ai.Sums.of_log(log, by=["device", "country"])
         >>> sums.groups, sums.by_groups("country").groups
