@@ -13,6 +13,7 @@ from scipy.stats import beta
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.sequences.methods import METHODS
+from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.processes.mixtures import (
     BetaBinomialSide,
     beta_size,
@@ -20,7 +21,6 @@ from adaptinf.inference.sequences.processes.mixtures import (
     gamma_side,
     gamma_wealth,
 )
-from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.processes.sides import MixtureSide
 from adaptinf.inference.sequences.verdicts import sequence_verdicts
 from adaptinf.inference.validity.profile import profile_of
