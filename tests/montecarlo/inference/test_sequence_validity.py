@@ -71,7 +71,9 @@ def last_wealth(side: Side, mean: float) -> float:
     if len(side.total) == 0:
         return 1.0
     total = side.variance[-1] + side.scale
-    return math.exp((side.total[-1] - side.count[-1] * mean) ** 2 / (2.0 * total)) * math.sqrt(side.scale / total)
+    return math.exp((side.total[-1] - side.count[-1] * mean) ** 2 / (2.0 * total)) * math.sqrt(
+        side.scale / total
+    )
 
 
 def truth(target: dict[str, Any], by_context: bool) -> float:
