@@ -147,7 +147,7 @@ def notes(question: Question) -> list[str]:
         found.append(
             "The sums have no propensities: the arms' shares of each batch stand in for them, as for arms "
             "that were drawn with equal probabilities for all rounds of a batch. Standard errors are given "
-            "those shares, with one variance of an arm within all batches."
+            "those shares, with a variance of the arm in each batch."
         )
     return found
 
