@@ -38,7 +38,7 @@ from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.models import ArmMeans, Contrast
+    from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.results.base import Results
     from adaptinf.log import AdaptiveLog
 
