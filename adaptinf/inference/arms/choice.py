@@ -26,9 +26,10 @@ from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS
-from adaptinf.typing import IntArray
+from adaptinf.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.circumstances.ratios import Denominator
     from adaptinf.inference.results.base import Results
 
 _NAMED = {method.name: method for method in METHODS}
@@ -154,6 +155,25 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
             return method, method.fit(question, choice, asked)
     except Refused as refused:
         raise refusal(question, refused) from None
+
+
+def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None) -> Denominator | None:
+    """The denominator of a ratio metric in the rounds that are kept; None without one; keep (T,)."""
+    if given is None:
+        return None
+    from adaptinf.inference.arms.circumstances.ratios import read_denominator
+
+    return read_denominator(subject, log, given, keep)
+
+
+def as_ratios(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
+) -> tuple[Question, ArmFit]:
+    """Ratios to the means of a denominator, from the fit of the rewards, and the question answered."""
+    from adaptinf.inference.arms.circumstances.ratios import ratio_fit
+
+    with np.errstate(under="ignore"):
+        return ratio_fit(question, method, fit, asked, below)
 
 
 def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, by_deviation, fit_method, refusal
+from adaptinf.inference.arms.choice import (
+    arm_codes,
+    as_ratios,
+    by_deviation,
+    denominator_of,
+    fit_method,
+    refusal,
+)
 from adaptinf.inference.arms.differences import difference
 from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
 from adaptinf.inference.arms.question import Asked, Question, Refused
@@ -41,8 +48,8 @@ class Contrast:
         The data.
     treatment, control : label
         The arms; the control's mean is subtracted.
-    rounds : str or array_like of bool, optional
-        As for `ArmMeans`.
+    rounds, denominator : optional
+        As for `ArmMeans`; with a denominator, the difference of two ratios of means.
 
     Raises
     ------
@@ -82,11 +89,20 @@ class Contrast:
     'alee'
     """
 
-    def __init__(self, log: AdaptiveLog | Sums, *, treatment: Any, control: Any, rounds: Any = None) -> None:
+    def __init__(
+        self,
+        log: AdaptiveLog | Sums,
+        *,
+        treatment: Any,
+        control: Any,
+        rounds: Any = None,
+        denominator: Any = None,
+    ) -> None:
         log = require_data("Contrast", log)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
-        self.log, _, self._told = marked_log("Contrast", log, rounds)
+        self.log, keep, self._told = marked_log("Contrast", log, rounds)
+        self.denominator = denominator_of("Contrast", log, denominator, keep)
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
@@ -161,12 +177,15 @@ class Contrast:
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes, contrast=True, stationary=stationary)
         method, found = fit_method(question, asked)
+        if self.denominator is not None:
+            question, found = as_ratios(question, method, found, asked, self.denominator)
         if not method.contrast_only:
             warn_of_tiny_propensities(asked.subject, found)
             found = difference(question, method, found, asked, keep_scores)
+        kind = "contrast" if self.denominator is None else "ratio-contrast"
         return Results(
             model="Contrast",
-            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
+            estimands=(Estimand(kind, treatment=self.treatment, control=self.control),),
             terms=(f"{self.treatment} - {self.control}",),
             estimate=np.array([found.estimate]),
             std_error=np.array([found.std_error]),

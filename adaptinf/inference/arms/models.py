@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.inference.arms.choice import arm_codes, by_deviation, fit_method
+from adaptinf.inference.arms.choice import arm_codes, as_ratios, by_deviation, denominator_of, fit_method
 from adaptinf.inference.arms.fit import (
     check_options,
     fit_efficiency,
@@ -46,6 +46,9 @@ class ArmMeans:
         The arms of interest, by default all of the log's.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use, a column or a mask that no reward has a part in; by default all.
+    denominator : str or array_like, shape (T,), optional
+        Column of the log, or numbers by round, not negative: the model is then of ratios of means, such as
+        revenue per order.
 
     Raises
     ------
@@ -62,6 +65,11 @@ class ArmMeans:
     ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are
     asymptotic too, for stable and unstable designs alike.
 
+    A ratio metric is an arm's mean reward over its mean of the denominator, both by the same estimator with
+    the same weights; its error is that of the mean of linearised rewards (the delta method), and kept scores
+    are of these. An arm has no ratio, and the cautions say so, where the denominator's mean is within 3
+    standard errors of 0, or fewer than 20 of its rounds have one above 0.
+
     Sample means are not valid under adaptivity. Where the design was differentially private in the rewards,
     their p-values and intervals are also given in a corrected form, which is.
 
@@ -70,7 +78,7 @@ class ArmMeans:
     Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
     experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Neel, Roth (2018),
     "Mitigating bias in adaptive data gathering via differential privacy". Hall (1992), "On the removal of
-    skewness by transformation".
+    skewness by transformation". Deng, Knoblich, Lu (2018), "Applying the delta method in metric analytics".
 
     Examples
     --------
@@ -94,12 +102,19 @@ class ArmMeans:
     """
 
     def __init__(
-        self, log: AdaptiveLog | Sums, arms: Sequence[Any] | None = None, *, rounds: Any = None
+        self,
+        log: AdaptiveLog | Sums,
+        arms: Sequence[Any] | None = None,
+        *,
+        rounds: Any = None,
+        denominator: Any = None,
     ) -> None:
         self.log = log = require_data("ArmMeans", log)
+        keep = None
         self._told: tuple[str, ...] = ()
         if rounds is not None:
-            self.log, _, self._told = marked_log("ArmMeans", log, rounds)
+            self.log, keep, self._told = marked_log("ArmMeans", log, rounds)
+        self.denominator = denominator_of("ArmMeans", log, denominator, keep)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -172,13 +187,16 @@ class ArmMeans:
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes, stationary=stationary)
         method, fit = fit_method(question, asked)
+        if self.denominator is not None:
+            question, fit = as_ratios(question, method, fit, asked, self.denominator)
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
         efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
+        kind = "arm-mean" if self.denominator is None else "ratio"
         return Results(
             model="ArmMeans",
-            estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
+            estimands=tuple(Estimand(kind, arm=arm) for arm in self.arms),
             terms=tuple(map(str, self.arms)),
             estimate=fit.estimate,
             std_error=fit.std_error,
@@ -199,5 +217,5 @@ class ArmMeans:
             notes=(*shown.notes, *self._told),
             cautions=shown.cautions,
             efficiency_note=lost,
-            scores=method.rows(question, fit) if keep_scores else None,
+            scores=method.contributions(question, fit) if keep_scores else None,
         )

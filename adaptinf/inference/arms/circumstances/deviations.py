@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.circumstances.ratios import with_rewards
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.results.ends import both_ends
@@ -271,6 +272,8 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
     reason = ""
     if arrays.received is None:
         reason = "the log does not tell received arms from assigned ones (assigned= beside action=)"
+    elif model.denominator is not None:
+        reason = "a ratio metric has no instrumental estimate"
     elif arrays.observed is not None:
         reason = "rewards are missing"
     elif profile_of(log).repeated_units:
@@ -285,12 +288,9 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
 
 def _share_log(model: Contrast) -> AdaptiveLog:
     """The log with 1 in place of the rewards of rounds that received the treatment, 0 of others."""
-    log = copy(model.log)
-    assert log.arrays.received is not None
-    received = log.arrays.received == log.arms.index(model.treatment)
-    log.arrays = replace(log.arrays, reward=received.astype(np.float64))
-    log.reward_range, log.kept, log._frame = (0.0, 1.0), {}, None
-    return log
+    assert model.log.arrays.received is not None
+    received = model.log.arrays.received == model.log.arms.index(model.treatment)
+    return with_rewards(model.log, received.astype(np.float64), (0.0, 1.0))
 
 
 def _influence(result: Results) -> Any:
