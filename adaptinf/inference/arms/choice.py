@@ -177,10 +177,15 @@ def as_ratios(
 
 
 def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
-    """Results at both ends of missing rewards, or of received arms; None where neither is due.
+    """Results with covariates, at both ends of missing rewards, or of received arms; None where none is due.
 
     The arguments are those of `fit`, the model itself among them.
     """
+    given = {name: value for name, value in arguments.items() if name != "self"}
+    if given["covariate"] is not None:
+        from adaptinf.inference.arms.circumstances.covariates import adjusted
+
+        return adjusted(model, given)
     profile = profile_of(model.log)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
@@ -190,7 +195,6 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
         return None
     from adaptinf.inference.arms.circumstances.deviations import at_both_ends, received_effect
 
-    given = {name: value for name, value in arguments.items() if name != "self"}
     return received_effect(model, given) if received else at_both_ends(model, given)
 
 

@@ -118,6 +118,7 @@ class Contrast:
         *,
         outcome: Any = None,
         ridge: float | None = None,
+        covariate: Any = None,
         arm_error: str = "conservative",
         named: str = "before",
         chosen_from: ChosenFrom = "actions",
@@ -146,8 +147,8 @@ class Contrast:
             Value that the difference is tested against.
         keep_scores : bool
             Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome, ridge : optional
-            Outcome model of AIPW and its penalty, as for `ArmMeans.fit`.
+        outcome, ridge, covariate : optional
+            Outcome model of AIPW, its penalty, and contexts for it, as for `ArmMeans.fit`.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
         named : {"before", "after"}

@@ -129,6 +129,7 @@ class ArmMeans:
         *,
         outcome: Any = None,
         ridge: float | None = None,
+        covariate: Any = None,
         arm_error: str = "conservative",
         chosen_from: ChosenFrom = "actions",
         stationary: bool = False,
@@ -160,6 +161,10 @@ class ArmMeans:
             (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
+        covariate : str or list of str, optional
+            Contexts from before the experiment, such as earlier spending: the outcome model is then a running
+            ridge on these alone, standardised by the rounds so far (as CUPED, with coefficients that only
+            look back). The notes give the variance over that without, ``details["variance_ratio"]`` too.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
         chosen_from : {"actions", "releases"}

@@ -16,6 +16,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method
+from adaptinf.inference.arms.circumstances.covariates import covariates_of
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.contrasts.joint import (
@@ -205,6 +206,8 @@ class Contrasts:
         question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
         taken = ("decay", "outcome", "ridge", "arm_error")
         also = {name: options[name] for name in taken if name in options}
+        if options.get("covariate") is not None:
+            also["outcome"] = covariates_of("Contrasts.fit", self.log, options["covariate"])
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:

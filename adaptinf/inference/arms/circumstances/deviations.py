@@ -33,7 +33,13 @@ from adaptinf.inference.scores.missing import (
     seen_scores,
     strata,
 )
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.scores.outcome_models import (
+    BATCH_MEAN,
+    RUNNING_MEAN,
+    Covariates,
+    Outcome,
+    outcome_model,
+)
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
@@ -60,7 +66,8 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     log = profile.log
     named = asked.outcome if isinstance(asked.outcome, str) else None
     running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
-    if not running and not profile.incomplete and named not in ("running-ridge", BATCH_MEAN):
+    fitted = named in ("running-ridge", BATCH_MEAN) or isinstance(asked.outcome, Covariates)
+    if not running and not profile.incomplete and not fitted:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if not running:
         reason = (

@@ -25,6 +25,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
+from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
@@ -199,7 +200,7 @@ def _check(method: ArmMethod, asked: Asked) -> None:
             "it estimates differences alone, and a ratio takes the means of both arms",
             ["aipw, for a log with propensities", "alee"],
         )
-    if asked.outcome is not None and not isinstance(asked.outcome, str):
+    if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):
         problem = "outcome must be named with denominator=: predictions of rewards are none of denominators"
         raise ParameterError(asked.subject, [problem])
 
