@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.compilation import compiled
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.alee import alee_means
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.distributions.tails import normal_quantile, student_quantile
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand

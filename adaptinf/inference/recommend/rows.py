@@ -64,7 +64,7 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
 
 def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `ArmMeans` or `Contrast`."""
-    from adaptinf.inference.arms.models import ArmMeans, Contrast
+    from adaptinf.inference.arms import ArmMeans, Contrast
 
     model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
     found = [

@@ -10,7 +10,7 @@ element of a given matrix".
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,13 @@ class Outcome:
     cautions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """Contexts on which rewards are regressed, whatever others the log has."""
+
+    names: tuple[str, ...]
+
+
 RUNNING_MEAN = Outcome(
     "running-mean",
     "Outcome model: the arm's mean over earlier rounds, before its first one the mean of all arms; the first "
@@ -77,29 +84,19 @@ def outcome_model(
     subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
 ) -> Outcome:
     """Complete and check what a user asked for, means over batches as well where asked; outcome (T, k)."""
-    if ridge is not None and not (isinstance(outcome, str) and outcome == "running-ridge"):
+    covariates = outcome if isinstance(outcome, Covariates) else None
+    regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
+    if ridge is not None and not regression:
         raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
     if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
         return RUNNING_MEAN
     if by_batch and isinstance(outcome, str) and outcome == BATCH_MEAN:
         return _batch_mean(subject, log, codes)
-    if isinstance(outcome, str):
-        if outcome != "running-ridge":
-            names = ", ".join(map(repr, (*OUTCOMES, *[BATCH_MEAN] * by_batch)))
-            raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
-        penalty = 1.0 if ridge is None else ridge
-        if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
-            raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
-        x = context_matrix(subject, log)
-        # About the first reward, so that the penalty pulls towards it and not towards 0.
-        reward = log.arrays.reward
-        origin = float(reward[0]) if len(reward) else 0.0
-        values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, float(penalty))
-        note = (
-            f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(log.context)}, "
-            f"penalty {float(penalty):g} (fixed in advance); the first round has no weight."
-        )
-        return Outcome(values, note, 1)
+    if isinstance(outcome, str) and not regression:
+        names = ", ".join(map(repr, (*OUTCOMES, *[BATCH_MEAN] * by_batch)))
+        raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
+    if regression:
+        return _regression(subject, log, codes, ridge, covariates)
     values = _own_predictions(subject, log, codes, outcome)
     reasons = foreseeing(log.arrays.action, log.arrays.reward, values, codes)
     if reasons:
@@ -125,6 +122,43 @@ _ALLOWED = (
 )
 
 
+def _regression(
+    subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
+) -> Outcome:
+    """Running ridge on all contexts, or on some of them in units of the rounds so far; codes (k,)."""
+    penalty = 1.0 if ridge is None else ridge
+    if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
+        raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
+    names = log.context if covariates is None else covariates.names
+    x = context_matrix(subject, log, names)
+    if covariates is not None:
+        x[:, 1:] = running_standardised(x[:, 1:])
+    # About the first reward, so that the penalty pulls towards it and not towards 0.
+    reward = log.arrays.reward
+    origin = float(reward[0]) if len(reward) else 0.0
+    values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, float(penalty))
+    scaled = "" if covariates is None else " (in standard deviations from the mean of the rounds so far)"
+    note = (
+        f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(names)}{scaled}, "
+        f"penalty {float(penalty):g} (fixed in advance); the first round has no weight."
+    )
+    return Outcome(values, note, 1)
+
+
+def running_standardised(x: FloatArray) -> FloatArray:
+    """Columns less their mean, over their standard deviation, of the rounds up to each; x (T, d), returns so.
+
+    A row is known before its arm is drawn. Rounds before a column varies have 0, and so has a constant one.
+    """
+    rounds = np.arange(1.0, len(x) + 1.0)[:, None]
+    above = x - x[:1]  # digits of columns that are far from 0
+    mean = np.cumsum(above, axis=0) / rounds
+    variance = np.maximum(np.cumsum(above**2, axis=0) / rounds - mean**2, 0.0)
+    spread = np.sqrt(variance)
+    varies = variance > _SAME * np.maximum(mean**2, np.finfo(float).tiny)
+    return np.where(varies, (above - mean) / np.where(varies, spread, 1.0), 0.0)
+
+
 def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
     """Means over earlier batches; codes (k,)."""
     arrays = log.arrays
@@ -136,12 +170,12 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
     return Outcome(values, BATCH_NOTE, start)
 
 
-def context_matrix(subject: str, log: AdaptiveLog) -> FloatArray:
-    """Contexts as regressors: an intercept, numbers as they are, and labels as indicators; returns (T, d)."""
+def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:
+    """Contexts, by default all, as regressors after an intercept, labels as indicators; returns (T, d)."""
     if not log.context:
         raise ParameterError(subject, ["outcome='running-ridge' needs contexts: the log has none"])
     columns = [np.ones(log.n_rounds)]
-    for name in log.context:
+    for name in log.context if names is None else names:
         values = np.asarray(log.arrays.context[name])
         if values.dtype.kind in "fiub":
             columns.append(values.astype(np.float64))

@@ -30,6 +30,8 @@ class LogColumns(Promises):
     """Number of arms, chosen or not."""
     context: tuple[str, ...]
     """Names of the context columns."""
+    outcomes: tuple[str, ...]
+    """Names of the columns of further outcomes."""
     units: NDArray[Any] | None
     """Unit of every round, shape (T,), where the log names them."""
     _frame: pd.DataFrame | None
@@ -200,6 +202,21 @@ class LogColumns(Promises):
             known = ", ".join(map(str, dict.fromkeys([*(self._names or {}), *columns])))
             raise ParameterError("AdaptiveLog.column", [f"there is no column {name!r}; the log has {known}"])
         return columns[canonical]
+
+    @property
+    def rounds_told(self) -> tuple[str, ...]:
+        """Lines about rounds, arms and the design, in print."""
+        arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
+        return (
+            f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
+            f"  design: {'unknown' if self.design is None else self.design.name}",
+        )
+
+    @property
+    def propensities_told(self) -> str:
+        """How propensities are known, in print."""
+        known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
+        return f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}"
 
     def _canonical_columns(self) -> dict[str, NDArray[Any]]:
         return canonical_columns(

@@ -109,7 +109,7 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
             f"arm to column, got {pattern!r:.60}",
         )
         return ArmColumns()
-    used = {*roles.single.values(), *roles.context}
+    used = {name for _, name in roles.users}
     columns = {
         name[len(before) : len(name) - len(after)]: name
         for name in roles.names
@@ -143,7 +143,7 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
 def _columns_by_name(
     observed: Sequence[Label], declared: Sequence[Label] | None, roles: Roles, found: Findings
 ) -> ArmColumns:
-    used = {*roles.single.values(), *roles.context}
+    used = {name for _, name in roles.users}
     free = {
         name.removeprefix(_PREFIX): name
         for name in roles.names

@@ -21,6 +21,9 @@ ESTIMANDS = {
     "projection": "coefficient of the effect",
     "contrast": "difference in mean reward",
     "lift": "relative lift",
+    "ratio": "ratio of means",
+    "ratio-contrast": "difference of ratios of means",
+    "ratio-lift": "relative lift of the ratio",
     "cate": "difference in mean reward",
     "interaction": "difference of effects",
     "policy-contrast": "difference in mean reward",
@@ -49,7 +52,7 @@ def by_name(
 def term_label(one: Results, term: str) -> str:
     """What a term is called: means of arms by their arm, others as they are."""
     estimand = one.estimands[one.terms.index(term)]
-    own = estimand.kind == "arm-mean" and term == str(estimand.arm)
+    own = estimand.kind in ("arm-mean", "ratio") and term == str(estimand.arm)
     return arm_label(estimand.arm) if own else term
 
 

@@ -9,7 +9,7 @@ from adaptinf.audit import coverage
 from adaptinf.audit.planning.detection import kind_of_test, power
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, UniformArms
 

@@ -13,7 +13,7 @@ import pytest
 from adaptinf.audit import AnalysisError, Study, coverage, study
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, PrivateUCB, Uniform
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 
 ENV = BernoulliArms([0.3, 0.6])

@@ -11,7 +11,7 @@ from adaptinf.audit import AnalysisError, coverage, study
 from adaptinf.audit.simulation.measures import BlockSums, Gap, table_rows
 from adaptinf.designs import UCB, EpsilonGreedy, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
 
 SIGNAL = BernoulliArms([0.3, 0.6])

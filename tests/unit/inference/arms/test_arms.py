@@ -12,8 +12,8 @@ from adaptinf import designs
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import (

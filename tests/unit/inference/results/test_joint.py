@@ -13,7 +13,7 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.results.base import Results

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.scores.inverse import (
