@@ -284,8 +284,7 @@ def recommend(
         codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
         own: dict[str, Any] = pair if contrast else {"arms": arms}
         rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
-        by_rows = not profile_of(log).incomplete and profile_of(log).sums is None
-        always = sequence_rows(log, target, own) if by_rows else []
+        always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
     elif target == "policy-value":
         rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
     elif by is not None:
@@ -295,7 +294,7 @@ def recommend(
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
-    exact = exact_fact(log) if always and stopping == "fixed" and target in _BY_ARM else ()
+    exact = exact_fact(log) if stopping == "fixed" and target in _BY_ARM else ()
     return Recommendation(target, tuple(rows), (*_facts(log, stopping, variation), *exact))
 
 

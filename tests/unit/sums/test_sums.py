@@ -210,7 +210,7 @@ def test_models_that_need_rows_refuse_by_name() -> None:
         "CATE": lambda: ai.CATE.from_formula("~ x", sums, treatment="b", control="a"),
         "AdaptiveOLS": lambda: ai.AdaptiveOLS.from_formula("reward ~ 1", sums),
         "PolicyValue": lambda: ai.PolicyValue(sums, "a"),
-        "ConfidenceSequence": lambda: ai.ConfidenceSequence(sums),
+        "betting sequence": lambda: ai.ConfidenceSequence(sums).fit("betting"),
         "alee": lambda: ai.ArmMeans(sums).fit("alee"),
         "rounds=": lambda: ai.ArmMeans(sums, rounds=[True]),
         "keep_scores": lambda: ai.ArmMeans(sums).fit(keep_scores=True),

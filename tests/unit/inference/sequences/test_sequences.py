@@ -15,9 +15,9 @@ from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import sequence_rows
 from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.processes.sides import BettingSide
+from adaptinf.inference.sequences.processes.wealth import betting_peak
 from adaptinf.inference.sequences.results import SequenceResults, spread_rounds
-from adaptinf.inference.sequences.sides import BettingSide
-from adaptinf.inference.sequences.wealth import betting_peak
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
