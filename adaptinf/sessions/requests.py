@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.texts import shown
 
 _LONGEST, _LARGEST = 200, 2**53
 
@@ -70,8 +71,3 @@ def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
     except OverflowError:  # a whole number that is no float
         pass
     return [f"reward must be a finite number from {low:g} to {high:g}, got {shown(reward)}"]
-
-
-def shown(value: Any) -> str:
-    """A value in an error, cut short."""
-    return f"{value[:60] if isinstance(value, (str, bytes)) else value!r:.60}"

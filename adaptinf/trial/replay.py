@@ -11,7 +11,8 @@ from adaptinf.designs import Design
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.requests import identity, plain, shown
+from adaptinf.sessions.requests import identity, plain
+from adaptinf.texts import shown
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.opening import session_of
 

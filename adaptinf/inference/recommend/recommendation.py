@@ -27,6 +27,7 @@ from adaptinf.inference.recommend.rows import (
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.promises import source_note
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
+from adaptinf.texts import absent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,8 +137,7 @@ class Recommendation:
             return self.best.run()
         found = {one.verdict.name: one for one in self.methods}
         if method not in found:
-            known = ", ".join(found)
-            raise ParameterError("Recommendation.fit", [f"there is no method {method!r}; there are {known}"])
+            raise ParameterError("Recommendation.fit", [absent("method", method, found)])
         chosen = found[method]
         if not chosen.verdict.valid:
             ways = [one.verdict.name for one in self.methods if one.verdict.valid][:3]
