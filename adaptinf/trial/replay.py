@@ -11,9 +11,12 @@ from adaptinf.designs import Design
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check
 from adaptinf.sessions import Decision, Outcome
+from adaptinf.sessions.keeping import has_key, marks_of, memory_of, part_of, restore
 from adaptinf.sessions.requests import identity, plain, shown
+from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.opening import session_of
+from adaptinf.trial.snapshots import Snapshot, pack
 
 OPEN, PAUSED, FINISHED = "open", "paused", "finished"
 _STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
@@ -26,7 +29,6 @@ class Replay:
         self.declared, self.design = first, design
         self.session, self._coins = session_of(first, design)
         self.state, self.reason = OPEN, ""
-        self._keys: set[tuple[type, Any]] = set()
 
     def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """Assign an arm; with the entry to write where the key is new."""
@@ -36,7 +38,6 @@ class Replay:
         decision = self.session.assign(unit, context, key)
         if not fresh:
             return decision, None
-        self._keys.add((type(plain(key)), plain(key)))
         return decision, {
             "kind": "assign",
             "key": plain(key),
@@ -54,7 +55,6 @@ class Replay:
         outcome = self.session.record(decision_id, reward, key)
         if not fresh:
             return outcome, None
-        self._keys.add((type(plain(key)), plain(key)))
         return outcome, {
             "kind": "record",
             "key": plain(key),
@@ -77,10 +77,34 @@ class Replay:
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
         """Whether a key is new; refused where the trial takes no new requests of this kind."""
         check(subject, key=(key, _named))
-        fresh = (type(plain(key)), plain(key)) not in self._keys
+        fresh = not has_key(self.session, plain(key))
         if fresh and self.state in refused:
             raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
         return fresh
+
+    def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """What came since then, and how things stand; None of a design of one's own.
+
+        The code of such a design may have changed since a snapshot, which only a replay can tell.
+        """
+        if self.declared["own"]:
+            return None
+        memory = memory_of(self.session, session_of(self.declared, self.design)[0])
+        standing = {"state": self.state, "reason": self.reason}
+        state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
+        return part_of(self.session, since), state
+
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on, with a session that was just opened, where an image was made."""
+        restore(self.session, snapshot.parts, snapshot.state["memory"])
+        self.state, self.reason = snapshot.state["standing"]["state"], snapshot.state["standing"]["reason"]
+
+    def is_as(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot of the row that was followed last comes to the same."""
+        other = Replay(self.declared, self.design)
+        other.resume(snapshot)
+        mine, theirs = self.image(Marks()), other.image(Marks())
+        return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
         """Do what a row says was done.
@@ -107,6 +131,10 @@ class Replay:
         if entry["kind"] in requests:
             return requests[entry["kind"]]()[1]
         return self.turn(entry["kind"], entry["reason"])
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return pack(one) == pack(other)
 
 
 def _named(name: str, value: Any) -> list[str]:

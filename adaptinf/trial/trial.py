@@ -118,7 +118,7 @@ class Trial:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], design: Design | None = None) -> Trial:
-        """Open a trial: its rows are checked, and every decision is made again and compared.
+        """Open a trial: from its snapshot, and the decisions behind it are made again and compared.
 
         Parameters
         ----------
@@ -140,6 +140,11 @@ class Trial:
             If a row is damaged, or another decision follows from the rows before it.
         ParameterError
             If the design is needed, or another one.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If the snapshot is damaged: every decision was made again then.
         """
         place = _place("Trial.open", path)
         journal = Journal(place)
@@ -148,6 +153,7 @@ class Trial:
                 raise FileError(str(place), "read", "it holds no trial")
             requests = Requests(journal, design)
             requests.read(lambda _: None)
+            requests.keep()
         except BaseException:
             journal.close()
             raise
@@ -278,7 +284,7 @@ class Trial:
         )
 
     def verify(self, head: str | None = None) -> TrialStatus:
-        """Check the file from its first row on: pages, digests, and every decision made again.
+        """Check the file from its first row on: pages, digests, every decision made again, and the snapshot.
 
         Parameters
         ----------

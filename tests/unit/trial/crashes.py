@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 import adaptinf as ai
+from adaptinf.trial import requests
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
+from adaptinf.trial.snapshots import Snapshots
 
 STEPS = (
     (Requests, "change"),
@@ -28,7 +30,10 @@ STEPS = (
     (Replay, "record"),
     (Journal, "append"),
     (Journal, "commit"),
+    (Snapshots, "write"),
 )
+EVERY = 4
+"""Rows from one snapshot to the next in processes that are killed."""
 POINTS = [(owner, name, when) for owner, name in STEPS for when in ("before", "after")]
 NAMES = [f"{when} {owner.__name__}.{name}" for owner, name, when in POINTS]
 
@@ -110,7 +115,7 @@ def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np
     again = rng.integers(0, 2**31)
 
     def work() -> None:
-        choices = np.random.default_rng(again)
+        choices, requests.EVERY = np.random.default_rng(again), EVERY
         prepare()
         trial = ai.Trial.open(path)
         for number in range(len(scenario.answers), len(scenario)):
