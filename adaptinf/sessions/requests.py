@@ -13,18 +13,18 @@ from adaptinf.errors import ParameterError
 _LONGEST, _LARGEST = 200, 2**53
 
 
-KINDS = ("assign", "record")
+KINDS = ("assign", "record", "amend")
 """Requests that have keys."""
 
 
 class Answers:
-    """Rounds by the keys of the requests that they answered, for each kind of request."""
+    """Answers by the keys of the requests: rounds, and for amendments their place in the list of them."""
 
     def __init__(self) -> None:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
 
     def known(self, subject: str, key: Any) -> int | None:
-        """The round that answered a request of this kind, if one was made before under the key.
+        """What answered a request of this kind, if one was made before under the key.
 
         Raises
         ------
@@ -44,7 +44,7 @@ class Answers:
         raise ParameterError(subject, [problem])
 
     def keep(self, subject: str, key: Any, step: int) -> None:
-        """Note the answer under its key, if it has one."""
+        """Note what answered a request under its key, if it has one."""
         if key is not None:
             self.steps[subject][key] = step
 
@@ -80,6 +80,11 @@ def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
     except OverflowError:  # a whole number that is no float
         pass
     return [f"reward must be a finite number from {low:g} to {high:g}, got {shown(reward)}"]
+
+
+def same_reward(told: float, value: float | None) -> bool:
+    """Whether an outcome as it is kept, NaN for one that never comes, is this."""
+    return math.isnan(told) if value is None else told == value
 
 
 def shown(value: Any) -> str:

@@ -14,10 +14,11 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Marks(NamedTuple):
-    """How much there is: rounds, outcomes, and keys by kind of request."""
+    """How much there is: rounds, outcomes, amendments, and keys by kind of request."""
 
     decided: int = 0
     told: int = 0
+    amended: int = 0
     keys: tuple[int, ...] = (0,) * len(KINDS)
 
 
@@ -25,7 +26,8 @@ class Rounds:
     """Rounds, in arrays of the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
 
     `known` is the number of rounds that had begun when an outcome was told, 0 before; `told` lists the steps
-    of outcomes in the order in which they came.
+    of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps what
+    the design was told.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -37,6 +39,7 @@ class Rounds:
         self.known: IntArray = np.zeros(horizon, dtype=np.int64)
         self.told: IntArray = np.zeros(horizon, dtype=np.int64)
         self.decided, self.n_told = 0, 0
+        self.amendments: list[tuple[int, float]] = []
         self.units: list[Any] = []
         self.by_unit: dict[Any, int] = {}
         self.answers = Answers()
@@ -73,9 +76,13 @@ class Rounds:
         self.told[self.n_told] = step
         self.n_told += 1
 
+    def amended(self) -> dict[int, float]:
+        """The outcomes that hold in the place of those that were told, by their steps."""
+        return dict(self.amendments)
+
     def marks(self) -> Marks:
         """How much there is."""
-        return Marks(self.decided, self.n_told, self.answers.counts())
+        return Marks(self.decided, self.n_told, len(self.amendments), self.answers.counts())
 
     def part(self, since: Marks) -> dict[str, Any]:
         """What came since then, in arrays and lists; `extend` takes it."""
@@ -88,6 +95,9 @@ class Rounds:
         part["units"] = self.units[new]
         part["told"], part["known"] = told.astype(np.int32), self.known[told].astype(np.int32)
         part["reward"] = record.reward[told]
+        amendments = self.amendments[since.amended :]
+        part["amended"] = np.array([step for step, _ in amendments], dtype=np.int32)
+        part["amended reward"] = np.array([reward for _, reward in amendments], dtype=np.float64)
         for kind, count in zip(KINDS, since.keys, strict=True):
             steps = self.answers.steps[kind]
             part[f"{kind} keys"] = list(islice(steps, count, None))
@@ -112,6 +122,7 @@ class Rounds:
         record.reward[told], self.known[told] = part["reward"], part["known"]
         self.told[self.n_told : self.n_told + len(told)] = told
         self.decided, self.n_told = last, self.n_told + len(told)
+        self.amendments += zip(part["amended"].tolist(), part["amended reward"].tolist(), strict=True)
         for kind in KINDS:
             self.answers.steps[kind].update(
                 zip(part[f"{kind} keys"], part[f"{kind} steps"].tolist(), strict=True)

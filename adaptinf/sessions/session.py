@@ -9,14 +9,15 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import Count, OneOf, OrNone, check, refuse
+from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
 from adaptinf.sessions.decisions import Decision, Outcome
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.requests import identity, plain, reward_problems
+from adaptinf.sessions.requests import identity, plain, reward_problems, same_reward
 from adaptinf.sessions.rounds import Rounds
+from adaptinf.sessions.runs import run_of
 from adaptinf.sessions.steppers import Stepper
 from adaptinf.simulation.replicate import Program, Run
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import FloatArray
 
 _MISSING = OrNone(OneOf("drop", "worst", "best"))
 
@@ -222,12 +223,7 @@ class Session:
             key stands for another request, or an outcome will never come of which the design has to know.
             Nothing has changed then.
         """
-        key = plain(key)
-        problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
-        problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
-        if problems:
-            raise ParameterError("record", problems)
-        step, value = int(decision_id) - 1, None if reward is None else float(reward)
+        step, value, key = self._told("record", decision_id, reward, key)
         answers, answered = self._rounds.answers, self._rounds.answers.known("record", key)
         if answered is not None:
             if answered != step or not self._has(step, value):
@@ -240,10 +236,65 @@ class Session:
             answers.keep("record", key, step)
         return Outcome(step + 1, value, self._in_time(step))
 
+    def _told(self, subject: str, decision_id: Any, reward: Any, key: Any) -> tuple[int, float | None, Any]:
+        """Step, reward and key of a request that tells an outcome."""
+        key = plain(key)
+        problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
+        problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
+        refuse(subject, problems)
+        return int(decision_id) - 1, None if reward is None else float(reward), key
+
     def _has(self, step: int, value: float | None) -> bool:
         """Whether the outcome of a round that has one is this."""
-        told = float(self._rounds.record.reward[step])
-        return bool(np.isnan(told)) if value is None else told == value
+        return same_reward(float(self._rounds.record.reward[step]), value)
+
+    def amend(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
+        """Correct an outcome that was recorded wrongly.
+
+        The log has the new value. The design keeps what it learnt: choices that were made stand, and those
+        to come are made as if nothing had been corrected.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+        reward : float or None
+            The right outcome, as for `record`; None says that there is none.
+        key : str or int, optional
+            Names the request, as for `assign`.
+
+        Returns
+        -------
+        Outcome
+            What the log has now; `in_time` is false, as the design does not learn from it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such decision, it has no outcome yet or this one already, the reward is outside the
+            range, or the key stands for another request. Nothing has changed then.
+        """
+        step, value, key = self._told("amend", decision_id, reward, key)
+        rounds = self._rounds
+        known = rounds.answers.known("amend", key)
+        if known is not None:
+            before, told = rounds.amendments[known]
+            if before != step or not same_reward(told, value):
+                rounds.answers.refuse("amend", key, "amend")
+        else:
+            self._refuse_amendment(step, value)
+            rounds.answers.keep("amend", key, len(rounds.amendments))
+            rounds.amendments.append((step, np.nan if value is None else value))
+        return Outcome(step + 1, value, False)
+
+    def _refuse_amendment(self, step: int, value: float | None) -> None:
+        """Say why there is nothing to correct."""
+        rounds = self._rounds
+        if not rounds.known[step]:
+            raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])
+        if same_reward(rounds.amended().get(step, float(rounds.record.reward[step])), value):
+            told = "is lost" if value is None else f"has the outcome {value:g}"
+            raise ParameterError("amend", [f"decision {step + 1} {told} already"])
 
     def _unknown(self, decision_id: int) -> list[str]:
         if decision_id <= self.rounds:
@@ -256,7 +307,8 @@ class Session:
             return
         known = float(self._rounds.record.reward[step])
         told = "was recorded as lost" if np.isnan(known) else f"has the outcome {known:g} already"
-        problem = f"decision {step + 1} {told}, got {'None' if value is None else f'{value:g}'}"
+        got = "None" if value is None else f"{value:g}"
+        problem = f"decision {step + 1} {told}, got {got}: amend it if that is a correction"
         raise ParameterError("record", [problem])
 
     def _enter(self, step: int, value: float | None) -> None:
@@ -277,13 +329,15 @@ class Session:
         punctual = self._window is None or bool(rounds.known[step] <= step + 1 + self._window)
         return punctual and not np.isnan(rounds.record.reward[step])
 
-    def log(self, missing: str | None = None) -> AdaptiveLog:
+    def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
         """The log of the rounds so far, as `Design.run` makes it.
 
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
             What an outcome means that is not in, as for `AdaptiveLog`: needed where there are any.
+        amended : bool
+            Whether outcomes that were amended have their new values, or those that the design was told.
 
         Returns
         -------
@@ -297,11 +351,11 @@ class Session:
             If nobody has been assigned yet, or outcomes are missing and `missing` is not given, or is
             ``"worst"`` or ``"best"`` without a finite reward range.
         """
-        check("log", missing=(missing, _MISSING))
-        done, record, units = self.rounds, self._rounds.record, self._rounds.units
-        if not done:
+        check("log", missing=(missing, _MISSING), amended=(amended, BOOLEAN))
+        if not self.rounds:
             raise ParameterError("log", ["nobody has been assigned yet"])
-        absent = int(np.count_nonzero(np.isnan(record.reward[:done])))
+        run = run_of(self._rounds, self._stepper, self._window, missing, amended)
+        absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
             few = "outcome is" if absent == 1 else "outcomes are"
             problem = f'{absent:,} {few} missing: say by missing="drop", "worst" or "best" what that means'
@@ -309,28 +363,7 @@ class Session:
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} needs a session that was opened with a finite reward_range"
             raise ParameterError("log", [problem])
-        names = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
-        rounds = {name: getattr(record, name)[:done].copy() for name in names}
-        run = Run(
-            record._replace(**rounds),
-            self._stepper.released(),
-            self._stepper.outcome(),
-            None if units[0] is None else np.array(units),
-            self._known_rounds(),
-            missing if absent else None,
-        )
         return self._make_log(run)
-
-    def _known_rounds(self) -> IntArray | None:
-        """Rounds that had begun when the design first could have each outcome; None where all at once."""
-        done = self.rounds
-        steps, known = np.arange(done), self._rounds.known[:done]
-        first, absent = known, np.isnan(self._rounds.record.reward[:done])
-        if self._window is not None:
-            due = steps + 1 + self._window
-            first = np.where(known <= due, np.minimum(due, done), done)
-        first = np.where(absent, done, first)
-        return None if np.array_equal(first, steps + 1) else first
 
     def __repr__(self) -> str:
         waiting = len(self.pending)

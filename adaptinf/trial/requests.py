@@ -56,12 +56,15 @@ class Requests:
             self._refuse_strangers()
             self.journal.begin()
             try:
-                answer, entry = act(self._caught_up())
+                replay = self._caught_up()
+                answer, entry = act(replay)
                 if entry is None:
                     self.journal.rollback()
                 else:
-                    self.journal.append({"kind": entry["kind"], "time": now(), **entry})
+                    whole = {"kind": entry["kind"], "time": now(), **entry}
+                    self.journal.append(whole)
                     self.journal.commit()
+                    replay.noted(self.journal.rows, whole)
             except ParameterError:
                 self.journal.rollback()
                 raise

@@ -118,8 +118,8 @@ class Snapshots:
         state = unpacked(content)
         if state["versions"] != versions():
             raise self._damaged()
-        decided, told, keys = state["marks"]
-        return number, Marks(decided, told, tuple(keys))
+        decided, told, amended, keys = state["marks"]
+        return number, Marks(decided, told, amended, tuple(keys))
 
     def _before(self) -> str:
         """The digest of the last part."""

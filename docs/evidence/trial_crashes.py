@@ -172,7 +172,8 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 ## Kills
 
 {counts.total():,} `kill -9` of forked processes in the middle of requests to {trials:,} trials of
-{PARTICIPANTS} participants, with {" and ".join(DESIGNS)} in turn, outcomes two participants late. Each
+{PARTICIPANTS} participants, with {" and ".join(DESIGNS)} in turn, outcomes two participants late, and
+half of them amended. Each
 process opens the trial, sends what has no answer yet and, three times in ten before a request, one again
 that had its answer. A kill strikes before or after a named step, or at one of the calls that SQLite makes
 of the system, inside a commit or a recovery; half of a write may then be there. Snapshots are written

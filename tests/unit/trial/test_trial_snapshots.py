@@ -73,7 +73,16 @@ def made(path: Path, design: Design, options: dict[str, Any] | None = None, late
         decision = trial.assign(f"person {number}", context, key=f"assign {number}")
         due = decision.id - late
         if due > 0:
-            trial.record(due, float(draws.integers(0, 2)) if due % 7 or not late else None, key=due)
+            reward = float(draws.integers(0, 2)) if due % 7 or not late else None
+            trial.record(due, reward, key=due)
+            if due % 11 == 0:
+                trial.amend(
+                    due,
+                    1.0 if reward is None else 1.0 - reward,
+                    key=f"amend {due}",
+                    reason="a slip",
+                    by="a monitor",
+                )
         if number % 9 == 0:
             trial.log("drop")
         if number % 3 == 0:
@@ -221,7 +230,7 @@ def test_a_snapshot_with_right_digests_and_wrong_content_is_found_by_verify(
     whole = Snapshots.write
 
     def lie(self: Snapshots, part: dict[str, Any], state: dict[str, Any]) -> None:
-        whole(self, {**part, "reward": 1.0 - part["reward"]}, state)
+        whole(self, {**part, "known": part["known"] + np.int32(1)}, state)
 
     monkeypatch.setattr(Snapshots, "write", lie)
     made(path, Uniform())
