@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, ParameterError
+from adaptinf.texts import absent
 
 if TYPE_CHECKING:
     from adaptinf.designs import Design
@@ -22,8 +23,10 @@ _SAID = {
     "create": "make a trial in a new file",
     "assign": "choose an arm for a participant",
     "record": "record the outcome of a decision",
+    "amend": "correct an outcome that was recorded wrongly",
     "status": "tell how the trial stands",
     "verify": "check the file from its first row on",
+    "history": "tell what was done to the trial, by whom and why",
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
     "pause": "assign nobody until it is resumed",
@@ -41,7 +44,7 @@ def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
     parser = commands.add_parser("trial", help="a live trial, kept in a file", description=text)
     actions = parser.add_subparsers(dest="action", metavar="action", required=True)
     for name, said in _SAID.items():
-        more = f" {_LINES}" if name in ("assign", "record") else ""
+        more = f" {_LINES}" if name in _FIELDS else ""
         action = actions.add_parser(name, help=said, description=f"{said[0].upper()}{said[1:]}.{more}")
         action.add_argument("file", metavar="FILE", type=path, help="the trial")
         _FLAGS.get(name, lambda _: None)(action)
@@ -89,22 +92,41 @@ def _export_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing", choices=("drop", "worst", "best"), help="what an outcome means that is not in"
     )
+    parser.add_argument(
+        "--as-told", action="store_true", help="outcomes that were amended as the design was told them"
+    )
 
 
 def _reason_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
+
+
+def _amend_flags(parser: argparse.ArgumentParser) -> None:
+    _record_flags(parser)
+    parser.add_argument("--reason", metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
 
 
 _FLAGS = {
     "create": _create_flags,
     "assign": _assign_flags,
     "record": _record_flags,
+    "amend": _amend_flags,
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,
     "resume": _reason_flags,
     "finish": _reason_flags,
 }
+
+
+_FIELDS = {
+    "assign": ("unit", "context", "key"),
+    "record": ("decision", "reward", "key"),
+    "amend": ("decision", "reward", "key", "reason", "by"),
+}
+"""What requests hold that can come as lines."""
 
 
 def _json(text: str) -> Any:
@@ -127,16 +149,20 @@ def run_trial(arguments: argparse.Namespace) -> int:
         _say(_status(_created(arguments)))
         return 0
     with Trial.open(arguments.file) as trial:
-        if arguments.action in ("assign", "record"):
+        if arguments.action in _FIELDS:
             return _answer(trial, arguments)
+        if arguments.action == "history":
+            for act in trial.history():
+                _say({name: value for name, value in asdict(act).items() if value is not None})
+            return 0
         if arguments.action in ("pause", "resume", "finish"):
-            getattr(trial, arguments.action)(arguments.reason)
+            getattr(trial, arguments.action)(arguments.reason, arguments.by)
         elif arguments.action == "verify":
             trial.verify(arguments.head)
         elif arguments.action == "backup":
             trial.backup(arguments.output)
         elif arguments.action == "export":
-            trial.log(arguments.missing).to_parquet(arguments.output)
+            trial.log(arguments.missing, amended=not arguments.as_told).to_parquet(arguments.output)
         _say(_status(trial))
     return 0
 
@@ -169,9 +195,15 @@ def _design(given: Any) -> Design:
     if not isinstance(given, dict) or not isinstance(given.get("parameters", {}), dict):
         raise ParameterError("--parameters", ['they must be a JSON object, such as {"floor": 0.1}'])
     name = str(given.get("name"))
-    kind = getattr(designs, name, None) if name in designs.__all__ else None
-    if not isinstance(kind, type) or not issubclass(kind, designs.Design) or kind is designs.Design:
-        raise ParameterError("--design", [f"there is no design of the name {name!r:.60}"])
+    found = {label: getattr(designs, label) for label in designs.__all__}
+    kinds = {label: kind for label, kind in found.items() if isinstance(kind, type)}
+    known = {
+        label: kind
+        for label, kind in kinds.items()
+        if issubclass(kind, designs.Design) and kind is not designs.Design
+    }
+    if name not in known:
+        raise ParameterError("--design", [absent("design", name, known)])
     parameters = {
         label: _design(value)
         if isinstance(value, dict)
@@ -181,21 +213,15 @@ def _design(given: Any) -> Design:
         for label, value in given.get("parameters", {}).items()
     }
     try:
-        return kind(**parameters)
+        return known[name](**parameters)
     except TypeError as error:
         problem = f"they do not fit {name}: {str(error).removeprefix(f'{name}.__init__() ')}"
         raise ParameterError("--parameters", [problem]) from error
 
 
-def _parameter(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_parameter, value))
-    return _design(value) if isinstance(value, dict) else value
-
-
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
     """Answer one request from flags, or those on standard input; 2 where one of the latter was refused."""
-    names = ("unit", "context", "key") if arguments.action == "assign" else ("decision", "reward", "key")
+    names = _FIELDS[arguments.action]
     flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if flags:
         _say(_one(trial, names, flags))
@@ -228,8 +254,11 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
         raise ParameterError("a request", [f"{name} is needed" for name in missing])
     if "unit" in names:
         return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
+    decision, key = request["decision"], request["key"]
     reward = None if request["reward"] == _LOST else request["reward"]
-    return asdict(trial.record(request["decision"], reward, key=request["key"]))
+    if "by" in names:
+        return asdict(trial.amend(decision, reward, key=key, reason=request["reason"], by=request["by"]))
+    return asdict(trial.record(decision, reward, key=key))
 
 
 def _status(trial: Trial) -> dict[str, Any]:

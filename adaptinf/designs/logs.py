@@ -15,6 +15,10 @@ from adaptinf.simulation.replicate import Run
 
 PLANNED = "planned_rounds"
 """Parameter in the record of a log that holds fewer rounds than its design planned for."""
+AMENDED = "amended_outcomes"
+"""Parameter in the record of a log: how many of its outcomes the design was told otherwise."""
+COLLECTED = (PLANNED, AMENDED)
+"""Parameters that tell of the collection and not of the design."""
 
 
 def log_of(
@@ -36,7 +40,7 @@ def log_of(
         propensity_status="exact" if record.propensities.shape[1] else "absent",
         guarantee=guarantee,
         reward_guarantee=reward_guarantee,
-        design=_record(design, rounds, horizon),
+        design=_record(design, run, horizon),
         noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
         adaptive_rounds=_adaptive_rounds(design, run),
@@ -56,12 +60,15 @@ def _adaptive_rounds(design: Any, run: Run) -> int | None:
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
-def _record(design: Any, rounds: int, horizon: int) -> DesignRecord:
-    """What a log keeps of its design: where it stopped early, for how many rounds it was planned too."""
+def _record(design: Any, run: Run, horizon: int) -> DesignRecord:
+    """What a log keeps of its design, and of its collection where that was not as a run's."""
     record: DesignRecord = design.record()
-    if rounds == horizon:
-        return record
-    return replace(record, parameters={**record.parameters, PLANNED: horizon})
+    told = {}
+    if run.record.action.size < horizon:
+        told[PLANNED] = horizon
+    if run.amended:
+        told[AMENDED] = run.amended
+    return replace(record, parameters={**record.parameters, **told}) if told else record
 
 
 def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.logs import PLANNED
+from adaptinf.designs.logs import COLLECTED
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.log import DesignRecord
@@ -20,7 +20,7 @@ def rebuilt(record: DesignRecord) -> Design | None:
     parameters: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in record.parameters.items()
-        if name != PLANNED
+        if name not in COLLECTED
     }
     if not isinstance(kind, type) or not _complete(kind, parameters):
         return None

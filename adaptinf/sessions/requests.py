@@ -4,43 +4,54 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.texts import shown
 
 _LONGEST, _LARGEST = 200, 2**53
 
 
+KINDS = ("assign", "record", "amend")
+"""Requests that have keys."""
+
+
 class Answers:
-    """Rounds by the keys of the requests that they answered."""
+    """Answers by the keys of the requests: rounds, and for amendments their place in the list of them."""
 
     def __init__(self) -> None:
-        self._kept: dict[Any, tuple[tuple[Any, ...], int]] = {}
+        self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
 
-    def known(self, subject: str, key: Any, body: tuple[Any, ...]) -> int | None:
-        """The round that answers the request, if it was made before under its key.
+    def known(self, subject: str, key: Any) -> int | None:
+        """What answered a request of this kind, if one was made before under the key.
 
         Raises
         ------
         ParameterError
-            If the key stands for another request.
+            If the key stands for a request of another kind.
         """
-        kept = None if key is None else self._kept.get((type(key), key))
-        if kept is None:
-            return None
-        if kept[0] != body:
-            problem = (
-                f"key {key!r:.60} stands for another request, one of {kept[0][0]}: give each its own key"
-            )
-            raise ParameterError(subject, [problem])
-        return kept[1]
+        for kind, steps in self.steps.items():
+            if key is not None and key in steps:
+                if kind != subject:
+                    self.refuse(subject, key, kind)
+                return steps[key]
+        return None
 
-    def keep(self, key: Any, body: tuple[Any, ...], step: int) -> None:
-        """Note the answer under its key, if it has one."""
+    def refuse(self, subject: str, key: Any, kind: str) -> NoReturn:
+        """Say that a key stands for another request."""
+        problem = f"key {key!r:.60} stands for another request, one of {kind}: give each its own key"
+        raise ParameterError(subject, [problem])
+
+    def keep(self, subject: str, key: Any, step: int) -> None:
+        """Note what answered a request under its key, if it has one."""
         if key is not None:
-            self._kept[(type(key), key)] = body, step
+            self.steps[subject][key] = step
+
+    def counts(self) -> tuple[int, ...]:
+        """Keys of each kind."""
+        return tuple(map(len, self.steps.values()))
 
 
 def plain(value: Any) -> Any:
@@ -72,6 +83,6 @@ def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
     return [f"reward must be a finite number from {low:g} to {high:g}, got {shown(reward)}"]
 
 
-def shown(value: Any) -> str:
-    """A value in an error, cut short."""
-    return f"{value[:60] if isinstance(value, (str, bytes)) else value!r:.60}"
+def same_reward(told: float, value: float | None) -> bool:
+    """Whether an outcome as it is kept, NaN for one that never comes, is this."""
+    return math.isnan(told) if value is None else told == value

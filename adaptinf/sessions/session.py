@@ -3,73 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import Count, OneOf, OrNone, check, refuse
+from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
+from adaptinf.sessions.decisions import Decision, Outcome
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.requests import Answers, identity, plain, reward_problems
+from adaptinf.sessions.requests import identity, plain, reward_problems, same_reward
+from adaptinf.sessions.rounds import Rounds
+from adaptinf.sessions.runs import run_of
 from adaptinf.sessions.steppers import Stepper
 from adaptinf.simulation.replicate import Program, Run
-from adaptinf.simulation.run import Record, empty_record
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import FloatArray
 
 _MISSING = OrNone(OneOf("drop", "worst", "best"))
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """An arm for a participant.
-
-    Attributes
-    ----------
-    id : int
-        What `Session.record` is told.
-    arm : label
-        The arm that was assigned.
-    round : int
-        The round, counted from 1.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> ai.designs.UCB().session(["a", "b"], horizon=10).assign()
-    Decision(id=1, arm='a', round=1)
-    """
-
-    id: int
-    arm: Any
-    round: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An outcome that was recorded.
-
-    Attributes
-    ----------
-    id : int
-        Of the decision.
-    reward : float or None
-        The reward; None for an outcome that will never come.
-    in_time : bool
-        Whether the design learns from it; the log has it in any case.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> session = ai.designs.UCB().session(["a", "b"], horizon=10)
-    >>> session.record(session.assign().id, 1.0)
-    Outcome(id=1, reward=1.0, in_time=True)
-    """
-
-    id: int
-    reward: float | None
-    in_time: bool
 
 
 class Session:
@@ -107,13 +57,8 @@ class Session:
         self._stepper, self._coins, self._share = stepper, coins, program.share
         self._overridden = program.n_statuses - 1
         self._pending, self._window, self._lost = pending, window, lost
-        n_arms = participants.n_arms
         with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
-        self._record: Record = empty_record(horizon, n_arms, with_propensities, participants.dimension)
-        self._codes = np.empty((horizon, 1)) if participants.features else np.zeros((1, 1))
-        self._known: IntArray = np.zeros(horizon, dtype=np.int64)  # 0: no outcome yet
-        self._units: list[Any] = []
-        self._decided, self._by_unit, self._answers = 0, dict[Any, int](), Answers()
+        self._rounds = Rounds(participants, horizon, with_propensities)
 
     @property
     def arms(self) -> tuple[Any, ...]:
@@ -123,12 +68,12 @@ class Session:
     @property
     def rounds(self) -> int:
         """Rounds that have been assigned."""
-        return self._decided
+        return self._rounds.decided
 
     @property
     def pending(self) -> tuple[int, ...]:
         """Ids of the decisions whose outcome is not in yet."""
-        return tuple((np.flatnonzero(self._known[: self._decided] == 0) + 1).tolist())
+        return tuple((np.flatnonzero(self._rounds.known[: self.rounds] == 0) + 1).tolist())
 
     def assign(self, unit: Any = None, context: Any = None, key: Any = None) -> Decision:
         """Choose an arm for the participant who has arrived.
@@ -158,23 +103,23 @@ class Session:
         """
         found, unit, key = self._participants.read(context), plain(unit), plain(key)
         check("assign", unit=(unit, identity), key=(key, identity))
-        body = ("assign", unit, found.tobytes())
-        if (answer := self._answers.known("assign", key, body)) is not None:
-            return self._decision(answer)
-        step = self._by_unit.get((type(unit), unit))
+        rounds = self._rounds
+        if (step := rounds.answers.known("assign", key)) is not None:
+            if rounds.units[step] != unit or not np.array_equal(found, rounds.context(step)):
+                rounds.answers.refuse("assign", key, "assign")
+            return self._decision(step)
+        step = None if unit is None else rounds.by_unit.get(unit)
         if step is not None:
             self._refuse_other_context(unit, step, found)
         else:
             self._refuse_assignment(unit)
             step = self._choose(found)
-            self._units.append(unit)
-            if unit is not None:
-                self._by_unit[(type(unit), unit)] = step
-        self._answers.keep(key, body, step)
+            rounds.belongs(step, unit)
+        rounds.answers.keep("assign", key, step)
         return self._decision(step)
 
     def _decision(self, step: int) -> Decision:
-        return Decision(step + 1, self._participants.arms[self._record.action[step]], step + 1)
+        return Decision(step + 1, self._participants.arms[self._rounds.record.action[step]], step + 1)
 
     def propensities(self, decision_id: int) -> tuple[float, ...] | None:
         """The probability of each arm when a decision was made.
@@ -195,32 +140,25 @@ class Session:
             If there is no such decision.
         """
         refuse("propensities", Count()("decision_id", decision_id) or self._unknown(decision_id))
-        row = self._record.propensities[int(decision_id) - 1]
+        row = self._rounds.record.propensities[int(decision_id) - 1]
         return None if not row.size or np.isnan(row).any() else tuple(row.tolist())
 
-    def _context(self, step: int) -> FloatArray:
-        """The context of a round, as kernels have it."""
-        contexts = self._record.vectors if self._participants.dimension else self._codes
-        row: FloatArray = contexts[step if len(contexts) > 1 else 0]
-        return row
-
     def _refuse_other_context(self, unit: Any, step: int, found: FloatArray) -> None:
-        if not np.array_equal(found, self._context(step)):
+        if not np.array_equal(found, self._rounds.context(step)):
             problem = f"unit {unit!r:.60} was assigned in round {step + 1}, with another context"
             raise ParameterError("assign", [problem])
 
     def _refuse_assignment(self, unit: Any) -> None:
         """Say why no participant can be assigned now."""
-        problems = []
-        if self._units and (unit is None) != (self._units[0] is None):
-            had = "had none" if self._units[0] is None else "had one"
+        problems, units, last = [], self._rounds.units, self.rounds
+        if units and (unit is None) != (units[0] is None):
+            had = "had none" if units[0] is None else "had one"
             problems.append(f"either all participants have a unit or none: those before {had}")
-        elif self._units and unit is not None and type(unit) is not type(self._units[0]):
+        elif units and unit is not None and type(unit) is not type(units[0]):
             problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
-        last = self._decided
         if last == self._horizon:
             problems.append(f"the horizon of {last:,} rounds is used up")
-        elif last and self._waits and self._known[last - 1] == 0:
+        elif last and self._waits and self._rounds.known[last - 1] == 0:
             hint = ", or open the session with window=" if self._pending == "window" else ""
             problems.append(
                 f"the outcome of decision {last} must be recorded first, as {self._name} chooses by it{hint}"
@@ -234,8 +172,8 @@ class Session:
         return self._pending == "last" or (self._pending == "window" and self._window is None)
 
     def _choose(self, context: FloatArray) -> int:
-        """Make the next decision and note its round."""
-        step, record, n_arms = self._decided, self._record, self._participants.n_arms
+        """Make the next decision and keep its round."""
+        step, record, n_arms = self.rounds, self._rounds.record, self._participants.n_arms
         if self._window is not None and step > self._window:
             due = step - 1 - self._window
             self._learn(due, float(record.reward[due]))
@@ -246,28 +184,20 @@ class Session:
             if self._coins.random() < share:
                 arm = min(int(self._coins.random() * n_arms), n_arms - 1)
                 status = self._overridden
-        record.action[step], record.status[step], record.feature[step] = arm, status, 0
-        record.reward[step] = np.nan
-        if self._participants.dimension:
-            record.vectors[step] = context
-        elif self._participants.features:
-            record.feature[step] = int(context[0])
-            self._codes[step] = context
         if record.propensities.shape[1]:
             if own is None:
                 own = np.eye(n_arms)[proposal] if self._share.shape[0] else np.full(n_arms, np.nan)
             row = (1.0 - share) * own + share / n_arms
             record.propensities[step], record.propensity[step] = row, row[arm]
-        self._decided += 1
-        return step
+        return self._rounds.begin(context, arm, status)
 
     def _learn(self, step: int, reward: float) -> None:
         """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
-        arm, status = int(self._record.action[step]), int(self._record.status[step])
+        arm, status = int(self._rounds.record.action[step]), int(self._rounds.record.status[step])
         if np.isnan(reward):
             assert self._lost is not None
             reward = self._lost
-        self._stepper.update(self._context(step), arm, reward, status, self._decided)
+        self._stepper.update(self._rounds.context(step), arm, reward, status, self.rounds)
 
     def record(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
         """Tell the outcome of a decision.
@@ -293,33 +223,92 @@ class Session:
             key stands for another request, or an outcome will never come of which the design has to know.
             Nothing has changed then.
         """
-        key = plain(key)
-        problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
-        problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
-        if problems:
-            raise ParameterError("record", problems)
-        step, value = int(decision_id) - 1, None if reward is None else float(reward)
-        body = ("record", step, value)
-        if self._answers.known("record", key, body) is None:
-            if self._known[step]:
+        step, value, key = self._told("record", decision_id, reward, key)
+        answers, answered = self._rounds.answers, self._rounds.answers.known("record", key)
+        if answered is not None:
+            if answered != step or not self._has(step, value):
+                answers.refuse("record", key, "record")
+        else:
+            if self._rounds.known[step]:
                 self._refuse_other_reward(step, value)
             else:
                 self._enter(step, value)
-            self._answers.keep(key, body, step)
+            answers.keep("record", key, step)
         return Outcome(step + 1, value, self._in_time(step))
 
+    def _told(self, subject: str, decision_id: Any, reward: Any, key: Any) -> tuple[int, float | None, Any]:
+        """Step, reward and key of a request that tells an outcome."""
+        key = plain(key)
+        problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
+        problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
+        refuse(subject, problems)
+        return int(decision_id) - 1, None if reward is None else float(reward), key
+
+    def _has(self, step: int, value: float | None) -> bool:
+        """Whether the outcome of a round that has one is this."""
+        return same_reward(float(self._rounds.record.reward[step]), value)
+
+    def amend(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
+        """Correct an outcome that was recorded wrongly.
+
+        The log has the new value. The design keeps what it learnt: choices that were made stand, and those
+        to come are made as if nothing had been corrected.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+        reward : float or None
+            The right outcome, as for `record`; None says that there is none.
+        key : str or int, optional
+            Names the request, as for `assign`.
+
+        Returns
+        -------
+        Outcome
+            What the log has now; `in_time` is false, as the design does not learn from it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such decision, it has no outcome yet or this one already, the reward is outside the
+            range, or the key stands for another request. Nothing has changed then.
+        """
+        step, value, key = self._told("amend", decision_id, reward, key)
+        rounds = self._rounds
+        known = rounds.answers.known("amend", key)
+        if known is not None:
+            before, told = rounds.amendments[known]
+            if before != step or not same_reward(told, value):
+                rounds.answers.refuse("amend", key, "amend")
+        else:
+            self._refuse_amendment(step, value)
+            rounds.answers.keep("amend", key, len(rounds.amendments))
+            rounds.amendments.append((step, np.nan if value is None else value))
+        return Outcome(step + 1, value, False)
+
+    def _refuse_amendment(self, step: int, value: float | None) -> None:
+        """Say why there is nothing to correct."""
+        rounds = self._rounds
+        if not rounds.known[step]:
+            raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])
+        if same_reward(rounds.amended().get(step, float(rounds.record.reward[step])), value):
+            told = "is lost" if value is None else f"has the outcome {value:g}"
+            raise ParameterError("amend", [f"decision {step + 1} {told} already"])
+
     def _unknown(self, decision_id: int) -> list[str]:
-        if decision_id <= self._decided:
+        if decision_id <= self.rounds:
             return []
-        made = f"decisions 1 to {self._decided} have been made" if self._decided else "none has been made yet"
+        made = f"decisions 1 to {self.rounds} have been made" if self.rounds else "none has been made yet"
         return [f"there is no decision {decision_id}: {made}"]
 
     def _refuse_other_reward(self, step: int, value: float | None) -> None:
-        known = float(self._record.reward[step])
-        if np.isnan(known) if value is None else known == value:
+        if self._has(step, value):
             return
+        known = float(self._rounds.record.reward[step])
         told = "was recorded as lost" if np.isnan(known) else f"has the outcome {known:g} already"
-        problem = f"decision {step + 1} {told}, got {'None' if value is None else f'{value:g}'}"
+        got = "None" if value is None else f"{value:g}"
+        problem = f"decision {step + 1} {told}, got {got}: amend it if that is a correction"
         raise ParameterError("record", [problem])
 
     def _enter(self, step: int, value: float | None) -> None:
@@ -332,21 +321,23 @@ class Session:
         number = np.nan if value is None else value
         if self._window is None and (value is not None or self._pending != "any"):
             self._learn(step, number)
-        self._record.reward[step] = number
-        self._known[step] = self._decided
+        self._rounds.tell(step, number)
 
     def _in_time(self, step: int) -> bool:
         """Whether the outcome of a round was there when the design had to have it."""
-        punctual = self._window is None or bool(self._known[step] <= step + 1 + self._window)
-        return punctual and not np.isnan(self._record.reward[step])
+        rounds = self._rounds
+        punctual = self._window is None or bool(rounds.known[step] <= step + 1 + self._window)
+        return punctual and not np.isnan(rounds.record.reward[step])
 
-    def log(self, missing: str | None = None) -> AdaptiveLog:
+    def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
         """The log of the rounds so far, as `Design.run` makes it.
 
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
             What an outcome means that is not in, as for `AdaptiveLog`: needed where there are any.
+        amended : bool
+            Whether outcomes that were amended have their new values, or those that the design was told.
 
         Returns
         -------
@@ -360,11 +351,11 @@ class Session:
             If nobody has been assigned yet, or outcomes are missing and `missing` is not given, or is
             ``"worst"`` or ``"best"`` without a finite reward range.
         """
-        check("log", missing=(missing, _MISSING))
-        done = self._decided
-        if not done:
+        check("log", missing=(missing, _MISSING), amended=(amended, BOOLEAN))
+        if not self.rounds:
             raise ParameterError("log", ["nobody has been assigned yet"])
-        absent = int(np.count_nonzero(np.isnan(self._record.reward[:done])))
+        run = run_of(self._rounds, self._stepper, self._window, missing, amended)
+        absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
             few = "outcome is" if absent == 1 else "outcomes are"
             problem = f'{absent:,} {few} missing: say by missing="drop", "worst" or "best" what that means'
@@ -372,29 +363,8 @@ class Session:
         if absent and missing != "drop" and not np.isfinite(self._participants.reward_range).all():
             problem = f"missing={missing!r} needs a session that was opened with a finite reward_range"
             raise ParameterError("log", [problem])
-        names = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
-        rounds = {name: getattr(self._record, name)[:done].copy() for name in names}
-        run = Run(
-            self._record._replace(**rounds),
-            self._stepper.released(),
-            self._stepper.outcome(),
-            None if self._units[0] is None else np.array(self._units),
-            self._known_rounds(),
-            missing if absent else None,
-        )
         return self._make_log(run)
-
-    def _known_rounds(self) -> IntArray | None:
-        """Rounds that had begun when the design first could have each outcome; None where all at once."""
-        done = self._decided
-        steps, known = np.arange(done), self._known[:done]
-        first, absent = known, np.isnan(self._record.reward[:done])
-        if self._window is not None:
-            due = steps + 1 + self._window
-            first = np.where(known <= due, np.minimum(due, done), done)
-        first = np.where(absent, done, first)
-        return None if np.array_equal(first, steps + 1) else first
 
     def __repr__(self) -> str:
         waiting = len(self.pending)
-        return f"Session({self._name}: {self._decided:,} of {self._horizon:,} rounds, {waiting:,} pending)"
+        return f"Session({self._name}: {self.rounds:,} of {self._horizon:,} rounds, {waiting:,} pending)"

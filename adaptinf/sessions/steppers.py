@@ -79,6 +79,22 @@ class KernelStepper:
         self.program.tables.status[0] = status
         self._call(UPDATE, context, arm, reward)
 
+    def memory(self, fresh: KernelStepper) -> dict[str, Any]:
+        """The state, and the tables that are not as those of a fresh stepper; `remember` takes it."""
+        mine, begun = self.program.tables._asdict(), fresh.program.tables._asdict()
+        written = {
+            name: array.copy()
+            for name, array in mine.items()
+            if isinstance(array, np.ndarray) and array.tobytes() != begun[name].tobytes()
+        }
+        return {"state": self.state.copy(), "tables": written}
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on, as a fresh stepper, where the memory was taken."""
+        self.state[:] = memory["state"]
+        for name, array in memory["tables"].items():
+            getattr(self.program.tables, name)[:] = array
+
     def outcome(self) -> FloatArray:
         """What the design reports, as things stand."""
         self._call(FINISH, self._nothing)

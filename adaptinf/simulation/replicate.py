@@ -96,7 +96,7 @@ class Run:
     """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
-    missing where outcomes are, what that means.
+    missing where outcomes are, what that means; amended outcomes that the design was told otherwise.
     """
 
     record: Record
@@ -105,6 +105,7 @@ class Run:
     units: NDArray[Any] | None = None
     known: IntArray | None = None
     missing: str | None = None
+    amended: int = 0
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:

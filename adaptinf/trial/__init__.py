@@ -1,6 +1,7 @@
 """A design at work on people: trials that are kept in a file and lose nothing, whatever stops."""
 
+from adaptinf.trial.history import Act
 from adaptinf.trial.status import TrialStatus
 from adaptinf.trial.trial import Trial
 
-__all__ = ["Trial", "TrialStatus"]
+__all__ = ["Act", "Trial", "TrialStatus"]

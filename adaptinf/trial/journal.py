@@ -26,7 +26,7 @@ _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
-_FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
+FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
 """The last is of messages in which SQLite quotes a damaged name."""
 _ROWS = sa.Table(
     "journal",
@@ -66,34 +66,34 @@ class Journal:
         self._engine = sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
         sa.event.listen(self._engine, "begin", _begin)
         try:
-            self._connection = self._engine.connect()
-        except _FAILURES as error:
-            raise self._told(error, "written" if create else "read") from error
+            self.connection = self._engine.connect()
+        except FAILURES as error:
+            raise self.told(error, "written" if create else "read") from error
 
     def start(self, entry: Entry) -> None:
         """Make the table, with its first row; refused where the file holds anything."""
         self.begin()
         try:
-            if sa.inspect(self._connection).get_table_names():
+            if sa.inspect(self.connection).get_table_names():
                 raise FileError(str(self.path), "written", "it holds a trial or other tables already")
-            _ROWS.create(self._connection)
+            _ROWS.create(self.connection)
             self.append(entry)
             self.commit()
-        except _FAILURES as error:
+        except FAILURES as error:
             self.rollback()
-            raise self._told(error, "written") from error
+            raise self.told(error, "written") from error
         except BaseException:
             self.rollback()
             raise
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes keeps all others from writing until it ends."""
-        self._connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
+        self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
         self._appended = None
         try:
-            self._connection.begin()
-        except _FAILURES as error:
-            raise self._told(error, "written" if write else "read") from error
+            self.connection.begin()
+        except FAILURES as error:
+            raise self.told(error, "written" if write else "read") from error
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows that have not been read yet, each checked.
@@ -102,12 +102,12 @@ class Journal:
         """
         query = sa.select(_ROWS).where(_ROWS.c.number > self.rows).order_by(_ROWS.c.number)
         try:
-            for number, text, digest in self._connection.execute(query).yield_per(_AT_ONCE):
+            for number, text, digest in self.connection.execute(query).yield_per(_AT_ONCE):
                 head = self._checked(number, text, digest)
                 yield number, decode(json.loads(text)), head
                 self.rows, self.head = number, head
-        except _FAILURES as error:
-            raise self._told(error, "read") from error
+        except FAILURES as error:
+            raise self.told(error, "read") from error
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
         """The digest of a row, if it is the next one."""
@@ -123,17 +123,17 @@ class Journal:
         number, digest = self.rows + 1, _digest(self.head, text)
         row = {"number": number, "entry": text, "digest": digest}
         try:
-            self._connection.execute(sa.insert(_ROWS), row)
-        except _FAILURES as error:
-            raise self._told(error, "written") from error
+            self.connection.execute(sa.insert(_ROWS), row)
+        except FAILURES as error:
+            raise self.told(error, "written") from error
         self._appended = number, digest
 
     def commit(self) -> None:
         """End the transaction: what was added is on the disk when this returns."""
         try:
-            self._connection.commit()
-        except _FAILURES as error:
-            raise self._told(error, "written") from error
+            self.connection.commit()
+        except FAILURES as error:
+            raise self.told(error, "written") from error
         if self._appended is not None:
             self.rows, self.head = self._appended
             self._appended = None
@@ -142,17 +142,17 @@ class Journal:
         """End the transaction as if nothing had been added."""
         self._appended = None
         try:
-            self._connection.rollback()
-        except _FAILURES:  # what failed before has ended it
-            self._connection.invalidate()
+            self.connection.rollback()
+        except FAILURES:  # what failed before has ended it
+            self.connection.invalidate()
 
     def holds_trial(self) -> bool:
         """Whether the table is there."""
         self.begin(write=False)
         try:
-            return sa.inspect(self._connection).has_table(_ROWS.name)
-        except _FAILURES as error:
-            raise self._told(error, "read") from error
+            return sa.inspect(self.connection).has_table(_ROWS.name)
+        except FAILURES as error:
+            raise self.told(error, "read") from error
         finally:
             self.rollback()
 
@@ -160,29 +160,41 @@ class Journal:
         """Forget what was read, so that `news` begins with the first row."""
         self.rows, self.head = 0, _START
 
+    def skip(self, number: int, head: str) -> None:
+        """Go on behind a row as if all up to it had been read."""
+        self.rows, self.head = number, head
+
+    def digest(self, number: int) -> Any:
+        """What a row says its digest is; None where there is no such row."""
+        query = sa.select(_ROWS.c.digest).where(_ROWS.c.number == number)
+        try:
+            return self.connection.execute(query).scalar()
+        except FAILURES as error:
+            raise self.told(error, "read") from error
+
     def check_pages(self) -> None:
         """Let SQLite look over every page of the file."""
         try:
-            found = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        except _FAILURES as error:
-            raise self._told(error, "read") from error
+            found = self.connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        except FAILURES as error:
+            raise self.told(error, "read") from error
         if found != ["ok"]:
             raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
 
     def content(self) -> bytes:
         """The whole file as of now, what is still in its write-ahead log included."""
-        driver: Any = self._connection.connection.driver_connection
+        driver: Any = self.connection.connection.driver_connection
         try:
             return bytes(driver.serialize())
-        except _FAILURES as error:
-            raise self._told(error, "read") from error
+        except FAILURES as error:
+            raise self.told(error, "read") from error
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
+        self.connection.close()
         self._engine.dispose()
 
-    def _told(self, error: Exception, done: str) -> AdaptinfError:
+    def told(self, error: Exception, done: str) -> AdaptinfError:
         """What SQLite says, as one error that names the file."""
         origin = getattr(error, "orig", None) or error
         name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))

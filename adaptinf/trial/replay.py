@@ -9,11 +9,15 @@ import numpy as np
 
 from adaptinf.designs import Design
 from adaptinf.errors import JournalError, ParameterError
-from adaptinf.parameters import check
+from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.requests import identity, plain, shown
+from adaptinf.sessions.keeping import has_key, marks_of, memory_of, part_of, restore
+from adaptinf.sessions.requests import identity, plain
+from adaptinf.sessions.rounds import Marks
+from adaptinf.trial.history import ACTS, act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.opening import session_of
+from adaptinf.trial.snapshots import Snapshot, pack
 
 OPEN, PAUSED, FINISHED = "open", "paused", "finished"
 _STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
@@ -26,7 +30,7 @@ class Replay:
         self.declared, self.design = first, design
         self.session, self._coins = session_of(first, design)
         self.state, self.reason = OPEN, ""
-        self._keys: set[tuple[type, Any]] = set()
+        self.acts: list[Entry] = []
 
     def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """Assign an arm; with the entry to write where the key is new."""
@@ -36,7 +40,6 @@ class Replay:
         decision = self.session.assign(unit, context, key)
         if not fresh:
             return decision, None
-        self._keys.add((type(plain(key)), plain(key)))
         return decision, {
             "kind": "assign",
             "key": plain(key),
@@ -54,7 +57,6 @@ class Replay:
         outcome = self.session.record(decision_id, reward, key)
         if not fresh:
             return outcome, None
-        self._keys.add((type(plain(key)), plain(key)))
         return outcome, {
             "kind": "record",
             "key": plain(key),
@@ -62,25 +64,71 @@ class Replay:
             "reward": outcome.reward,
         }
 
-    def turn(self, kind: str, reason: Any) -> Entry | None:
+    def amend(
+        self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
+    ) -> tuple[Outcome, Entry | None]:
+        """Correct an outcome; with the entry to write where the key is new."""
+        refuse("amend", act_problems(reason, by))
+        fresh = self._fresh("amend", key, refused=(FINISHED,))
+        outcome = self.session.amend(decision_id, reward, key)
+        if not fresh:
+            return outcome, None
+        return outcome, {
+            "kind": "amend",
+            "key": plain(key),
+            "decision": outcome.id,
+            "reward": outcome.reward,
+            "reason": reason,
+            "by": by,
+        }
+
+    def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
         """Pause, resume or finish; None where that is how things stand."""
-        if not isinstance(reason, str) or not reason.strip() or len(reason) > 1_000:
-            problem = f"reason must be a text of at most 1,000 characters, got {shown(reason)}"
-            raise ParameterError(kind, [problem])
+        refuse(kind, act_problems(reason, "nobody" if by is None else by))
         if self.state == FINISHED and kind != "finish":
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
         if self.state == _STATES[kind]:
             return None
         self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
-        return {"kind": kind, "reason": reason}
+        return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
+
+    def noted(self, number: int, entry: Entry) -> None:
+        """Remember a row of what somebody did to the trial."""
+        if entry["kind"] in ACTS:
+            self.acts.append({"row": number, **entry})
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
         """Whether a key is new; refused where the trial takes no new requests of this kind."""
         check(subject, key=(key, _named))
-        fresh = (type(plain(key)), plain(key)) not in self._keys
+        fresh = not has_key(self.session, plain(key))
         if fresh and self.state in refused:
             raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
         return fresh
+
+    def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """What came since then, and how things stand; None of a design of one's own.
+
+        The code of such a design may have changed since a snapshot, which only a replay can tell.
+        """
+        if self.declared["own"]:
+            return None
+        memory = memory_of(self.session, session_of(self.declared, self.design)[0])
+        standing = {"state": self.state, "reason": self.reason, "acts": self.acts}
+        state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
+        return part_of(self.session, since), state
+
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on, with a session that was just opened, where an image was made."""
+        restore(self.session, snapshot.parts, snapshot.state["memory"])
+        standing = snapshot.state["standing"]
+        self.state, self.reason, self.acts = standing["state"], standing["reason"], standing["acts"]
+
+    def is_as(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot of the row that was followed last comes to the same."""
+        other = Replay(self.declared, self.design)
+        other.resume(snapshot)
+        mine, theirs = self.image(Marks()), other.image(Marks())
+        return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
         """Do what a row says was done.
@@ -98,15 +146,23 @@ class Replay:
         if again != said:
             told = "is not what its design decides on the rows before it, in this version of adaptinf"
             raise JournalError(path, f"row {number} {told}")
+        self.noted(number, entry)
 
     def _again(self, entry: Entry) -> Entry | None:
         requests: dict[str, Callable[[], tuple[Any, Entry | None]]] = {
             "assign": lambda: self.assign(entry["unit"], entry["context"], entry["key"]),
             "record": lambda: self.record(entry["decision"], entry["reward"], entry["key"]),
+            "amend": lambda: self.amend(
+                entry["decision"], entry["reward"], entry["key"], entry["reason"], entry["by"]
+            ),
         }
         if entry["kind"] in requests:
             return requests[entry["kind"]]()[1]
-        return self.turn(entry["kind"], entry["reason"])
+        return self.turn(entry["kind"], entry["reason"], entry.get("by"))
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return pack(one) == pack(other)
 
 
 def _named(name: str, value: Any) -> list[str]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from adaptinf.designs import Design
-from adaptinf.errors import FileError, ParameterError
-from adaptinf.trial.journal import Entry, Journal
+from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
+from adaptinf.sessions.rounds import Marks
+from adaptinf.trial.journal import FAILURES, Entry, Journal
 from adaptinf.trial.opening import design_of
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.snapshots import Snapshots
 
+EVERY = 2_000
+"""Rows after which a snapshot is written: so many decisions are made again at most when a trial is opened."""
 _Answer = TypeVar("_Answer")
 
 
@@ -23,6 +28,7 @@ class Requests:
     def __init__(self, journal: Journal, design: Design | None) -> None:
         self.journal, self._design = journal, design
         self._replay: Replay | None = None
+        self._snapshots, self._kept, self._stale = Snapshots(journal), 0, False
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
@@ -50,13 +56,15 @@ class Requests:
             self._refuse_strangers()
             self.journal.begin()
             try:
-                answer, entry = act(self._caught_up())
+                replay = self._caught_up()
+                answer, entry = act(replay)
                 if entry is None:
                     self.journal.rollback()
                 else:
-                    self.journal.append({"kind": entry["kind"], "time": now(), **entry})
+                    whole = {"kind": entry["kind"], "time": now(), **entry}
+                    self.journal.append(whole)
                     self.journal.commit()
-                return answer
+                    replay.noted(self.journal.rows, whole)
             except ParameterError:
                 self.journal.rollback()
                 raise
@@ -64,10 +72,50 @@ class Requests:
                 self._forget()
                 self.journal.rollback()
                 raise
+            self.keep()
+            return answer
+
+    def keep(self) -> None:
+        """Write a snapshot, where there are many rows since the last one or it could not be used.
+
+        The trial does not depend on it: where it cannot be written, it is left.
+        """
+        replay, rows = self._replay, self.journal.rows
+        if replay is None or replay.declared["own"] or (rows - self._kept < EVERY and not self._stale):
+            return
+        try:
+            self.journal.begin()
+            self._kept = self._written(replay)
+            self.journal.commit()
+        except (AdaptinfError, *FAILURES):
+            self._kept = rows  # the next attempt is as many rows away
+            self.journal.rollback()
+        except BaseException:
+            self.journal.rollback()
+            raise
+        finally:
+            self._stale = False
+
+    def _written(self, replay: Replay) -> int:
+        """The row of the snapshot, after one was written where it is due."""
+        try:
+            number, marks = (0, Marks()) if self._stale else self._snapshots.last()
+        except JournalError:
+            number, marks = 0, Marks()
+        if number == 0:
+            self._snapshots.drop()
+        if self.journal.rows - number >= EVERY and (image := replay.image(marks)) is not None:
+            self._snapshots.write(*image)
+            return self.journal.rows
+        return number
 
     def _caught_up(self, heads: set[str] | None = None) -> Replay:
-        """The trial after all rows that are there."""
-        path = str(self.journal.path)
+        """The trial after all rows that are there; from the first row on where heads are wanted."""
+        path, snapshot = str(self.journal.path), None
+        if heads is not None:
+            snapshot = self._snapshots.read()
+        elif self._replay is None:
+            self._resume(path)
         for number, entry, digest in self.journal.news():
             if self._replay is None:
                 self._replay = Replay(entry, design_of(path, entry, self._design))
@@ -75,9 +123,32 @@ class Requests:
                 self._replay.follow(path, number, entry)
             if heads is not None:
                 heads.add(digest)
+            if snapshot is not None and number == snapshot.number and not self._replay.is_as(snapshot):
+                raise JournalError(path, f"its snapshot is not what its rows up to row {number} come to")
         if self._replay is None:
             raise FileError(path, "read", "it holds no trial")
         return self._replay
+
+    def _resume(self, path: str) -> None:
+        """Go on from the snapshot where there is one; a damaged one is told, and left to be made anew."""
+        _, entry, _ = next(self.journal.news(), (0, None, ""))
+        if entry is None or entry["own"]:
+            return
+        replay = Replay(entry, design_of(path, entry, self._design))
+        try:
+            snapshot = self._snapshots.read()
+            if snapshot is not None:
+                replay.resume(snapshot)
+                self._replay, self._kept = replay, snapshot.number
+                self.journal.skip(snapshot.number, snapshot.head)
+        except (JournalError, KeyError, ValueError, IndexError, AttributeError) as error:
+            self._stale = True
+            warnings.warn(
+                f"{path}: the snapshot is damaged, so every decision was made again ({error}): is the disk "
+                "in order?",
+                AdaptinfWarning,
+                stacklevel=2,
+            )
 
     def read_again(self, look: Callable[[Replay], _Answer], heads: set[str]) -> _Answer:
         """What can be seen when all rows are read from the first one on; their digests are added to heads."""

@@ -17,6 +17,7 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.opening import declared_entry
+from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
 from adaptinf.trial.status import TrialStatus
@@ -24,7 +25,7 @@ from adaptinf.trial.status import TrialStatus
 _PREFIX = "sqlite:///"
 
 
-class Trial:
+class Trial(Operations):
     """A design at work on people, for as long as it takes: kept in a file, safe from crashes and retries.
 
     Made by `Trial.create` and opened by `Trial.open`. Several processes may have it open at once, each by
@@ -48,9 +49,6 @@ class Trial:
     1
     >>> trial.close()
     """
-
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
 
     @classmethod
     def create(
@@ -118,7 +116,7 @@ class Trial:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], design: Design | None = None) -> Trial:
-        """Open a trial: its rows are checked, and every decision is made again and compared.
+        """Open a trial: from its snapshot, and the decisions behind it are made again and compared.
 
         Parameters
         ----------
@@ -140,6 +138,11 @@ class Trial:
             If a row is damaged, or another decision follows from the rows before it.
         ParameterError
             If the design is needed, or another one.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If the snapshot is damaged: every decision was made again then.
         """
         place = _place("Trial.open", path)
         journal = Journal(place)
@@ -148,6 +151,7 @@ class Trial:
                 raise FileError(str(place), "read", "it holds no trial")
             requests = Requests(journal, design)
             requests.read(lambda _: None)
+            requests.keep()
         except BaseException:
             journal.close()
             raise
@@ -214,50 +218,22 @@ class Trial:
         """
         return self._requests.change(lambda replay: replay.record(decision_id, reward, key))
 
-    def pause(self, reason: str) -> None:
-        """Assign nobody until `resume`; outcomes are still taken.
-
-        Parameters
-        ----------
-        reason : str
-            Why; the journal keeps it.
-        """
-        self._requests.change(lambda replay: (None, replay.turn("pause", reason)))
-
-    def resume(self, reason: str) -> None:
-        """Assign again.
-
-        Parameters
-        ----------
-        reason : str
-            Why; the journal keeps it.
-        """
-        self._requests.change(lambda replay: (None, replay.turn("resume", reason)))
-
-    def finish(self, reason: str) -> None:
-        """End the trial for good: nobody is assigned and no outcome is recorded any more.
-
-        Parameters
-        ----------
-        reason : str
-            Why; the journal keeps it.
-        """
-        self._requests.change(lambda replay: (None, replay.turn("finish", reason)))
-
-    def log(self, missing: str | None = None) -> AdaptiveLog:
+    def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
         """The log so far, with exact propensities, as `Session.log` makes it.
 
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
             What an outcome means that is not in: needed where there are any.
+        amended : bool
+            Whether outcomes that were amended have their new values, or those that the design was told.
 
         Returns
         -------
         AdaptiveLog
             A copy; the trial goes on.
         """
-        return self._requests.read(lambda replay: replay.session.log(missing))
+        return self._requests.read(lambda replay: replay.session.log(missing, amended=amended))
 
     def status(self) -> TrialStatus:
         """How the trial stands."""
@@ -278,7 +254,7 @@ class Trial:
         )
 
     def verify(self, head: str | None = None) -> TrialStatus:
-        """Check the file from its first row on: pages, digests, and every decision made again.
+        """Check the file from its first row on: pages, digests, every decision made again, and the snapshot.
 
         Parameters
         ----------

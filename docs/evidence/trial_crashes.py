@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -20,11 +21,12 @@ import evidence
 import numpy as np
 
 import adaptinf as ai
+from adaptinf.trial import requests
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests" / "unit" / "trial")]
 
-from crashes import NAMES, arm, crashed_run, entries, fate, flipped, in_child  # noqa: E402
+from crashes import EVERY, NAMES, arm, crashed_run, entries, fate, flipped, in_child  # noqa: E402
 from system_calls import CALLS, arm_call, library  # noqa: E402
 
 SEED = 20261124
@@ -69,6 +71,8 @@ def killed(job: tuple[Path, int, int]) -> tuple[Counter[str], int]:
 def damage(folder: Path, wanted: int) -> tuple[Counter[str], Counter[str], int]:
     """Fates of files with a changed bit; of write-ahead logs with one, against a head; bytes of the file."""
     path, place, rng = folder / "whole.db", folder / "flipped.db", np.random.default_rng(SEED)
+    requests.EVERY = EVERY
+    warnings.simplefilter("ignore", ai.errors.AdaptinfWarning)  # of damaged snapshots
     with ai.Trial.create(path, DESIGNS["Thompson(floor=0.1)"], ["a", "b"], horizon=40) as trial:
         for number in range(40):
             told = trial.assign(f"participant {number}", key=f"assign {number}")
@@ -168,14 +172,16 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 ## Kills
 
 {counts.total():,} `kill -9` of forked processes in the middle of requests to {trials:,} trials of
-{PARTICIPANTS} participants, with {" and ".join(DESIGNS)} in turn, outcomes two participants late. Each
+{PARTICIPANTS} participants, with {" and ".join(DESIGNS)} in turn, outcomes two participants late, and
+half of them amended. Each
 process opens the trial, sends what has no answer yet and, three times in ten before a request, one again
 that had its answer. A kill strikes before or after a named step, or at one of the calls that SQLite makes
-of the system, inside a commit or a recovery; half of a write may then be there. After every
-kill, answers that came before have to come again; at the end, answers, rows and log have to be those of a
-copy of the file that ran undisturbed on the same coins, and `verify` has to pass. The script ends with an
-error where anything differs. Files are in memory: kills do not test power loss, for which a test traces
-that the disk has each row before its answer is given.
+of the system, inside a commit or a recovery; half of a write may then be there. Snapshots are written
+every {EVERY} rows, and processes open the trial from them. After every kill, answers that came before have
+to come again; at the end, answers, rows and log have to be those of a copy of the file that ran undisturbed
+on the same coins, and `verify` has to pass. The script ends with an error where anything differs. Files are
+in memory: kills do not test power loss, for which a test traces that the disk has each row before its
+answer is given.
 
 | where | kills |
 | --- | ---: |
@@ -183,9 +189,10 @@ that the disk has each row before its answer is given.
 
 ## Damaged files
 
-Single bits of a finished trial's file of {size:,} bytes, drawn at random, are changed. Either `open` or
-`verify` says so, or all rows read back identical (the bit is in no use). Bits of the write-ahead log of an
-open trial are changed too; a row that is lost so is seen against the head of the trial.
+Single bits of a finished trial's file of {size:,} bytes, its snapshot among them, are changed, drawn at
+random. Either `open` or `verify` says so, or all rows read back identical (the bit is in no use, or the
+snapshot was made anew from the rows). Bits of the write-ahead log of an open trial are changed too; a row
+that is lost so is seen against the head of the trial.
 
 | file | bits | detected | identical | unnoticed |
 | --- | ---: | ---: | ---: | ---: |

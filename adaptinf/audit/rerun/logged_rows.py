@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.logs import PLANNED
+from adaptinf.designs.logs import AMENDED, PLANNED
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -114,7 +115,20 @@ def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[st
 
 
 def late_problems(log: AdaptiveLog) -> list[str]:
-    """Why a design cannot be run again on a log: later choices did not know outcomes of earlier ones."""
+    """Why a design cannot be run again on a log: it did not know the outcomes as they stand there."""
+    told = log.design
+    adapts = told is not None and (told.traits is None or told.traits.adapts)
+    problems = []
+    if told is not None and adapts and (amended := told.parameters.get(AMENDED)):
+        problems.append(
+            f"{amended} outcomes were amended after the design had learnt others: log(amended=False) makes a "
+            "log of those that it was told"
+        )
+    return problems + _order_problems(log)
+
+
+def _order_problems(log: AdaptiveLog) -> list[str]:
+    """Why later choices did not know outcomes of earlier ones."""
     known, batch = log.arrays.known, log.arrays.batch
     if known is None:
         return []
@@ -185,7 +199,7 @@ def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts |
         shared = [context] if isinstance(context, str) else list(context)
         missing = [name for name in shared if name not in columns]
         if missing:
-            problems.append(f"context names columns that are not among the log's contexts: {missing!r:.80}")
+            problems += [f"context: {absent('column', name, names, 'the log has')}" for name in missing]
             return None
     else:
         shared = _numbered(names, "x{}")

@@ -26,6 +26,7 @@ from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS
+from adaptinf.texts import absent, listed, unlisted
 from adaptinf.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -48,12 +49,11 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
     refuse(subject, problems)
-    known = ", ".join(map(repr, log.arms))
-    problems = [f"there is no arm {arm!r}; the log has {known}" for arm in named if arm not in log.arms]
+    problems = [absent("arm", arm, log.arms, "the log has") for arm in named if arm not in log.arms]
     if len(set(named)) < len(named):
         problems.append(f"an arm is named more than once: {', '.join(map(repr, named))}")
     if not named:
-        problems.append(f"name at least one arm; the log has {known}")
+        problems.append(f"name at least one arm; the log has {listed(log.arms)}")
     refuse(subject, problems)
     return np.array([log.arms.index(arm) for arm in named], dtype=np.int64)
 
@@ -244,9 +244,9 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
     if method is not None and method.contrast_only:
         problems.append(f"estimator {estimator!r} is for contrasts: use Contrast(log, treatment=, control=)")
     elif method is None and estimator is not None:
-        problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+        problems.append(unlisted("estimator", ESTIMATORS, estimator))
     if asked.weights is not None and asked.weights not in WEIGHTS:
-        problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {asked.weights!r}")
+        problems.append(unlisted("weights", WEIGHTS, asked.weights))
     if asked.weights == COMMON and not question.contrast:
         problems.append(f"{COMMON} weights are one weight for two arms: use Contrast, or weights of each arm")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):

@@ -31,6 +31,7 @@ from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
@@ -181,13 +182,13 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
     refuse(asked.subject, problems)
     if asked.arm_error not in ARM_ERRORS:
-        problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {asked.arm_error!r}")
+        problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
     if asked.named not in NAMED:
-        problems.append(f"named must be one of {', '.join(NAMED)}, got {asked.named!r}")
+        problems.append(unlisted("named", NAMED, asked.named))
     if asked.named == "after" and asked.estimator != "released":
         problems.append("named='after' belongs to released: adjust p-values of other estimators by adjust=")
     if asked.test not in TESTS:
-        problems.append(f"test must be one of {', '.join(TESTS)}, got {asked.test!r}")
+        problems.append(unlisted("test", TESTS, asked.test))
     problems += CHOSEN_FROM("chosen_from", asked.chosen_from)
     check_null(asked.subject, null, problems)
 

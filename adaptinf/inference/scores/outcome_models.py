@@ -24,6 +24,7 @@ from adaptinf.inference.scores.batch_sums import batch_means
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array, refuse
+from adaptinf.texts import absent, did_you_mean, shown
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -281,18 +282,19 @@ def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Map
     problems = []
     if missing := [repr(label) for label in labels if label not in outcome]:
         problems.append(f"outcome has no column for arm {', '.join(missing)}")
-    if strangers := [repr(label) for label in outcome if label not in log.arms]:
-        problems.append(f"outcome names {', '.join(strangers)}, which is no arm of the log")
+    if strangers := [label for label in outcome if label not in log.arms]:
+        problems += [f"outcome: {absent('arm', label, log.arms, 'the log has')}" for label in strangers]
     refuse(subject, problems)
     known = set(map(str, log.frame.columns)) | set(log.columns)
     named = [outcome[label] for label in labels]
     if not all(isinstance(name, Hashable) for name in named):
         raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
-    unknown = [repr(name) for name in named if name not in known]
-    if unknown:
-        raise ParameterError(
-            subject, [f"the log has no column {', '.join(unknown)}: name it in context= of the log"]
-        )
+    unknown = [
+        f"the log has no column {shown(name)}: name it in context= of the log{did_you_mean(name, known)}"
+        for name in named
+        if name not in known
+    ]
+    refuse(subject, unknown)
     values = number_array(np.column_stack([log.column(name) for name in named]))
     if values is None:
         raise ParameterError(subject, ["outcome must map every arm to a column of numbers"])

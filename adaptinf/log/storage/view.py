@@ -16,6 +16,8 @@ from adaptinf.log.promises import Promises
 from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, IncompleteArrays, Label, LogArrays
+from adaptinf.texts import absent
+from adaptinf.typing import IntArray
 
 
 class LogColumns(Promises):
@@ -95,6 +97,9 @@ class LogColumns(Promises):
         if arrays.known is not None:
             lines.append(f"  outcomes: {self._late:,} became known after a later choice")
         return tuple(lines)
+
+    def _rounds_by_arm(self) -> IntArray:
+        return np.bincount(self.arrays.action, minlength=self.n_arms)
 
     def filled(self, values: Any) -> Self:
         """The same log with numbers in place of missing rewards, which are then taken for rewards.
@@ -199,8 +204,8 @@ class LogColumns(Promises):
         canonical = name if self._names is None else self._names.get(name, name)
         columns = self._canonical_columns()
         if canonical not in columns:
-            known = ", ".join(map(str, dict.fromkeys([*(self._names or {}), *columns])))
-            raise ParameterError("AdaptiveLog.column", [f"there is no column {name!r}; the log has {known}"])
+            known = list(dict.fromkeys([*(self._names or {}), *columns]))
+            raise ParameterError("AdaptiveLog.column", [absent("column", name, known, "the log has")])
         return columns[canonical]
 
     @property

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
+from adaptinf.texts import did_you_mean, listed, shown
 
 # Argument of AdaptiveLog -> canonical column.
 CANONICAL = {
@@ -93,9 +93,8 @@ def locate_roles(
 
 def missing_column(name: Hashable, role: str, names: Sequence[Hashable], found: Findings) -> None:
     """Report a column that the frame does not have, with the nearest names that it has."""
-    near = difflib.get_close_matches(str(name), [str(known) for known in names], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the frame has {', '.join(map(repr, names)) or 'none'}"
-    found.add("missing-column", f"there is no column {name!r} for {role}; {hint}")
+    hint = did_you_mean(name, names) or f"; the frame has {listed(names)}"
+    found.add("missing-column", f"there is no column {shown(name)} for {role}{hint}")
 
 
 def _single_columns(

@@ -110,7 +110,7 @@ def test_wrong_uses() -> None:
     log = UCB().run(NormalArms([0.0, 0.3]), horizon=100, rng=4)
     with pytest.raises(ParameterError, match="ALEE takes no weights"):
         ArmMeans(log).fit("alee", "sqrt")
-    with pytest.raises(ParameterError, match="arm_error must be one of self-normalised, conservative"):
+    with pytest.raises(ParameterError, match="arm_error must be one of 'self-normalised', 'conservative'"):
         ArmMeans(log).fit("alee", arm_error="robust")
     with pytest.raises(InvalidForLog, match="exact binomial tests"):
         ArmMeans(log).fit("alee", test="exact")

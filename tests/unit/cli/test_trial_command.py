@@ -55,8 +55,13 @@ def test_a_trial_from_create_to_a_table(
     rewards = [{"decision": n, "reward": n % 2 if n < 20 else "lost", "key": f"r {n}"} for n in range(2, 21)]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(map(json.dumps, rewards))))
     assert told(capsys, "record", path) == {"id": 20, "reward": None, "in_time": False}
-    head = told(capsys, "finish", path, "--reason", "all are in")["head"]
-    assert told(capsys, "verify", path, "--head", head)["rows"] == 42
+    right = "--decision", "1", "--reward", "0", "--key", "a 0", "--reason", "a slip", "--by", "a monitor"
+    assert told(capsys, "amend", path, *right) == {"id": 1, "reward": 0.0, "in_time": False}
+    act = told(capsys, "history", path)
+    assert (act["kind"], act["decision"], act["reward"], act["by"]) == ("amend", 1, 0.0, "a monitor")
+    assert "by is needed" in told(capsys, "amend", path, *right[:-2], code=2)
+    head = told(capsys, "finish", path, "--reason", "all are in", "--by", "the sponsor")["head"]
+    assert told(capsys, "verify", path, "--head", head)["rows"] == 43
     assert told(capsys, "status", path)["state"] == "finished"
     told(capsys, "backup", path, str(tmp_path / "copy.db"))
     assert told(capsys, "verify", str(tmp_path / "copy.db"), "--head", head)["head"] == head
@@ -66,6 +71,10 @@ def test_a_trial_from_create_to_a_table(
     assert log.n_rounds == 20
     with ai.Trial.open(path) as trial:
         assert log.frame.equals(trial.log(missing="drop").frame)
+        first = trial.log("drop", amended=False).frame
+    told(capsys, "export", path, str(tmp_path / "told.parquet"), "--missing", "drop", "--as-told")
+    assert ai.read_log(tmp_path / "told.parquet").frame.equals(first)
+    assert (log.frame["reward"][0], first["reward"][0]) == (0.0, 1.0)
 
 
 def test_refused_lines_are_answered_in_their_place(
@@ -93,7 +102,9 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     arms = "--arm", "a", "--arm", "b", "--horizon", "20"
     for design in ("Session", "nothing", "__doc__", "Design"):
         problem = told(capsys, "create", path, "--design", design, *arms, code=2)
-        assert problem == f"adaptinf trial: --design: there is no design of the name '{design}'"
+        assert problem.startswith(
+            f"adaptinf trial: --design: there is no design '{design}'; there are: 'ABSE', "
+        )
     problem = told(capsys, "create", path, "--design", "UCB", "--parameters", '{"depth": 1}', *arms, code=2)
     assert "they do not fit UCB" in problem
     assert "JSON object" in told(

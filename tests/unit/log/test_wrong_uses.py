@@ -208,7 +208,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         ParameterError,
         "give the covariates alone",
     ),
-    ("groups by an unknown column", lambda: CATE(LOG, by="sex"), ParameterError, "the log has age, site"),
+    ("groups by an unknown column", lambda: CATE(LOG, by="sex"), ParameterError, "the log has 'age', 'site'"),
     ("groups of single rounds", lambda: CATE(LOG, by="age"), ParameterError, "cut it into fewer"),
     (
         "group means although propensities move",

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 import adaptinf as ai
+from adaptinf.trial import requests
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
+from adaptinf.trial.snapshots import Snapshots
 
 STEPS = (
     (Requests, "change"),
@@ -26,9 +28,13 @@ STEPS = (
     (Journal, "news"),
     (Replay, "assign"),
     (Replay, "record"),
+    (Replay, "amend"),
     (Journal, "append"),
     (Journal, "commit"),
+    (Snapshots, "write"),
 )
+EVERY = 4
+"""Rows from one snapshot to the next in processes that are killed."""
 POINTS = [(owner, name, when) for owner, name in STEPS for when in ("before", "after")]
 NAMES = [f"{when} {owner.__name__}.{name}" for owner, name, when in POINTS]
 
@@ -66,23 +72,27 @@ def arm(point: int, count: int) -> None:
 
 @dataclass
 class Scenario:
-    """Requests in their order, each with its key; outcomes come two participants late."""
+    """Requests in their order, each with its key; outcomes come two participants late, amendments last."""
 
     participants: int
     rewards: list[float]
     answers: dict[int, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return 2 * self.participants
+        return 2 * self.participants + self.participants // 2
 
     def send(self, trial: ai.Trial, number: int) -> list[Any]:
         """Send a request and have its answer; the id of a decision is its round."""
-        late = 2
-        if number < late or (number < len(self) - late and number % 2 == 0):
+        late, known = 2, 2 * self.participants
+        if number >= known:
+            who = 2 * (number - known)
+            right = {"key": f"amend {who}", "reason": "read wrongly", "by": "a monitor"}
+            return [trial.amend(who + 1, 1.0 - self.rewards[who], **right).reward]
+        if number < late or (number < known - late and number % 2 == 0):
             who = number if number < late else (number - late) // 2 + late
             told = trial.assign(f"participant {who}", key=f"assign {who}")
             return [told.id, told.arm]
-        who = (number - late) // 2 if number < len(self) - late else number - len(self) + self.participants
+        who = (number - late) // 2 if number < known - late else number - known + self.participants
         return [trial.record(who + 1, self.rewards[who], key=f"record {who}").in_time]
 
 
@@ -110,7 +120,7 @@ def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np
     again = rng.integers(0, 2**31)
 
     def work() -> None:
-        choices = np.random.default_rng(again)
+        choices, requests.EVERY = np.random.default_rng(again), EVERY
         prepare()
         trial = ai.Trial.open(path)
         for number in range(len(scenario.answers), len(scenario)):
@@ -182,7 +192,7 @@ def crashed_run(
     assert [scenario.answers[number] for number in range(len(scenario))] == expected
     assert entries(path) == entries(twin)
     with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
-        assert trial.verify().rows == 2 * participants + 1
+        assert trial.verify().rows == len(scenario) + 1
         assert trial.log().frame.equals(calm.log().frame)
         assert trial.log().units.tolist() == calm.log().units.tolist()
     return kills

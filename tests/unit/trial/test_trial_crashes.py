@@ -93,7 +93,7 @@ def test_a_kill_while_a_trial_is_made_leaves_all_of_it_or_none(tmp_path: Path) -
             left.append("nothing")
         assert len(entries(path)) == 1
     assert sorted(left) == ["after", *["nothing"] * (len(left) - 1)]
-    assert len(STEPS) == 7
+    assert len(STEPS) == 9
 
 
 def test_a_changed_bit_is_detected_or_changes_no_row(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_rows_that_others_changed_are_named(tmp_path: Path, statement: str, prob
     made(path, 4)
     journal = Journal(path)
     journal.begin()
-    journal._connection.exec_driver_sql(statement)
+    journal.connection.exec_driver_sql(statement)
     journal.commit()
     journal.close()
     with pytest.raises((JournalError, ai.errors.FileError), match=problem):

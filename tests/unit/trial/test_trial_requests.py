@@ -103,6 +103,42 @@ def test_a_request_sent_again_has_the_same_answer_and_no_row(path: Path) -> None
         assert "another request" in refused(trial.assign, "two", key="another key")
 
 
+def test_an_amendment_is_a_row_of_its_own_with_who_and_why(path: Path) -> None:
+    right = {"reason": "read from the wrong line", "by": "a monitor"}
+    with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
+        first, second = (trial.assign(unit, key=unit) for unit in (1, 2))
+        trial.record(first.id, 0.0, key="r")
+        assert refused(trial.amend, second.id, 1.0, key="x", **right).endswith("no outcome yet: record it")
+        assert "there is no decision 3" in refused(trial.amend, 3, 1.0, key="x", **right)
+        assert "already" in refused(trial.amend, first.id, 0.0, key="x", **right)
+        assert "key is needed" in refused(trial.amend, first.id, 1.0, key=None, **right)
+        with pytest.raises(ParameterError, match=r"reason must be a text[\s\S]*by must be a text"):
+            trial.amend(first.id, 1.0, key="x", reason="", by=HUGE)
+        assert trial.status().rows == 4
+        trial.pause("for the night", by="the centre")
+        outcome = trial.amend(first.id, 1.0, key="x", **right)
+        assert (outcome.reward, outcome.in_time, trial.status().rows) == (1.0, False, 6)
+        assert trial.amend(first.id, 1.0, key="x", **right) == outcome
+        assert "another request" in refused(trial.amend, first.id, 0.5, key="x", **right)
+        assert "amend it if that is a correction" in refused(trial.record, first.id, 1.0, key="y")
+    with Trial.open(path) as trial:
+        assert trial.amend(first.id, 1.0, key="x", **right) == outcome
+        acts = trial.history()
+        assert [(act.row, act.kind, act.by) for act in acts] == [
+            (5, "pause", "the centre"),
+            (6, "amend", "a monitor"),
+        ]
+        assert (acts[1].decision, acts[1].reward, acts[1].reason) == (1, 1.0, "read from the wrong line")
+        assert trial.log("drop").frame["reward"][0] == 1.0
+        assert trial.log("drop", amended=False).frame["reward"][0] == 0.0
+        trial.finish("done")
+        assert refused(trial.amend, first.id, 0.5, key="z", **right) == "the trial is finished: done"
+        assert trial.amend(first.id, 1.0, key="x", **right) == outcome
+        assert trial.verify().rows == 7
+    kept = [row["reward"] for row in entries(path) if row["kind"] in ("record", "amend")]
+    assert kept == [0.0, 1.0]
+
+
 def test_pause_and_finish(path: Path) -> None:
     with Trial.create(path, Uniform(), ["a", "b"], horizon=9) as trial:
         first = trial.assign(1, key=1)

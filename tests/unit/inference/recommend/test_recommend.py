@@ -426,12 +426,12 @@ class TestPrinting:
 @pytest.mark.parametrize(
     ("target", "arguments", "message"),
     [
-        ("means", {}, "target must be one of arm-means"),
+        ("means", {}, "target must be one of 'arm-means'"),
         ("arm-means", {"policy": "a"}, "policy does not belong to target='arm-means'"),
         ("policy-value", {}, "needs policy="),
         ("cate", {}, "needs by="),
         ("cate", {"by": "site", "formula": "~ site"}, "one of them"),
-        ("arm-means", {"stopping": "maybe"}, "stopping must be one of fixed, data-chosen"),
+        ("arm-means", {"stopping": "maybe"}, "stopping must be one of 'fixed', 'data-chosen'"),
         ("arm-means", {"stability": "yes"}, "what audit.stability returns"),
         ("arm-means", {"stability": math.nan}, "stability"),
         ("arm-means", {"decay": "fit"}, "fixed before the data"),

@@ -338,7 +338,7 @@ class TestTheOrderOfPredictions:
         ) as error:
             Contrast(log, treatment="c", control="a").fit(outcome=guess[:, [2, 0]])
         assert "['a', 'b', 'c'], got (400, 2)" in str(error.value)
-        with pytest.raises(ParameterError, match="outcome names 'd', which is no arm"):
+        with pytest.raises(ParameterError, match="outcome: there is no arm 'd'; the log has 'a', 'b', 'c'"):
             Contrast(log, treatment="c", control="a").fit(outcome={"a": "x", "c": "x", "d": "x"})
 
 

@@ -1,0 +1,45 @@
+"""What a session has to keep to be opened again where it stood, without its requests made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from adaptinf.sessions.rounds import Marks
+from adaptinf.sessions.session import Session
+from adaptinf.sessions.steppers import KernelStepper
+
+
+def marks_of(session: Session) -> Marks:
+    """How much a session has kept."""
+    return session._rounds.marks()
+
+
+def has_key(session: Session, key: Any) -> bool:
+    """Whether a key stands for a request that was answered."""
+    return any(key in steps for steps in session._rounds.answers.steps.values())
+
+
+def part_of(session: Session, since: Marks) -> dict[str, Any]:
+    """Rounds, outcomes and keys since then, in arrays and lists."""
+    return session._rounds.part(since)
+
+
+def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
+    """What the design remembers, beside a session opened alike; None of a user's own functions.
+
+    What these hold is pickled, and a file from elsewhere must not be unpickled.
+    """
+    stepper, begun = session._stepper, fresh._stepper
+    if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
+        return None
+    return stepper.memory(begun)
+
+
+def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str, Any]) -> None:
+    """Let a session that was just opened go on where parts and memory were taken."""
+    for part in parts:
+        session._rounds.extend(part)
+    stepper = session._stepper
+    assert isinstance(stepper, KernelStepper)
+    stepper.remember(memory)

@@ -1,0 +1,129 @@
+"""What a session keeps of its rounds: decisions, outcomes, and the requests that they answered."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.sessions.participants import Participants
+from adaptinf.sessions.requests import KINDS, Answers
+from adaptinf.simulation.run import Record, empty_record
+from adaptinf.typing import FloatArray, IntArray
+
+
+class Marks(NamedTuple):
+    """How much there is: rounds, outcomes, amendments, and keys by kind of request."""
+
+    decided: int = 0
+    told: int = 0
+    amended: int = 0
+    keys: tuple[int, ...] = (0,) * len(KINDS)
+
+
+class Rounds:
+    """Rounds, in arrays of the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
+
+    `known` is the number of rounds that had begun when an outcome was told, 0 before; `told` lists the steps
+    of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps what
+    the design was told.
+    """
+
+    def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
+        self._participants = participants
+        self.record: Record = empty_record(
+            horizon, participants.n_arms, with_propensities, participants.dimension
+        )
+        self.codes = np.empty((horizon, 1)) if participants.features else np.zeros((1, 1))
+        self.known: IntArray = np.zeros(horizon, dtype=np.int64)
+        self.told: IntArray = np.zeros(horizon, dtype=np.int64)
+        self.decided, self.n_told = 0, 0
+        self.amendments: list[tuple[int, float]] = []
+        self.units: list[Any] = []
+        self.by_unit: dict[Any, int] = {}
+        self.answers = Answers()
+
+    def context(self, step: int) -> FloatArray:
+        """The context of a round, as kernels have it."""
+        contexts = self.record.vectors if self._participants.dimension else self.codes
+        row: FloatArray = contexts[step if len(contexts) > 1 else 0]
+        return row
+
+    def begin(self, context: FloatArray, arm: int, status: int) -> int:
+        """Keep a decision; the step of its round."""
+        step, record = self.decided, self.record
+        record.action[step], record.status[step], record.feature[step] = arm, status, 0
+        record.reward[step] = np.nan
+        if self._participants.dimension:
+            record.vectors[step] = context
+        elif self._participants.features:
+            record.feature[step] = int(context[0])
+            self.codes[step] = context
+        self.decided += 1
+        return step
+
+    def belongs(self, step: int, unit: Any) -> None:
+        """Keep whose round the last one is."""
+        self.units.append(unit)
+        if unit is not None:
+            self.by_unit[unit] = step
+
+    def tell(self, step: int, reward: float) -> None:
+        """Keep an outcome, NaN for one that will never come."""
+        self.record.reward[step] = reward
+        self.known[step] = self.decided
+        self.told[self.n_told] = step
+        self.n_told += 1
+
+    def amended(self) -> dict[int, float]:
+        """The outcomes that hold in the place of those that were told, by their steps."""
+        return dict(self.amendments)
+
+    def marks(self) -> Marks:
+        """How much there is."""
+        return Marks(self.decided, self.n_told, len(self.amendments), self.answers.counts())
+
+    def part(self, since: Marks) -> dict[str, Any]:
+        """What came since then, in arrays and lists; `extend` takes it."""
+        record, told = self.record, self.told[since.told : self.n_told]
+        new = slice(since.decided, self.decided)
+        part: dict[str, Any] = {
+            name: getattr(record, name)[new].astype(np.int32) for name in ("action", "status", "feature")
+        }
+        part |= {name: getattr(record, name)[new] for name in ("propensities", "vectors")}
+        part["units"] = self.units[new]
+        part["told"], part["known"] = told.astype(np.int32), self.known[told].astype(np.int32)
+        part["reward"] = record.reward[told]
+        amendments = self.amendments[since.amended :]
+        part["amended"] = np.array([step for step, _ in amendments], dtype=np.int32)
+        part["amended reward"] = np.array([reward for _, reward in amendments], dtype=np.float64)
+        for kind, count in zip(KINDS, since.keys, strict=True):
+            steps = self.answers.steps[kind]
+            part[f"{kind} keys"] = list(islice(steps, count, None))
+            part[f"{kind} steps"] = np.fromiter(islice(steps.values(), count, None), dtype=np.int32)
+        return part
+
+    def extend(self, part: dict[str, Any]) -> None:
+        """Add what `part` gave."""
+        record, units = self.record, part["units"]
+        first, last = self.decided, self.decided + len(units)
+        new, rows = slice(first, last), np.arange(first, last)
+        for name in ("action", "status", "feature", "propensities", "vectors"):
+            getattr(record, name)[new] = part[name]
+        if record.propensities.shape[1]:
+            record.propensity[new] = record.propensities[rows, record.action[new]]
+        if self._participants.features:
+            self.codes[new, 0] = record.feature[new]
+        record.reward[new] = np.nan
+        self.units += units
+        self.by_unit.update((unit, step) for step, unit in enumerate(units, first) if unit is not None)
+        told = part["told"]
+        record.reward[told], self.known[told] = part["reward"], part["known"]
+        self.told[self.n_told : self.n_told + len(told)] = told
+        self.decided, self.n_told = last, self.n_told + len(told)
+        self.amendments += zip(part["amended"].tolist(), part["amended reward"].tolist(), strict=True)
+        for kind in KINDS:
+            self.answers.steps[kind].update(
+                zip(part[f"{kind} keys"], part[f"{kind} steps"].tolist(), strict=True)
+            )
