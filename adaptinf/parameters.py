@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray
 
 SMALLEST, LARGEST = 1e-30, 1e100
@@ -146,7 +147,7 @@ class OneOf:
         """What is wrong with the value."""
         if isinstance(value, str) and value in self.choices:
             return []
-        return [f"{name} must be one of {', '.join(self.choices)}, got {value!r:.60}"]
+        return [unlisted(name, self.choices, value)]
 
 
 @dataclasses.dataclass(frozen=True)

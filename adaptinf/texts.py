@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
 """Invisible, but part of the spelling in Persian, in Indian scripts and of emoji."""
+_LISTED = 30
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -35,6 +37,71 @@ def visible(text: str, keep: str = "") -> str:
 def literal(text: str) -> str:
     """Text in one visible line, white space as single blanks."""
     return visible(" ".join(text.split()))
+
+
+def shown(value: Any) -> str:
+    """A value in an error, cut short."""
+    return f"{value[:60] if isinstance(value, (str, bytes)) else value!r:.60}"
+
+
+def listed(names: Iterable[Any], most: int = _LISTED) -> str:
+    """Names in an error, the first of many.
+
+    Examples
+    --------
+    >>> from adaptinf.texts import listed
+    >>> listed(["a", 1]), listed(range(5), most=2)
+    ("'a', 1", '0, 1 and 3 more')
+    """
+    all_names = list(names)
+    more = f" and {len(all_names) - most} more" if len(all_names) > most else ""
+    return ", ".join(map(shown, all_names[:most])) + more or "none"
+
+
+def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") -> str:
+    """Say that an argument is none of its choices (nor what else it may be), and which was meant perhaps.
+
+    Examples
+    --------
+    >>> from adaptinf.texts import unlisted
+    >>> unlisted("estimator", ["ipw", "aipw"], "IPW")
+    "estimator must be one of 'ipw', 'aipw', got 'IPW'; did you mean 'ipw'?"
+    """
+    near = did_you_mean(value, choices)
+    return f"{name} must be one of {listed(choices)}{others}, got {shown(value)}{near}"
+
+
+def absent(what: str, value: Any, known: Collection[Any], holder: str = "there are:") -> str:
+    """Say that there is no such thing, which there are, and which was meant perhaps.
+
+    Examples
+    --------
+    >>> from adaptinf.texts import absent
+    >>> absent("arm", "placbo", ["drug", "placebo"], "the log has")
+    "there is no arm 'placbo'; the log has 'drug', 'placebo'; did you mean 'placebo'?"
+    """
+    return f"there is no {what} {shown(value)}; {holder} {listed(known)}{did_you_mean(value, known)}"
+
+
+def did_you_mean(value: Any, known: Iterable[Any]) -> str:
+    """Suggest the known name that a misspelt one is nearest to, after a semicolon; empty where none is near.
+
+    Numbers are compared with names only: 10 is not a misspelt 100, but may be meant by "10".
+
+    Examples
+    --------
+    >>> from adaptinf.texts import did_you_mean
+    >>> did_you_mean("clicks", ["visit", "click"]), did_you_mean("1", [0, 1]), did_you_mean(10, [1, 100])
+    ("; did you mean 'click'?", '; did you mean 1?', '')
+    """
+    spelled = {
+        str(one)[:60].casefold(): one
+        for one in known
+        if isinstance(one, (str, int, float)) and isinstance(value, (str, int, float))
+        if isinstance(one, str) or isinstance(value, str)
+    }
+    near = difflib.get_close_matches(str(value)[:60].casefold(), spelled, n=1) if spelled else []
+    return f"; did you mean {shown(spelled[near[0]])}?" if near else ""
 
 
 def spreadsheet_cell(text: str) -> str:

@@ -16,11 +16,18 @@ author = "The adaptinf developers"
 copyright = "2026, The adaptinf developers"
 release = version = adaptinf.__version__
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-exclude_patterns = ["_build"]
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+exclude_patterns = ["_build", "jupyter_execute"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+
+# The tutorials are notebooks: they run whenever the pages are built, and must run through.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_merge_streams = True
 
 autosummary_generate = True
 autodoc_default_options = {"members": True, "show-inheritance": True}

@@ -148,7 +148,7 @@ def fit(
 
         return CATE(log, by=by, treatment=first, control=second).fit(**chosen)
 
-    from adaptinf.inference.arms.models import ArmMeans, Contrast
+    from adaptinf.inference.arms import ArmMeans, Contrast
 
     if first is None and second is None:
         return ArmMeans(log).fit(**chosen)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, ParameterError
+from adaptinf.texts import absent
 
 if TYPE_CHECKING:
     from adaptinf.designs import Design
@@ -194,9 +195,15 @@ def _design(given: Any) -> Design:
     if not isinstance(given, dict) or not isinstance(given.get("parameters", {}), dict):
         raise ParameterError("--parameters", ['they must be a JSON object, such as {"floor": 0.1}'])
     name = str(given.get("name"))
-    kind = getattr(designs, name, None) if name in designs.__all__ else None
-    if not isinstance(kind, type) or not issubclass(kind, designs.Design) or kind is designs.Design:
-        raise ParameterError("--design", [f"there is no design of the name {name!r:.60}"])
+    found = {label: getattr(designs, label) for label in designs.__all__}
+    kinds = {label: kind for label, kind in found.items() if isinstance(kind, type)}
+    known = {
+        label: kind
+        for label, kind in kinds.items()
+        if issubclass(kind, designs.Design) and kind is not designs.Design
+    }
+    if name not in known:
+        raise ParameterError("--design", [absent("design", name, known)])
     parameters = {
         label: _design(value)
         if isinstance(value, dict)
@@ -206,7 +213,7 @@ def _design(given: Any) -> Design:
         for label, value in given.get("parameters", {}).items()
     }
     try:
-        return kind(**parameters)
+        return known[name](**parameters)
     except TypeError as error:
         problem = f"they do not fit {name}: {str(error).removeprefix(f'{name}.__init__() ')}"
         raise ParameterError("--parameters", [problem]) from error

@@ -17,6 +17,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits
 from adaptinf.log.validation.columns import label_array
+from adaptinf.markup import Recorded
 from adaptinf.parameters import COUNT, FLAG, JOBS, SEED, Count, Is, check, check_fields, problems_of, refuse
 from adaptinf.sessions import Session, open_session
 from adaptinf.simulation.environments import Environment
@@ -27,7 +28,7 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 
 
 @dataclasses.dataclass(frozen=True)
-class Design(ABC):
+class Design(Recorded, ABC):
     """Base of all designs: frozen parameters, checked when they are given.
 
     Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context

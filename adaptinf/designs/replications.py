@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -129,8 +130,6 @@ class Replications:
             if status.phase == phase and randomised in (None, status.randomised)
         ]
         if not keep:
-            known = ", ".join(sorted({status.phase for status in self.statuses})) or "none"
-            raise ParameterError(
-                "phase_tallies", [f"there is no such phase as {phase!r}; there are: {known}"]
-            )
+            known = sorted({status.phase for status in self.statuses})
+            raise ParameterError("phase_tallies", [absent("phase", phase, known)])
         return np.asarray(self.tallies[:, keep].sum(axis=1), dtype=np.float64)

@@ -20,6 +20,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
+from adaptinf.texts import did_you_mean
 
 UNNAMED_ACTION = "each action needs a name or number of its own in the feature"
 OTHER_ACTIONS = "the event offers other actions than the first one; estimates need one set of arms throughout"
@@ -205,9 +206,10 @@ def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> 
     """Say which names no action, or no event, has."""
     unknown = [name for name in names if name not in known]
     what = "feature" if holder == "action" else "shared feature"
-    return (
-        [f"no {holder} has the {what} {', '.join(unknown)}; there are: {_listed(known)}"] if unknown else []
-    )
+    if not unknown:
+        return []
+    near = did_you_mean(unknown[0], known)
+    return [f"no {holder} has the {what} {', '.join(unknown)}; there are: {_listed(known)}{near}"]
 
 
 def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:

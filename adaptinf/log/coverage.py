@@ -47,6 +47,8 @@ def column_coverage(
     for name in names:
         if name in log.context:
             parts.append(_context_part(name, guarantee, name in contexts))
+        elif name in log.outcomes:
+            parts.append(Part(name, False, "outcomes are what is protected, as rewards are"))
         elif name == "propensity" or name.startswith("propensity_"):
             parts.append(_propensity_part(name, guarantee, outputs, log.propensity_status))
         elif name == "t":

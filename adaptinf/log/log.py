@@ -56,6 +56,8 @@ class AdaptiveLog(LogColumns, Publishable):
         `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
+    outcomes : str or list of str, optional
+        Numeric columns of further outcomes, which the arm may have moved, such as the denominator of a ratio.
     batch : str, optional
         Column of batches, each one stretch of rows: numbers, dates or times, which must increase, or labels.
         They are numbered from 0 in the log.
@@ -169,6 +171,7 @@ class AdaptiveLog(LogColumns, Publishable):
         propensity: str | None = None,
         propensities: Mapping[Any, str] | str | None = None,
         context: str | Sequence[str] = (),
+        outcomes: str | Sequence[str] = (),
         batch: str | None = None,
         unit: str | None = None,
         round: str | None = None,
@@ -200,6 +203,7 @@ class AdaptiveLog(LogColumns, Publishable):
             frame,
             single=columns_by_role(given),
             context=context,
+            outcomes=outcomes,
             propensities=propensities,
             arms=arms,
             reward_range=reward_range,
@@ -301,7 +305,7 @@ class AdaptiveLog(LogColumns, Publishable):
         self.arrays = arrays
         self.arms = arms
         self.n_rounds, self.n_arms = len(arrays.action), len(arms)
-        self.context = tuple(arrays.context)
+        self.context, self.outcomes = tuple(arrays.context), tuple(arrays.outcomes)
         self.phases = phases
         self.reward_range = reward_range
         self._promise(metadata)
@@ -361,6 +365,7 @@ class AdaptiveLog(LogColumns, Publishable):
     def _stored(self) -> StoredLog:
         metadata = {name: getattr(self, name) for name in PLAIN_FIELDS} | {
             "context": self.context,
+            "outcomes": self.outcomes,
             "names": self._names,
             "has_rounds": self._rounds is not None,
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
@@ -383,15 +388,7 @@ class AdaptiveLog(LogColumns, Publishable):
         return log
 
     def __repr__(self) -> str:
-        arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
-        known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
         told = noise_told(self.noise) + source_note(self.guarantee_source)
-        lines = [
-            f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
-            f"  design: {'unknown' if self.design is None else self.design.name}",
-            f"  guarantee: {self.guarantee or 'none'}{told}",
-            *self.promises,
-            f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}",
-            *self.outcomes_told,
-        ]
-        return visible_lines(lines)
+        guarantee = f"  guarantee: {self.guarantee or 'none'}{told}"
+        promised = [*self.rounds_told, guarantee, *self.promises]
+        return visible_lines([*promised, self.propensities_told, *self.outcomes_told])

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
+from adaptinf.markup import described
+from adaptinf.typing import FloatArray, IntArray
 
 SOURCES = ("design", "stated")
 """Who vouches for a guarantee: the design that computed it, or whoever made the log."""
@@ -20,6 +22,7 @@ SOURCES = ("design", "stated")
 class Promises:
     """What a log says about itself, and what follows for persons and auxiliary participants."""
 
+    arms: tuple[Label, ...]
     reward_range: tuple[float, float] | None
     propensity_status: str
     guarantee: PrivacyGuarantee | None
@@ -77,6 +80,13 @@ class Promises:
             lines.append(f"  with all rounds of a unit: {person}")
         lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]
         return tuple(lines)
+
+    def _rounds_by_arm(self) -> IntArray | FloatArray:
+        """Rounds of each arm, shape (K,)."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return described(repr(self), self.arms, self._rounds_by_arm())
 
     def _of_persons(self, guarantee: PrivacyGuarantee | None) -> PrivacyGuarantee | None:
         most = self.rounds_per_unit

@@ -22,6 +22,7 @@ from adaptinf.parameters import (
     OrNone,
     refuse,
 )
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray
 
 UsesContext = Literal["no", "groups", "vectors", "position", "yes", "unknown"]
@@ -289,7 +290,7 @@ def traits_problems(traits: Any) -> list[str]:
     if not isinstance(traits, DesignTraits):
         return [f"traits must be DesignTraits, got {traits!r:.60}"]
     problems = [
-        f"traits.{name} must be one of {', '.join(map(repr, kinds))}, got {getattr(traits, name)!r:.60}"
+        unlisted(f"traits.{name}", kinds, getattr(traits, name))
         for name, kinds in _KINDS.items()
         if not any(
             type(getattr(traits, name)) is type(kind) and getattr(traits, name) == kind for kind in kinds

@@ -18,6 +18,7 @@ from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, axes_problem, legend_of, quantity
 from adaptinf.plots.drawing.terms import by_name
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -237,10 +238,7 @@ def _bounds(
         return None if np.isnan(own).all() else own
     if isinstance(bound, Mapping):
         unknown = [key for key in bound if key not in rows]
-        problems += [
-            f"bound is given for {key!r}, which is no row; there are: {', '.join(rows[:8])}"
-            for key in unknown
-        ]
+        problems += [f"bound: {absent('row', key, rows)}" for key in unknown]
         bound = [bound.get(row, math.nan) for row in rows]
     values = number_array(bound)
     if values is not None and values.ndim == 0:

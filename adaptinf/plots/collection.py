@@ -21,6 +21,7 @@ from adaptinf.plots.drawing.style import (
     prepared,
     round_axis,
 )
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -294,8 +295,7 @@ def _arms(subject: str, arms: Any, log: AdaptiveLog) -> list[Any]:
         raise ParameterError(subject, [f"arms must be a list of arms, got {arms!r:.60}"])
     unknown = [arm for arm in arms if arm not in log.arms]
     if unknown:
-        known = ", ".join(map(repr, log.arms[:8]))
-        raise ParameterError(subject, [f"there is no arm {arm!r}; the log has {known}" for arm in unknown])
+        raise ParameterError(subject, [absent("arm", arm, log.arms, "the log has") for arm in unknown])
     return list(arms)
 
 

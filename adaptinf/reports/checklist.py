@@ -17,8 +17,9 @@ import numpy as np
 
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
+from adaptinf.markup import escaped, framed
 from adaptinf.reports.collection import design_told, shown_limits, traits_told
-from adaptinf.reports.page import escaped, framed, paragraph
+from adaptinf.reports.page import paragraph
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results

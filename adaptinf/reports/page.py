@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.texts import literal
+from adaptinf.markup import escaped, table
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-_NUMBERS = frozenset("0123456789.,<>e+-%nafi ")
 _STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
@@ -56,11 +54,6 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f3f3f3; paddi
 """
 
 
-def escaped(value: Any) -> str:
-    """Text in one visible line, every character of it literal in HTML."""
-    return html.escape(literal(str(value)))
-
-
 def paragraph(text: str) -> str:
     """A paragraph of plain text."""
     return f"<p>{escaped(text)}</p>"
@@ -81,34 +74,6 @@ def defined(pairs: Iterable[tuple[str, Any]]) -> str:
 def code(text: str) -> str:
     """A call as it is typed."""
     return f"<pre><code>{escaped(text)}</code></pre>"
-
-
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """A table of plain texts whose first column names the rows; columns of numbers stand to the right."""
-    numeric = [
-        place > 0 and any(row[place] for row in rows) and all(set(row[place]) <= _NUMBERS for row in rows)
-        for place in range(len(headers))
-    ]
-    sides = [' class="number"' if number else "" for number in numeric]
-    top = "".join(
-        f'<th scope="col"{side}>{escaped(name)}</th>' for name, side in zip(headers, sides, strict=True)
-    )
-    body = "\n".join(
-        f'<tr><th scope="row">{escaped(row[0])}</th>'
-        + "".join(f"<td{side}>{escaped(cell)}</td>" for cell, side in zip(row[1:], sides[1:], strict=True))
-        + "</tr>"
-        for row in rows
-    )
-    return framed(caption, f"<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>")
-
-
-def framed(caption: str, inner: str, kind: str = "wide") -> str:
-    """A table in a frame of its own, which scrolls where the page is narrow, or fills it."""
-    name = escaped(caption)
-    return (
-        f'<div class="{kind}" role="region" aria-label="{name}" tabindex="0">\n'
-        f"<table>\n<caption>{name}</caption>\n{inner}\n</table>\n</div>"
-    )
 
 
 def summary_parts(summary: ResultSummary, first: str = "row") -> str:

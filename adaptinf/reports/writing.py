@@ -12,11 +12,12 @@ from adaptinf.inference.recommend import Recommendation, recommend
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog
+from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.checklist import Known, checklist
 from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts
 from adaptinf.reports.methods import methods_told, versions
-from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts, table
+from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:

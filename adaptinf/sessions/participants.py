@@ -11,11 +11,12 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.log.validation.columns import alike_labels, label_key
 from adaptinf.parameters import BOOLEAN, COUNT, OrNone, number_array, problems_of
-from adaptinf.sessions.requests import plain, shown
+from adaptinf.sessions.requests import plain
 from adaptinf.simulation.environment import Environment, environment_tables, reward_range_problems
 from adaptinf.simulation.environments.frames import arm_problems
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.texts import shown, unlisted
 from adaptinf.typing import FloatArray
 
 _ROUNDING = 1e-9
@@ -108,9 +109,7 @@ class Participants(Environment):
         except TypeError:  # it cannot be hashed
             code = None
         if code is None:
-            listed = ", ".join(map(repr, self.features))
-            problem = f"context must be one of {listed:.200}, got {shown(context)}"
-            raise ParameterError("assign", [problem])
+            raise ParameterError("assign", [unlisted("context", self.features, context)])
         return code
 
     def _vector(self, context: Any) -> FloatArray:

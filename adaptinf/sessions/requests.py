@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from adaptinf.errors import ParameterError
+from adaptinf.texts import shown
 
 _LONGEST, _LARGEST = 200, 2**53
 
@@ -85,8 +86,3 @@ def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
 def same_reward(told: float, value: float | None) -> bool:
     """Whether an outcome as it is kept, NaN for one that never comes, is this."""
     return math.isnan(told) if value is None else told == value
-
-
-def shown(value: Any) -> str:
-    """A value in an error, cut short."""
-    return f"{value[:60] if isinstance(value, (str, bytes)) else value!r:.60}"

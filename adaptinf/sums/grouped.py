@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from adaptinf.parameters import refuse
 from adaptinf.sums.groups import Parts, group_names
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
 
@@ -75,8 +76,7 @@ class Grouped:
         """
         names = group_names("by", by)
         unknown = [name for name in names if name not in self.group_names]
-        known = ", ".join(self.group_names) or "none"
-        problems = [f"the groups are not by {', '.join(unknown)}; they are by {known}"] if unknown else []
+        problems = [absent("column of groups", name, self.group_names) for name in unknown]
         refuse("Sums.by_groups", problems + ([] if names else ["by must name at least one column"]))
         return self._of_parts(self._parts.coarser(names, shares=self.shares))
 
@@ -119,6 +119,6 @@ class Grouped:
         (['desk', 'phone'], 400)
         """
         key = label if isinstance(label, tuple) else (label,)
-        problem = f"there is no group {label!r:.80}; there are {self.groups!r:.200}"
+        problem = absent("group", label, self.groups)
         refuse("Sums.of_group", [] if self.group_names and key in self._parts.by_group else [problem])
         return self._of_parts(self._parts.only(key))

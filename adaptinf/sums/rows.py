@@ -14,6 +14,7 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.cells import cells_of_rows, sometimes_impossible
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
+from adaptinf.texts import absent
 
 
 def parts_of_log(
@@ -50,8 +51,7 @@ def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
     columns = log.columns
     for name in by:
         if name not in log.context and columns.get(name) not in log.context:
-            known = ", ".join(log.context) or "none"
-            found.add("bad-group", f"there is no context column {name!r}; the log has {known}")
+            found.add("bad-group", absent("context column", name, log.context, "the log has"))
     read = None
     if not found.problems:
         values = [log.column(name) for name in by]

@@ -25,6 +25,7 @@ from adaptinf.sums.reading import read_parts
 from adaptinf.sums.rows import parts_of_log
 from adaptinf.sums.storage import StoredSums, read_stored, write_stored
 from adaptinf.texts import visible_lines
+from adaptinf.typing import FloatArray
 
 NEEDS_ROWS = "it needs rows, and these are sums by batch and arm"
 """Why a method that reads rounds one by one refuses sums."""
@@ -330,6 +331,9 @@ class Sums(Grouped, Promises):
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
         sums._fill(stored.parts, stored.arms, *told, shares=also["shares"])
         return sums
+
+    def _rounds_by_arm(self) -> FloatArray:
+        return np.asarray(self.cells.pulls.sum(axis=0))
 
     def __repr__(self) -> str:
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")

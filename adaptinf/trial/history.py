@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adaptinf.sessions.requests import shown
+from adaptinf.texts import shown
 
 ACTS = ("pause", "resume", "finish", "amend")
 """Kinds of rows that tell what somebody did."""

@@ -48,7 +48,7 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.designs.base import Design
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.released.bin_means import BinMeans
 from adaptinf.inference.sequences.models import ConfidenceSequence

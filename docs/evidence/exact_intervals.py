@@ -25,7 +25,7 @@ from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import EpsilonGreedy, PlayTheWinner, Thompson, Uniform
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.arms import Contrast
 from adaptinf.simulation.environments import BernoulliArms
 
 Array = NDArray[np.float64]

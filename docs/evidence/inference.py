@@ -32,7 +32,7 @@ from adaptinf.designs import (
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.arms import Contrast
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import BinomialReference
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference

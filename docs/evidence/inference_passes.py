@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.compilation import compiled
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.alee import alee_means
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.distributions.tails import normal_quantile, student_quantile
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
@@ -20,7 +20,7 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.means import sample_means, welch
 from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.wealth import CAP, mixture_scale
+from adaptinf.inference.sequences.processes.wealth import CAP, mixture_scale
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
 

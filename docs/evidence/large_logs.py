@@ -25,8 +25,6 @@ Array = NDArray[np.float64]
 
 SEED, BLOCK = 20261123, 100
 FULL, QUICK = 10_000, 100
-SHARED = 20
-"""Of this many runs of a block the fit without propensities is measured, too."""
 LOGS, QUICK_LOGS = 500, 10
 RATE, WEEKEND, FLOOR, DRAWS = 0.1, 1.3, 0.01, 500
 Z = 1.959963984540054
@@ -122,11 +120,11 @@ def block(job: tuple[int, int]) -> list[tuple[Array, Array]]:
     found: list[list[tuple[Array, Array]]] = [[], [], []]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for run in range(BLOCK):
+        for _ in range(BLOCK):
             table, rates = exported(row, rng)
             truth = float(rates.mean())
             found[0].append(fitted(table, truth, row.arms, propensity="share"))
-            if run < SHARED and table["users"].min() > 0:
+            if table["users"].min() > 0:
                 found[1].append(fitted(table, truth, row.arms, sum_cubes="sum", nonzero="sum"))
             found[2].append(by_period(table, truth, row.arms))
     empty = np.empty((0, row.arms)), np.empty((0, CONTRASTS))
@@ -230,9 +228,9 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Coverage
 
-{runs:,} runs a row ({runs * SHARED // BLOCK:,} for shares alone, those in which every arm had users in every
-period). 0/1 outcomes of rate {RATE:g}, at weekends {RATE * WEEKEND:g}, the same for all arms; Thompson
-sampling between periods, no share below {FLOOR:g}. Nominal 95% intervals of the mean rate over the period,
+{runs:,} runs a row (for shares alone those in which every arm had users in every period). 0/1 outcomes
+of rate {RATE:g}, at weekends {RATE * WEEKEND:g}, the same for all arms; Thompson sampling between
+periods, no share below {FLOOR:g}. Nominal 95% intervals of the mean rate over the period,
 and of the differences of {CONTRASTS} arms to the first, which are 0. *Known propensities* and *shares
 alone* are `ArmMeans` with uniform weights and the default of `Contrast`, both with `test="hall"`;
 *period-weighted, normal* are means of the arm by period, weighted by all users of the period, with the

@@ -31,6 +31,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.arm_bias import bias_bound, trivial_bias_bound
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Count, refuse
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
 if TYPE_CHECKING:
@@ -185,10 +186,9 @@ def simulate_bias(
     if not isinstance(log, AdaptiveLog):
         raise ParameterError("simulate_bias", [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     given = design_of(log if design is None else design, problems)
-    problems += late_problems(log)
-    problems += Count(2)("replications", replications)
+    problems += [*late_problems(log), *Count(2)("replications", replications)]
     if control is not None and control not in log.arms:
-        problems.append(f"there is no arm {control!r}; the log has {', '.join(map(repr, log.arms))}")
+        problems.append(absent("arm", control, log.arms, "the log has"))
     if problems or given is None:
         raise ParameterError("simulate_bias", problems)
     inner = given.design if isinstance(given, Mixture) else given

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Callee, refuse
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
 
 ALTERNATIVES = ("two-sided", "central", "greater", "less")
@@ -103,9 +104,7 @@ def statistic_problems(statistic: Any) -> list[str]:
     if callable(statistic):
         name = getattr(statistic, "__name__", type(statistic).__name__)
         return Callee(*COUNTS)(name, statistic)
-    return [
-        f"statistic must be one of {', '.join(STATISTICS)}, or a function of counts, got {statistic!r:.60}"
-    ]
+    return [unlisted("statistic", STATISTICS, statistic, ", or a function of counts")]
 
 
 def evidence(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from adaptinf.audit.simulation.analyses import Fit
 from adaptinf.audit.simulation.engine import Chunk, LogCell, Simulated, gathered, spans, total_sums
 from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, table_rows
+from adaptinf.audit.simulation.tables import hypertext
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
@@ -58,14 +59,23 @@ class Coverage:
     horizon: int
     replications: int
 
-    def __str__(self) -> str:
+    @property
+    def _head(self) -> str:
         trials = (
             f"{self.horizon:,} rounds, {self.replications:,} replications, nominal coverage "
             f"{1.0 - self.alpha:g}"
         )
-        head = visible_lines([f"{self.design} in {self.environment}", trials])
-        rows = self.frame[["analysis", "term", "truth", *SHOWN]]
-        return f"{head}\n{frame_text(rows, float_format=lambda value: f'{value:.4f}')}"
+        return visible_lines([f"{self.design} in {self.environment}", trials])
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        return self.frame[["analysis", "term", "truth", *SHOWN]]
+
+    def __str__(self) -> str:
+        return f"{self._head}\n{frame_text(self._shown, float_format=lambda value: f'{value:.4f}')}"
+
+    def _repr_html_(self) -> str:
+        return hypertext(self._shown, self._head.replace("\n", "; "), [])
 
 
 def coverage(

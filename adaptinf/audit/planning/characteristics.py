@@ -104,8 +104,12 @@ class OperatingCharacteristics(PlanTable):
         """
         return self._as_markdown(self.table(digits, errors=errors), digits)
 
+    @property
+    def _shown(self) -> pd.DataFrame:
+        return self.table()
+
     def __str__(self) -> str:
-        rows = with_texts(self.table(), literal)
+        rows = with_texts(self._shown, literal)
         width = int(rows["characteristic"].str.len().max())
         left: dict[str, Callable[[str], str]] = {"characteristic": lambda text: text.ljust(width)}
         text = rows.to_string(index=False, formatters=left, justify="right")

@@ -25,6 +25,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.parameters import Is, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.texts import absent
 from adaptinf.typing import RandomSource
 
 TYPE_I, POWER, NO_TEST = "type-I error", "power", "no test"
@@ -98,8 +99,12 @@ class Power(PlanTable):
         check_columns(self.frame, columns)
         return self._as_markdown(self.frame[list(columns)], digits)
 
+    @property
+    def _shown(self) -> pd.DataFrame:
+        return self.frame[list(_SHOWN)]
+
     def __str__(self) -> str:
-        return self._as_text(self.frame[list(_SHOWN)])
+        return self._as_text(self._shown)
 
 
 def power(
@@ -236,8 +241,7 @@ def check_terms(subject: str, null: Mapping[str, float], cells: Sequence[LogCell
         unknown = [name for name in null if name not in terms]
         if not unknown:
             return
-    known = ", ".join(terms)
-    raise ParameterError("power", [f"null names no term {name!r}; there are: {known}" for name in unknown])
+    raise ParameterError("power", [f"null: {absent('term', name, terms)}" for name in unknown])
 
 
 def power_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
-from adaptinf.audit.simulation.tables import markdown
+from adaptinf.audit.simulation.tables import hypertext, markdown
 from adaptinf.designs.base import Design
 from adaptinf.designs.function import FunctionDesign
 from adaptinf.files import as_path, atomic_write
@@ -58,6 +58,14 @@ class PlanTable:
 
     def _as_markdown(self, rows: pd.DataFrame, digits: int) -> str:
         return "\n\n".join([markdown(rows, digits), *self._numbered])
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """What is printed of `frame`."""
+        return self.frame
+
+    def _repr_html_(self) -> str:
+        return hypertext(self._shown, self._head.replace("\n", "; "), self.notes)
 
     @property
     def _numbered(self) -> list[str]:

@@ -23,6 +23,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, SEED, Callee, OneOf, OrNone, refuse
 from adaptinf.simulation.replicate import BLOCK, block_stream
+from adaptinf.texts import unlisted
 from adaptinf.typing import RandomSource
 
 _LEAVE_OUT = "leave design= out to re-run the one that the log names"
@@ -120,7 +121,7 @@ def _positions(log: AdaptiveLog, treatment: Any, control: Any, problems: list[st
         elif label in log.arms:
             found.append(log.arms.index(label))
         else:
-            problems.append(f"{name} must be one of the arms {list(log.arms)!r:.80}, got {label!r:.40}")
+            problems.append(unlisted(name, log.arms, label))
             return None
     if -1 in found:
         found[found.index(-1)] = 1 - max(found)

@@ -14,6 +14,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -198,7 +199,7 @@ def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts |
         shared = [context] if isinstance(context, str) else list(context)
         missing = [name for name in shared if name not in columns]
         if missing:
-            problems.append(f"context names columns that are not among the log's contexts: {missing!r:.80}")
+            problems += [f"context: {absent('column', name, names, 'the log has')}" for name in missing]
             return None
     else:
         shared = _numbered(names, "x{}")

@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.texts import literal
+from adaptinf.markup import numbered_notes, table
+from adaptinf.texts import absent, literal
 
 
 def check_columns(frame: pd.DataFrame, columns: Sequence[str], subject: str = "to_markdown") -> None:
     """Refuse columns that a table does not have."""
     unknown = [name for name in columns if name not in frame.columns]
     if unknown:
-        raise ParameterError(subject, [f"the table has no column {name!r}" for name in unknown])
+        raise ParameterError(subject, [absent("column", name, list(frame.columns)) for name in unknown])
 
 
 def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
@@ -27,6 +28,12 @@ def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def hypertext(frame: pd.DataFrame, caption: str, notes: Sequence[str], digits: int = 4) -> str:
+    """A frame as an HTML table with its caption and a list of notes; what is not known stays empty."""
+    rows = table(list(map(str, frame.columns)), _cells(frame, digits), caption)
+    return "\n".join([rows, numbered_notes(notes)])
+
+
 def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
     """A frame as a LaTeX tabular under a title, each note a line below; what is not known stays empty."""
     # statsmodels takes a while to load
@@ -34,11 +41,11 @@ def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4
     from adaptinf.inference.results.tables import plain_table
 
     aligns = "".join("l" if frame[name].dtype.kind == "O" else "r" for name in frame.columns)
-    table = plain_table(_cells(frame, digits), list(map(str, frame.columns)), aligns)
+    tabular = plain_table(_cells(frame, digits), list(map(str, frame.columns)), aligns)
     # statsmodels leaves the corner empty
-    corner = table[0][0]
+    corner = tabular[0][0]
     corner.data, corner.datatype = str(frame.columns[0]), "stub"
-    return ResultSummary(title, [table], notes).as_latex()
+    return ResultSummary(title, [tabular], notes).as_latex()
 
 
 def _cells(frame: pd.DataFrame, digits: int) -> list[list[str]]:

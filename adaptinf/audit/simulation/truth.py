@@ -8,6 +8,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
+from adaptinf.texts import absent
 
 _KINDS = ("arm-mean", "contrast", "lift", "cate", "bin-mean")
 
@@ -55,7 +56,9 @@ def true_value(estimand: Estimand, env: Environment) -> float:
         raise ParameterError("true_value", [problem])
     of_arm = estimand.kind in ("arm-mean", "bin-mean")
     labels = [estimand.arm] if of_arm else [estimand.treatment, estimand.control]
-    unknown = [f"the environment has no arm {label!r}" for label in labels if label not in env.arms]
+    unknown = [
+        absent("arm", label, env.arms, "the environment has") for label in labels if label not in env.arms
+    ]
     if estimand.kind == "cate" and estimand.group not in env.features:
         unknown.append(f"the environment has no context {estimand.group!r}")
     averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None

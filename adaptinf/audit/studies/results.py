@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +14,14 @@ import pyarrow as pa
 
 from adaptinf.audit.simulation.engine import DESIGN_TIME
 from adaptinf.audit.simulation.measures import SHOWN
-from adaptinf.audit.simulation.tables import check_columns, latex, markdown
+from adaptinf.audit.simulation.tables import check_columns, hypertext, latex, markdown
 from adaptinf.audit.studies.folder import Folder
 from adaptinf.audit.studies.manifest import identity, read_manifest
 from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse
-from adaptinf.texts import csv_text, frame_text, literal, with_texts
+from adaptinf.texts import absent, csv_text, frame_text, literal
 
 _WHOLE = ("horizon", "runs", "missing", "invalid", "failed", "absent")
 _TEXT = ("design", "environment", "analysis", "term", "note")
@@ -176,7 +175,7 @@ class Study:
                 continue
             known = self.frame[column].unique().tolist()
             if value not in known:
-                problems.append(f"there is no {column} {value!r}; there are: {', '.join(map(str, known))}")
+                problems.append(absent(column, value, known))
             rows = rows[rows[column] == value]
         refuse("cell", problems)
         return rows.reset_index(drop=True)
@@ -342,9 +341,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         rows, notes = self._shown(_SHOWN)
-        table = with_texts(rows, literal).to_html(index=False, float_format=lambda value: f"{value:.4f}")
-        below = "".join(f"<p>{html.escape(note)}</p>" for note in numbered(notes))
-        return f"<p>{html.escape(self._head)}</p>{table}{below}"
+        return hypertext(rows, self._head, notes)
 
 
 def numbered(notes: Sequence[str]) -> list[str]:

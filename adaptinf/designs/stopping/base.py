@@ -19,6 +19,7 @@ from adaptinf.designs.stopping.results import StoppingReplications, StoppingResu
 from adaptinf.designs.stopping.streams import open_stream
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
+from adaptinf.markup import Recorded
 from adaptinf.parameters import (
     COUNT,
     FLAG,
@@ -46,7 +47,7 @@ _OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number s
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoppingRule(ABC):
+class StoppingRule(Recorded, ABC):
     """Base of the stopping rules: `NAS` and `DPNAS`."""
 
     alpha: Annotated[float, _OPEN_SHARE]

@@ -1,6 +1,7 @@
 """Means of arms and their differences, one file per method."""
 
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms.contrast import Contrast
+from adaptinf.inference.arms.models import ArmMeans
 
 __all__ = [
     "ArmMeans",

@@ -26,9 +26,11 @@ from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS
-from adaptinf.typing import IntArray
+from adaptinf.texts import absent, listed, unlisted
+from adaptinf.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.circumstances.ratios import Denominator
     from adaptinf.inference.results.base import Results
 
 _NAMED = {method.name: method for method in METHODS}
@@ -47,12 +49,11 @@ def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> Int
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
     refuse(subject, problems)
-    known = ", ".join(map(repr, log.arms))
-    problems = [f"there is no arm {arm!r}; the log has {known}" for arm in named if arm not in log.arms]
+    problems = [absent("arm", arm, log.arms, "the log has") for arm in named if arm not in log.arms]
     if len(set(named)) < len(named):
         problems.append(f"an arm is named more than once: {', '.join(map(repr, named))}")
     if not named:
-        problems.append(f"name at least one arm; the log has {known}")
+        problems.append(f"name at least one arm; the log has {listed(log.arms)}")
     refuse(subject, problems)
     return np.array([log.arms.index(arm) for arm in named], dtype=np.int64)
 
@@ -156,11 +157,35 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
         raise refusal(question, refused) from None
 
 
+def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None) -> Denominator | None:
+    """The denominator of a ratio metric in the rounds that are kept; None without one; keep (T,)."""
+    if given is None:
+        return None
+    from adaptinf.inference.arms.circumstances.ratios import read_denominator
+
+    return read_denominator(subject, log, given, keep)
+
+
+def as_ratios(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
+) -> tuple[Question, ArmFit]:
+    """Ratios to the means of a denominator, from the fit of the rewards, and the question answered."""
+    from adaptinf.inference.arms.circumstances.ratios import ratio_fit
+
+    with np.errstate(under="ignore"):
+        return ratio_fit(question, method, fit, asked, below)
+
+
 def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
-    """Results at both ends of missing rewards, or of received arms; None where neither is due.
+    """Results with covariates, at both ends of missing rewards, or of received arms; None where none is due.
 
     The arguments are those of `fit`, the model itself among them.
     """
+    given = {name: value for name, value in arguments.items() if name != "self"}
+    if given["covariate"] is not None:
+        from adaptinf.inference.arms.circumstances.covariates import adjusted
+
+        return adjusted(model, given)
     profile = profile_of(model.log)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
@@ -170,7 +195,6 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
         return None
     from adaptinf.inference.arms.circumstances.deviations import at_both_ends, received_effect
 
-    given = {name: value for name, value in arguments.items() if name != "self"}
     return received_effect(model, given) if received else at_both_ends(model, given)
 
 
@@ -220,9 +244,9 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
     if method is not None and method.contrast_only:
         problems.append(f"estimator {estimator!r} is for contrasts: use Contrast(log, treatment=, control=)")
     elif method is None and estimator is not None:
-        problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+        problems.append(unlisted("estimator", ESTIMATORS, estimator))
     if asked.weights is not None and asked.weights not in WEIGHTS:
-        problems.append(f"weights must be one of {', '.join(WEIGHTS)}, got {asked.weights!r}")
+        problems.append(unlisted("weights", WEIGHTS, asked.weights))
     if asked.weights == COMMON and not question.contrast:
         problems.append(f"{COMMON} weights are one weight for two arms: use Contrast, or weights of each arm")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):

@@ -45,7 +45,7 @@ def difference(
     fit, shown = tested(question, method, fit, asked)
     kind, correction = shown.kind, shown.correction
     difference, std_error, df = fit.difference(0, 1)
-    rows = method.rows(question, fit) if keep_scores else None
+    rows = method.contributions(question, fit) if keep_scores else None
     if rows is not None:
         own = {name: part for name, part in rows.items() if name.startswith("influence")}
         rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}

@@ -31,6 +31,7 @@ from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class ArmFit:
     covariance (k, k).
 
     `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
-    holds degrees of freedom where they are other than the pulls less one.
+    holds degrees of freedom where they are other than the pulls less one. Ratios have contributions of rounds
+    in `kept`, where scores tell, notes in `told` and cautions in `warned`.
     """
 
     choice: Choice
@@ -78,6 +80,9 @@ class ArmFit:
     skewness: FloatArray | None = None
     unevenness: FloatArray | None = None
     by_unit: UnitErrors | None = None
+    kept: Mapping[str, FloatArray] | None = None
+    told: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
 
     @property
     def degrees(self) -> FloatArray:
@@ -164,8 +169,10 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
         f"{fit.ess[j]:.1f} of {fit.pulls[j]:.0f} rewards"
         for j in tiny
     )
-    consequence = "a few rewards carry the estimate, and its normal interval may be far too short"
-    warnings.warn(f"{subject}: {found}; {consequence}.", AdaptinfWarning, stacklevel=3)
+    told = (
+        f"{subject}: {found}; a few rewards carry the estimate, and its normal interval may be far too short."
+    )
+    warnings.warn(told, AdaptinfWarning, stacklevel=3)
 
 
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
@@ -175,13 +182,13 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
     refuse(asked.subject, problems)
     if asked.arm_error not in ARM_ERRORS:
-        problems.append(f"arm_error must be one of {', '.join(ARM_ERRORS)}, got {asked.arm_error!r}")
+        problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
     if asked.named not in NAMED:
-        problems.append(f"named must be one of {', '.join(NAMED)}, got {asked.named!r}")
+        problems.append(unlisted("named", NAMED, asked.named))
     if asked.named == "after" and asked.estimator != "released":
         problems.append("named='after' belongs to released: adjust p-values of other estimators by adjust=")
     if asked.test not in TESTS:
-        problems.append(f"test must be one of {', '.join(TESTS)}, got {asked.test!r}")
+        problems.append(unlisted("test", TESTS, asked.test))
     problems += CHOSEN_FROM("chosen_from", asked.chosen_from)
     check_null(asked.subject, null, problems)
 
@@ -370,7 +377,8 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
             ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
-    notes, cautions = method.notes(question, fit, kind, correction), method.cautions(question, fit)
+    notes = [*fit.told, *method.notes(question, fit, kind, correction)]
+    cautions = [*fit.warned, *method.cautions(question, fit)]
     if fit.choice.reason:
         data = "log" if question.profile.sums is None else "sums"
         notes.append(f"Chosen as the first of recommend({data}): {fit.choice.reason}.")

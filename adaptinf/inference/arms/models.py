@@ -1,11 +1,10 @@
-"""Means of arms, and contrasts of two arms, from adaptively gathered data.
+"""Means of arms from adaptively gathered data.
 
 References
 ----------
 Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
 experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via differential privacy"
 (corrected tests of sample means). Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
-Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 """
 
 from __future__ import annotations
@@ -13,13 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from adaptinf.inference.arms.batched import drifting_test, usable_batches
-from adaptinf.inference.arms.choice import arm_codes, by_deviation, fit_method, refusal
-from adaptinf.inference.arms.differences import difference
+from adaptinf.inference.arms.choice import arm_codes, as_ratios, by_deviation, denominator_of, fit_method
 from adaptinf.inference.arms.fit import (
-    check_null,
     check_options,
     fit_efficiency,
     mean_reference,
@@ -27,18 +21,16 @@ from adaptinf.inference.arms.fit import (
     validity,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.arms.question import Asked, Question, Refused
-from adaptinf.inference.inputs.arguments import label_problems, require_data
+from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import ChosenFrom
-    from adaptinf.inference.results.hypotheses import WaldTest
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
@@ -54,6 +46,9 @@ class ArmMeans:
         The arms of interest, by default all of the log's.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use, a column or a mask that no reward has a part in; by default all.
+    denominator : str or array_like, shape (T,), optional
+        Column of the log, or numbers by round, not negative: the model is then of ratios of means, such as
+        revenue per order.
 
     Raises
     ------
@@ -70,6 +65,11 @@ class ArmMeans:
     ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are
     asymptotic too, for stable and unstable designs alike.
 
+    A ratio metric is an arm's mean reward over its mean of the denominator, both by the same estimator with
+    the same weights; its error is that of the mean of linearised rewards (the delta method), and kept scores
+    are of these. An arm has no ratio, and the cautions say so, where the denominator's mean is within 3
+    standard errors of 0, or fewer than 20 of its rounds have one above 0.
+
     Sample means are not valid under adaptivity. Where the design was differentially private in the rewards,
     their p-values and intervals are also given in a corrected form, which is.
 
@@ -78,7 +78,7 @@ class ArmMeans:
     Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
     experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Neel, Roth (2018),
     "Mitigating bias in adaptive data gathering via differential privacy". Hall (1992), "On the removal of
-    skewness by transformation".
+    skewness by transformation". Deng, Knoblich, Lu (2018), "Applying the delta method in metric analytics".
 
     Examples
     --------
@@ -102,12 +102,19 @@ class ArmMeans:
     """
 
     def __init__(
-        self, log: AdaptiveLog | Sums, arms: Sequence[Any] | None = None, *, rounds: Any = None
+        self,
+        log: AdaptiveLog | Sums,
+        arms: Sequence[Any] | None = None,
+        *,
+        rounds: Any = None,
+        denominator: Any = None,
     ) -> None:
         self.log = log = require_data("ArmMeans", log)
+        keep = None
         self._told: tuple[str, ...] = ()
         if rounds is not None:
-            self.log, _, self._told = marked_log("ArmMeans", log, rounds)
+            self.log, keep, self._told = marked_log("ArmMeans", log, rounds)
+        self.denominator = denominator_of("ArmMeans", log, denominator, keep)
         self._codes = arm_codes("ArmMeans", log, arms)
         self.arms = tuple(log.arms[code] for code in self._codes)
 
@@ -122,6 +129,7 @@ class ArmMeans:
         *,
         outcome: Any = None,
         ridge: float | None = None,
+        covariate: Any = None,
         arm_error: str = "conservative",
         chosen_from: ChosenFrom = "actions",
         stationary: bool = False,
@@ -153,6 +161,10 @@ class ArmMeans:
             (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
+        covariate : str or list of str, optional
+            Contexts from before the experiment, such as earlier spending: the outcome model is then a running
+            ridge on these alone, standardised by the rounds so far (as CUPED, with coefficients that only
+            look back). The notes give the variance over that without, ``details["variance_ratio"]`` too.
         arm_error : {"conservative", "self-normalised"}
             Standard error of ALEE.
         chosen_from : {"actions", "releases"}
@@ -180,13 +192,16 @@ class ArmMeans:
         check_options(asked, null, keep_scores)
         question = Question(profile_of(self.log), self._codes, stationary=stationary)
         method, fit = fit_method(question, asked)
+        if self.denominator is not None:
+            question, fit = as_ratios(question, method, fit, asked, self.denominator)
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
         efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
+        kind = "arm-mean" if self.denominator is None else "ratio"
         return Results(
             model="ArmMeans",
-            estimands=tuple(Estimand("arm-mean", arm=arm) for arm in self.arms),
+            estimands=tuple(Estimand(kind, arm=arm) for arm in self.arms),
             terms=tuple(map(str, self.arms)),
             estimate=fit.estimate,
             std_error=fit.std_error,
@@ -207,192 +222,5 @@ class ArmMeans:
             notes=(*shown.notes, *self._told),
             cautions=shown.cautions,
             efficiency_note=lost,
-            scores=method.rows(question, fit) if keep_scores else None,
+            scores=method.contributions(question, fit) if keep_scores else None,
         )
-
-
-class Contrast:
-    """Difference of the mean rewards of two arms.
-
-    Parameters
-    ----------
-    log : AdaptiveLog or Sums
-        The data.
-    treatment, control : label
-        The arms; the control's mean is subtracted.
-    rounds : str or array_like of bool, optional
-        As for `ArmMeans`.
-
-    Raises
-    ------
-    ParameterError
-        If an arm is unknown, both are the same, or rounds mark none.
-
-    Notes
-    -----
-    As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
-    arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
-    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
-    may move propensities, h is fixed by those of the batch before.
-
-    Batched least squares compares the arms within each batch, so that only differences are estimated; it
-    assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
-    the batches.
-
-    References
-    ----------
-    Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
-    experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Zhang, Janson, Murphy
-    (2020), "Inference for batched bandits". Welch (1947), "The generalization of 'Student's' problem when
-    several different population variances are involved". Hall (1992), "On the removal of skewness by
-    transformation". Zou, Donner (2008), "Construction of confidence limits about effect measures" (MOVER).
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"arm": ["a", "b"] * 3, "y": [0.1, 0.8, 0.3, 0.6, 0.2, 0.4]})
-    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y")
-    >>> result = ai.Contrast(log, treatment="b", control="a").fit()
-    >>> result.params.round(2)
-    b - a    0.42
-    Name: estimate, dtype: float64
-    >>> result.estimator
-    'alee'
-    """
-
-    def __init__(self, log: AdaptiveLog | Sums, *, treatment: Any, control: Any, rounds: Any = None) -> None:
-        log = require_data("Contrast", log)
-        problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
-        refuse("Contrast", problems)
-        self.log, _, self._told = marked_log("Contrast", log, rounds)
-        self.treatment = treatment
-        self.control = control
-        self._codes = arm_codes("Contrast", log, (treatment, control))
-
-    def fit(
-        self,
-        estimator: str | None = None,
-        weights: str | None = None,
-        decay: float | None = None,
-        test: str = "auto",
-        null: float = 0.0,
-        keep_scores: bool = False,
-        *,
-        outcome: Any = None,
-        ridge: float | None = None,
-        arm_error: str = "conservative",
-        named: str = "before",
-        chosen_from: ChosenFrom = "actions",
-        estimand: str = "assigned",
-        stationary: bool = False,
-    ) -> Results:
-        """Estimate the difference.
-
-        Parameters
-        ----------
-        estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
-            By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
-            batches in which both arms were chosen; ``"released"`` reads the log's private releases alone.
-        weights : {"combined", "uniform", "sqrt", "two-point"}, optional
-            Weights of the scores of IPW and AIPW. Combined ones, the default, are the same for both arms, so
-            that a drift that both share does no harm; sqrt and two-point are each arm's own.
-        decay : float, optional
-            Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
-        test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution of the p-value and interval. ``"auto"``: where rewards take two values, the exact one
-            of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
-            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
-            IPW and AIPW (the arm of the smaller effective size), both by Hall and MOVER where all rewards
-            together are skewed, and normal for the other estimators.
-        null : float
-            Value that the difference is tested against.
-        keep_scores : bool
-            Whether the result keeps what each round contributes, arrays over the rounds.
-        outcome, ridge : optional
-            Outcome model of AIPW and its penalty, as for `ArmMeans.fit`.
-        arm_error : {"conservative", "self-normalised"}
-            Standard error of ALEE.
-        named : {"before", "after"}
-            Whether the pair was named before the trial or after a look at its outputs, for released means.
-        chosen_from : {"actions", "releases"}
-            What the arms, the null and the test were chosen from, beside contexts: the corrected columns
-            cover a choice by the actions, and one by the releases too where that is said.
-        stationary : bool
-            Whether no arm's mean drifts, as you know beforehand: the default is then each arm's own weights.
-
-        Returns
-        -------
-        Results
-            One term, treatment minus control.
-
-        Raises
-        ------
-        ParameterError
-            If an argument makes no sense.
-        InvalidForLog
-            If the log does not support what was asked for; it names the reason and what is valid.
-        """
-        if (result := by_deviation(self, dict(locals()))) is not None:
-            return result
-        options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
-        asked = Asked("Contrast.fit", *options)
-        check_options(asked, null, keep_scores)
-        question = Question(profile_of(self.log), self._codes, contrast=True, stationary=stationary)
-        method, found = fit_method(question, asked)
-        if not method.contrast_only:
-            warn_of_tiny_propensities(asked.subject, found)
-            found = difference(question, method, found, asked, keep_scores)
-        return Results(
-            model="Contrast",
-            estimands=(Estimand("contrast", treatment=self.treatment, control=self.control),),
-            terms=(f"{self.treatment} - {self.control}",),
-            estimate=np.array([found.estimate]),
-            std_error=np.array([found.std_error]),
-            covariance=None if found.private else np.array([[found.std_error**2]]),
-            reference=found.reference,
-            estimator=found.choice.estimator,
-            weights=found.choice.weights,
-            facts=LogFacts.of(self.log, by_unit=found.by_unit),
-            validity=found.validity,
-            null=null,
-            correction=found.correction,
-            details=found.details,
-            notes=(*found.notes, *self._told),
-            cautions=found.cautions,
-            efficiency_note=found.efficiency_note,
-            scores=found.scores,
-            private=found.private,
-        )
-
-    def batch_test(self, null: float = 0.0) -> WaldTest:
-        """Test that the difference is the null in every batch, when it may drift from batch to batch.
-
-        Parameters
-        ----------
-        null : float
-            Difference under the null.
-
-        Returns
-        -------
-        WaldTest
-            Sum of the squared statistics of the batches, against chi-squared.
-
-        Raises
-        ------
-        ParameterError
-            If null is no finite number.
-        InvalidForLog
-            If the log has no batches, or an adaptive log has batches without one of the arms.
-
-        References
-        ----------
-        Zhang, Janson, Murphy (2020), "Inference for batched bandits".
-        """
-        check_null("Contrast.batch_test", null, [])
-        question = Question(profile_of(self.log), self._codes, contrast=True)
-        try:
-            found, _ = usable_batches(question)
-        except Refused as refused:
-            raise refusal(question, refused) from None
-        return drifting_test(found, null, f"{self.treatment} - {self.control}")

@@ -53,3 +53,7 @@ class ArmMethod(MethodRecord[Question]):
     """Whether sums by batch and arm are enough for it."""
     bound: Literal["", "shares", "propensities"] = ""
     """What the least possible variance rests on; empty where errors ignore adaptivity."""
+
+    def contributions(self, question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
+        """What each round, and each unit of several, contributes to estimates, for whoever keeps it."""
+        return self.rows(question, fit) if fit.kept is None else fit.kept

@@ -15,7 +15,8 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
-from adaptinf.inference.arms.choice import arm_codes, fit_method
+from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method
+from adaptinf.inference.arms.circumstances.covariates import covariates_of
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.contrasts.joint import (
@@ -59,8 +60,8 @@ class Contrasts:
         The arm that all others are compared with.
     treatments : sequence of labels, optional
         The others, by default all other arms.
-    rounds : str or array_like of bool, optional
-        Rounds to use, as for `ArmMeans`.
+    rounds, denominator : optional
+        As for `ArmMeans`; with a denominator, differences, or lifts, of ratios of means.
 
     Raises
     ------
@@ -102,6 +103,7 @@ class Contrasts:
         control: Any,
         treatments: Sequence[Any] | None = None,
         rounds: Any = None,
+        denominator: Any = None,
     ) -> None:
         log = require_data("Contrasts", log)
         refuse("Contrasts", label_problems("control", [control]))
@@ -111,7 +113,8 @@ class Contrasts:
         self.treatments = tuple(log.arms[code] for code in codes)
         if control in self.treatments:
             refuse("Contrasts", [f"the control {control!r} is among the treatments"])
-        self.log, _, self._told = marked_log("Contrasts", log, rounds)
+        self.log, keep, self._told = marked_log("Contrasts", log, rounds)
+        self.denominator = denominator_of("Contrasts", log, denominator, keep)
         self.control = control
 
     def fit(
@@ -160,6 +163,7 @@ class Contrasts:
         pairs, influences = list[Results](), list[FloatArray | None]()
         for treatment in self.treatments:
             pair = Contrast(self.log, treatment=treatment, control=self.control)
+            pair.denominator = self.denominator
             found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
             if pairs and (found.estimator, found.weights) != (pairs[0].estimator, pairs[0].weights):
                 same = {"estimator": pairs[0].estimator, "weights": pairs[0].weights}
@@ -202,11 +206,15 @@ class Contrasts:
         question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
         taken = ("decay", "outcome", "ridge", "arm_error")
         also = {name: options[name] for name in taken if name in options}
+        if options.get("covariate") is not None:
+            also["outcome"] = covariates_of("Contrasts.fit", self.log, options["covariate"])
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
             ways = ["aipw, for a log with propensities"]
             raise InvalidForLog(f"a lift by {pair.estimator}", "it has no valid means of both arms", ways)
+        if self.denominator is not None:
+            question, fit = as_ratios(question, method, fit, asked, self.denominator)
         return lift_of(question, fit)
 
     def _results(
@@ -224,6 +232,7 @@ class Contrasts:
         """All rows in one table, with each note once."""
         first = pairs[0]
         names = tuple(pair.terms[0] for pair in pairs)
+        kind = "contrast" if terms is None else "lift"
         unknown = (_UNKNOWN,) * (covariance is None and len(pairs) > 1)
         details = {
             name: np.concatenate([pair.details.get(name, np.full(1, np.nan)) for pair in pairs])
@@ -232,7 +241,9 @@ class Contrasts:
         return ContrastsResults(
             model="Contrasts",
             estimands=tuple(
-                Estimand("contrast" if terms is None else "lift", treatment=arm, control=self.control)
+                Estimand(
+                    kind if self.denominator is None else f"ratio-{kind}", treatment=arm, control=self.control
+                )
                 for arm in self.treatments
             ),
             terms=names if terms is None else terms,

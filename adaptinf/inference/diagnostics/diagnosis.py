@@ -25,8 +25,9 @@ from adaptinf.inference.diagnostics.overlap import Decay, fitted_chosen_decay, f
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import check_alpha, number_array
+from adaptinf.parameters import check_alpha, number_array, refuse
 from adaptinf.sums import Sums
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
 QUESTIONS = {
@@ -165,9 +166,12 @@ def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
         return None
     if isinstance(expected, Mapping):
         problems = [f"expected has no share for arm {arm!r}" for arm in log.arms if arm not in expected]
-        problems += [f"expected names {arm!r}, which is no arm" for arm in expected if arm not in log.arms]
-        if problems:
-            raise ParameterError("diagnose", [*problems, f"the log has {', '.join(map(repr, log.arms))}"])
+        problems += [
+            f"expected: {absent('arm', arm, log.arms, 'the log has')}"
+            for arm in expected
+            if arm not in log.arms
+        ]
+        refuse("diagnose", problems)
         array = number_array([expected[arm] for arm in log.arms])
     else:
         array = number_array(expected)

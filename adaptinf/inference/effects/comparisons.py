@@ -31,7 +31,7 @@ from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import refuse
-from adaptinf.texts import visible_lines
+from adaptinf.texts import absent, unlisted, visible_lines
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _MOST_GROUPS = 50
@@ -204,7 +204,7 @@ class GroupResults(Results):
         miss it.
         """
         if test not in _TESTS:
-            raise ParameterError("heterogeneity", [f"test must be one of {', '.join(_TESTS)}, got {test!r}"])
+            raise ParameterError("heterogeneity", [unlisted("test", _TESTS, test)])
         usable = np.isfinite(self.estimate) & (self.std_error > 0.0)
         kept = tuple(term for term, flag in zip(self.terms, usable, strict=True) if flag)
         if len(kept) < 2:
@@ -290,8 +290,7 @@ class GroupResults(Results):
         if reference is not None:
             base = _position(reference, labels, self.terms)
             if base is None:
-                known = ", ".join(map(repr, labels[:20])) + (" and more" if size > 20 else "")
-                problems.append(f"there is no group {reference!r}; the groups are {known}")
+                problems.append(absent("group", reference, labels))
         refuse("interactions", problems)
         if base is None:
             return np.array([(j, i) for i, j in combinations(range(size), 2)])

@@ -30,6 +30,7 @@ from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
+from adaptinf.texts import unlisted
 
 _WEIGHTS = ("uniform", "sqrt", "combined")
 
@@ -235,9 +236,9 @@ def _check_arguments(
     problems += FLAG("pooled", pooled) + FLAG("stationary", stationary)
     refuse("CATE.fit", problems)
     if estimator is not None and estimator not in ESTIMATORS:
-        problems.append(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+        problems.append(unlisted("estimator", ESTIMATORS, estimator))
     if weights is not None and weights not in _WEIGHTS:
-        problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
+        problems.append(unlisted("weights", _WEIGHTS, weights))
     if weights is not None and estimator != "aipw":
         problems.append("weights belong to aipw")
     if pooled and estimator != "difference-in-means":

@@ -31,6 +31,7 @@ from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
+from adaptinf.texts import absent, listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _FEW_GROUPS = 20
@@ -194,9 +195,8 @@ def group_results(
 
 def arm_pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
     """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
-    known = ", ".join(map(repr, log.arms))
     problems = [
-        f"there is no arm {arm!r}; the log has {known}"
+        absent("arm", arm, log.arms, "the log has")
         for arm in (treatment, control)
         if arm is not None and arm not in log.arms
     ]
@@ -209,7 +209,7 @@ def arm_pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, 
         if control is None:
             control = first if treatment == second else second
     if treatment is None or control is None:
-        problems.append(f"name treatment= and control=: the log has {log.n_arms} arms, {known}")
+        problems.append(f"name treatment= and control=: the log has {log.n_arms} arms, {listed(log.arms)}")
     elif treatment == control:
         problems.append(f"treatment and control must be two arms, both are {treatment!r}")
     return treatment, control, problems
@@ -224,8 +224,7 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
         problems.append("by names a column more than once")
     columns = log.columns
     unknown = [name for name in by if name not in log.context and columns.get(name) not in log.context]
-    known = ", ".join(log.context)
-    problems += [f"there is no context column {name!r}; the log has {known}" for name in unknown]
+    problems += [absent("context column", name, log.context, "the log has") for name in unknown]
     if not problems:
         distinct = len(group_codes([log.column(name) for name in by])[1])
         if distinct > max(_FEW_GROUPS, log.n_rounds // _ROUNDS_PER_GROUP):

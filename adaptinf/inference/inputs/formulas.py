@@ -22,6 +22,7 @@ from adaptinf.inference.inputs.expressions import (
 from adaptinf.inference.inputs.functions import values
 from adaptinf.inference.inputs.sizes import check_kinds, check_labels, check_products, numeric
 from adaptinf.parameters import refuse
+from adaptinf.texts import absent, did_you_mean
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class CovariateModel:
             )
             raise ParameterError(subject, [problem]) from None
         if missing := sorted(self.formula.needed - set(table.columns)):
-            raise ParameterError(subject, [f"there is no column {', '.join(map(repr, missing))}"])
+            raise ParameterError(subject, [absent("column", name, list(table.columns)) for name in missing])
         check_kinds(subject, self.numbers, table)
         return _made(subject, self.formula, self.spec, table, dict(self.states))[0]
 
@@ -245,7 +246,7 @@ def _unknown(names: list[str], frame: pd.DataFrame) -> str:
     known = ", ".join(map(str, frame.columns)) or "none"
     return (
         f"there is no covariate {', '.join(map(repr, names))}; the log's contexts are {known} (actions, "
-        "rewards and propensities are no covariates of an effect)"
+        f"rewards and propensities are no covariates of an effect){did_you_mean(names[0], frame.columns)}"
     )
 
 

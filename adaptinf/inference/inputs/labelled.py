@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
 
@@ -68,7 +69,9 @@ def _index_problems(name: str, values: Any, rows: pd.Index[Any]) -> list[str]:
 def _from_mapping(
     name: str, values: Mapping[Any, Any], arms: Sequence[Any], rows: pd.Index[Any]
 ) -> tuple[FloatArray | None, list[str]]:
-    problems = [f"{name}: {label!r} is no arm of the log" for label in values if label not in arms]
+    problems = [
+        f"{name}: {absent('arm', label, arms, 'the log has')}" for label in values if label not in arms
+    ]
     table = np.zeros((len(rows), len(arms)))
     for column, arm in enumerate(arms):
         if arm not in values:

@@ -15,6 +15,7 @@ from adaptinf.inference.validity.policies import predict, probability_problems
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
+from adaptinf.texts import did_you_mean, listed, shown
 from adaptinf.typing import BoolArray, FloatArray
 
 _LONGEST = 40
@@ -129,8 +130,9 @@ def _probabilities(
     if isinstance(policy, str) and policy == "uniform":
         return np.broadcast_to(np.full(log.n_arms, 1.0 / log.n_arms), shape), []
     if policy is None or isinstance(policy, (str, int, float, np.generic)):
-        known = ", ".join(map(repr, log.arms))
-        return None, [f"{policy!r} is no arm of the log ({known}); a policy is {_FORMS}"]
+        hint = did_you_mean(policy, [*log.arms, "uniform"])
+        known = listed(log.arms)
+        return None, [f"{shown(policy)} is no arm of the log ({known}); a policy is {_FORMS}{hint}"]
     if isinstance(policy, Mapping):
         return _from_columns(log, policy, what)
     values: FloatArray | None

@@ -22,6 +22,7 @@ from adaptinf.parameters import (
     OneOf,
     refuse,
 )
+from adaptinf.texts import unlisted
 
 METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
 """By estimator."""
@@ -79,7 +80,7 @@ def _argument_problems(log: AdaptiveLog, asked: Request) -> list[str]:
         hint = ""
         if weights == "sqrt":
             hint = " (stable-variance weights are the sqrt weights of a policy: the same for one arm)"
-        problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r:.60}{hint}")
+        problems.append(unlisted("weights", _WEIGHTS, weights) + hint)
     problems += FLAG("contextual", contextual) + FLAG("keep_scores", asked.keep_scores)
     problems += FINITE("null", asked.null)
     if estimator == "cadr":

@@ -27,6 +27,7 @@ from adaptinf.inference.recommend.rows import (
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.promises import source_note
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
+from adaptinf.texts import absent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,8 +137,7 @@ class Recommendation:
             return self.best.run()
         found = {one.verdict.name: one for one in self.methods}
         if method not in found:
-            known = ", ".join(found)
-            raise ParameterError("Recommendation.fit", [f"there is no method {method!r}; there are {known}"])
+            raise ParameterError("Recommendation.fit", [absent("method", method, found)])
         chosen = found[method]
         if not chosen.verdict.valid:
             ways = [one.verdict.name for one in self.methods if one.verdict.valid][:3]
@@ -284,8 +284,7 @@ def recommend(
         codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
         own: dict[str, Any] = pair if contrast else {"arms": arms}
         rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
-        by_rows = not profile_of(log).incomplete and profile_of(log).sums is None
-        always = sequence_rows(log, target, own) if by_rows else []
+        always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
     elif target == "policy-value":
         rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
     elif by is not None:
@@ -295,7 +294,7 @@ def recommend(
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
-    exact = exact_fact(log) if always and stopping == "fixed" and target in _BY_ARM else ()
+    exact = exact_fact(log) if stopping == "fixed" and target in _BY_ARM else ()
     return Recommendation(target, tuple(rows), (*_facts(log, stopping, variation), *exact))
 
 

@@ -64,7 +64,7 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
 
 def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `ArmMeans` or `Contrast`."""
-    from adaptinf.inference.arms.models import ArmMeans, Contrast
+    from adaptinf.inference.arms import ArmMeans, Contrast
 
     model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
     found = [
@@ -164,7 +164,8 @@ def batches_told(log: AdaptiveLog) -> str:
 
 def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
     """The exact interval and test of a short trial, which need its design and stand apart from the table."""
-    calls = exact_calls(profile_of(log))
+    profile = profile_of(log)
+    calls = None if profile.incomplete or profile.sums is not None else exact_calls(profile)
     return () if calls is None else (("Exact", f"{calls[1]}, {calls[0]}"),)
 
 

@@ -20,6 +20,7 @@ from adaptinf.inference.inputs.formulas import (
 from adaptinf.inference.regression.data import RegressionData
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
+from adaptinf.texts import absent, did_you_mean, listed, shown
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ def regression_data(
         if isinstance(arm, str) and arm in SELECTORS:
             selector, arm = arm, select_arm(log, arm)
         else:
-            known = ", ".join(map(repr, log.arms))
-            ways = ", ".join(map(repr, SELECTORS))
-            problems.append(f"there is no arm {arm!r}; the log has {known}, and selectors are {ways}")
+            near = did_you_mean(arm, [*log.arms, *SELECTORS])
+            ways = f"the log has {listed(log.arms)}, and selectors are {listed(SELECTORS)}"
+            problems.append(f"there is no arm {shown(arm)}; {ways}{near}")
     arrays = log.arrays
     rounds = np.arange(log.n_rounds)
     if arm is not None and not problems:
@@ -132,10 +133,9 @@ def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> 
     if covariates is None:
         return list(contexts)[: len(log.context)], []
     named, problems = labels("covariates", covariates)
-    known = ", ".join(map(repr, contexts)) or "none"
     for name in named:
         if not isinstance(name, str) or name not in contexts:
-            problems.append(f"there is no covariate {name!r}; the log's contexts are {known}")
+            problems.append(absent("covariate", name, contexts, "the log's contexts are"))
     if len(set(named)) < len(named):
         problems.append(f"a covariate is named more than once: {', '.join(map(repr, named))}")
     return [str(name) for name in named], problems
@@ -207,5 +207,5 @@ def _unknown(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame, arms: l
     end = f" ({', '.join(other)}: no column but contexts and the arm can be a covariate)" if other else ""
     return (
         f"there is no covariate {', '.join(map(repr, names))}: the log's contexts are {known}, and "
-        f"{' or '.join(map(repr, arms))} is the arm{end}"
+        f"{' or '.join(map(repr, arms))} is the arm{end}{did_you_mean(names[0], [*contexts.columns, *arms])}"
     )

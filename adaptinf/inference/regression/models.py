@@ -40,6 +40,7 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import BOOLEAN, refuse
+from adaptinf.texts import absent, unlisted
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
@@ -295,10 +296,10 @@ def _chosen(
 def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, Any]) -> None:
     problems = text_problems(adjustment=adjustment, covariance=covariance)
     if isinstance(adjustment, str) and adjustment not in ADJUSTMENTS:
-        problems.append(f"adjustment must be one of {', '.join(ADJUSTMENTS)}, got {adjustment!r:.60}")
+        problems.append(unlisted("adjustment", ADJUSTMENTS, adjustment))
     known = {name for entry in ADJUSTMENTS.values() for name in entry.covariances}
     if isinstance(covariance, str) and covariance not in known:
-        problems.append(f"covariance must be one of {', '.join(NONE.covariances)}, got {covariance!r:.60}")
+        problems.append(unlisted("covariance", NONE.covariances, covariance))
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
         problems.append(f"null must be a finite number, got {null!r:.60}")
     if "level" in settings or "alpha" in settings:
@@ -307,9 +308,7 @@ def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, A
         problems.append("statsmodels' cov_type is covariance= here")
     options = {name for entry in ADJUSTMENTS.values() for name in entry.options}
     unknown = [name for name in settings if name not in options | {"level", "alpha", "cov_type"}]
-    if unknown:
-        known_options = ", ".join(sorted(options))
-        problems.append(f"there is no option {', '.join(unknown)}; the adjustments have {known_options}")
+    problems += [absent("option", name, sorted(options), "the adjustments have") for name in unknown]
     refuse(_SUBJECT, problems)
 
 

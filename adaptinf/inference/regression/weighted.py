@@ -30,6 +30,7 @@ from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.inference.validity.profile import SMALL, TINY_PROPENSITY
 from adaptinf.parameters import Number, refuse
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> tuple[FloatAr
         problems.append(f"target must map arms to probabilities, got {given!r:.60}")
     else:
         problems += [f"target has no arm {arm!r} of the fit" for arm in used if arm not in given]
-        problems += [f"there is no arm {arm!r} in the log" for arm in given if arm not in log.arms]
+        problems += [absent("arm", arm, log.arms, "the log has") for arm in given if arm not in log.arms]
         for arm in given:
             problems += Number(0.0, 1.0, open_low=arm in used)(f"target[{arm!r}]", given[arm])
         if not problems and abs(math.fsum(given.values()) - 1.0) > 1e-9:

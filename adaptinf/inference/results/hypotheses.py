@@ -20,7 +20,7 @@ from adaptinf.inference.results.families import family_of, familywise_level
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.parameters import check_alpha, refuse
-from adaptinf.texts import frame_text, literal, visible_lines
+from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray
 
 _RANK_TOLERANCE = 1e-10
@@ -318,15 +318,16 @@ def _from_text(
     from formulaic.utils.constraints import LinearConstraints
 
     if isinstance(restriction, dict):
-        unknown = [repr(name) for name in restriction if name not in terms]
+        unknown = [name for name in restriction if name not in terms]
         wrong = [
             repr(value)
             for value in restriction.values()
             if isinstance(value, bool) or not isinstance(value, Real)
         ]
         if unknown or wrong or not restriction:
-            found = "no term" if not restriction else ", ".join([*unknown, *wrong])
-            raise ParameterError(subject, [f"cannot use {found}: map terms to numbers{_hint(terms)}"])
+            found = "no term" if not restriction else ", ".join([*map(repr, unknown), *wrong])
+            near = "".join(did_you_mean(name, terms) for name in unknown[:1])
+            raise ParameterError(subject, [f"cannot use {found}: map terms to numbers{_hint(terms)}{near}"])
         matrix = np.array([[float(term == name) for term in terms] for name in restriction])
         values = np.array([float(value) for value in restriction.values()])
         return matrix, values, _labels(matrix, values, terms)

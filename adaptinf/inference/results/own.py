@@ -14,6 +14,7 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.parameters import FINITE, Is, OneOf, number_array, problems_of, refuse
+from adaptinf.texts import absent
 from adaptinf.typing import VALIDITY_LABELS, FloatArray, Validity
 
 if TYPE_CHECKING:
@@ -177,9 +178,8 @@ def _term_problems(names: Sequence[Any], log: AdaptiveLog | None) -> list[str]:
             problems.append(f"a term must be a label or a pair (treatment, control), got {name!r:.60}")
         problems += label_problems("a term", parts)
         if log is not None:
-            known = ", ".join(map(repr, log.arms))
             problems += [
-                f"there is no arm {part!r}; the log has {known}" for part in parts if part not in log.arms
+                absent("arm", part, log.arms, "the log has") for part in parts if part not in log.arms
             ]
     shown = list(map(_shown, names))
     if len(set(shown)) < len(shown):

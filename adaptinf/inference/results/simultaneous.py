@@ -30,6 +30,7 @@ from adaptinf.inference.results.hypotheses import (
     wald_statistic,
 )
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
+from adaptinf.texts import unlisted
 from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ class JointInference:
         """Law of the single tests, chance of any false rejection by their level, and their number."""
         problems = [*COUNT("draws", draws), *SEED("rng", rng)]
         if method not in METHODS:
-            problems.append(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+            problems.append(unlisted("method", METHODS, method))
         refuse(subject, problems)
         law = self.reference
         logs = law.log_pvalues(self.null)

@@ -221,20 +221,32 @@ def shared_means(cells: Cells, codes: IntArray, means: ScoreMeans) -> ScoreMeans
     """The estimates with errors for propensities that are the shares of each batch; codes (k,).
 
     Each estimate is then sum w (mean of the arm in the batch), w the share of the batch in all rounds, and
-    given the arms its variance is sum w^2 s^2 / N, s^2 pooled within the batches.
+    given the arms its variance is sum w^2 s^2 / N with the batch's own s^2, that of all batches where N is 1.
+    Small batches have most of the weight, so that an s^2 of all of them would not follow the errors: skewed
+    rewards would move the estimate and not its standard error. Degrees of freedom are Satterthwaite's for
+    variances that are alike.
     """
     about = cells.moments[0][..., codes]
     count, total = about[0], about[1]
     inside = shifted(about, -total / count)
-    freedom = (count - 1.0).sum(axis=0)
-    variance = inside[2].sum(axis=0) / np.where(freedom > 0.0, freedom, np.nan)
+    freedom = count - 1.0
+    pooled = inside[2].sum(axis=0) / np.where(freedom.any(axis=0), freedom.sum(axis=0), np.nan)
+    own = np.where(freedom > 0.0, inside[2] / np.maximum(freedom, 1.0), pooled)
     share = (cells.rounds / cells.rounds.sum())[:, None]
-    squared = variance * (share**2 / count).sum(axis=0)
+    part = share**2 / count
+    squared = (part * own).sum(axis=0)
+    spread = np.where(freedom > 0.0, part**2 / np.maximum(freedom, 1.0), 0.0).sum(axis=0)
     estimate = (share * total / count).sum(axis=0)
     squared = np.where(negligible(np.sqrt(squared), estimate, means.origin), 0.0, squared)
     cubes = ((share / count) ** 3 * inside[3]).sum(axis=0)
     skewness = standardised(cubes, squared)
-    return replace(means, above=estimate, covariance=np.diag(squared), skewness=skewness)
+    return replace(
+        means,
+        above=estimate,
+        covariance=np.diag(squared),
+        skewness=skewness,
+        freedom=np.where(spread > 0.0, part.sum(axis=0) ** 2 / np.where(spread > 0.0, spread, 1.0), 0.0),
+    )
 
 
 def lagged_weights(inverse: FloatArray, rounds: FloatArray, possible: BoolArray) -> FloatArray:

@@ -10,7 +10,7 @@ element of a given matrix".
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from adaptinf.inference.scores.batch_sums import batch_means
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array, refuse
+from adaptinf.texts import absent, did_you_mean, shown
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -59,6 +60,13 @@ class Outcome:
     cautions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """Contexts on which rewards are regressed, whatever others the log has."""
+
+    names: tuple[str, ...]
+
+
 RUNNING_MEAN = Outcome(
     "running-mean",
     "Outcome model: the arm's mean over earlier rounds, before its first one the mean of all arms; the first "
@@ -77,29 +85,19 @@ def outcome_model(
     subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
 ) -> Outcome:
     """Complete and check what a user asked for, means over batches as well where asked; outcome (T, k)."""
-    if ridge is not None and not (isinstance(outcome, str) and outcome == "running-ridge"):
+    covariates = outcome if isinstance(outcome, Covariates) else None
+    regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
+    if ridge is not None and not regression:
         raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
     if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
         return RUNNING_MEAN
     if by_batch and isinstance(outcome, str) and outcome == BATCH_MEAN:
         return _batch_mean(subject, log, codes)
-    if isinstance(outcome, str):
-        if outcome != "running-ridge":
-            names = ", ".join(map(repr, (*OUTCOMES, *[BATCH_MEAN] * by_batch)))
-            raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
-        penalty = 1.0 if ridge is None else ridge
-        if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
-            raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
-        x = context_matrix(subject, log)
-        # About the first reward, so that the penalty pulls towards it and not towards 0.
-        reward = log.arrays.reward
-        origin = float(reward[0]) if len(reward) else 0.0
-        values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, float(penalty))
-        note = (
-            f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(log.context)}, "
-            f"penalty {float(penalty):g} (fixed in advance); the first round has no weight."
-        )
-        return Outcome(values, note, 1)
+    if isinstance(outcome, str) and not regression:
+        names = ", ".join(map(repr, (*OUTCOMES, *[BATCH_MEAN] * by_batch)))
+        raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
+    if regression:
+        return _regression(subject, log, codes, ridge, covariates)
     values = _own_predictions(subject, log, codes, outcome)
     reasons = foreseeing(log.arrays.action, log.arrays.reward, values, codes)
     if reasons:
@@ -125,6 +123,43 @@ _ALLOWED = (
 )
 
 
+def _regression(
+    subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
+) -> Outcome:
+    """Running ridge on all contexts, or on some of them in units of the rounds so far; codes (k,)."""
+    penalty = 1.0 if ridge is None else ridge
+    if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
+        raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
+    names = log.context if covariates is None else covariates.names
+    x = context_matrix(subject, log, names)
+    if covariates is not None:
+        x[:, 1:] = running_standardised(x[:, 1:])
+    # About the first reward, so that the penalty pulls towards it and not towards 0.
+    reward = log.arrays.reward
+    origin = float(reward[0]) if len(reward) else 0.0
+    values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, float(penalty))
+    scaled = "" if covariates is None else " (in standard deviations from the mean of the rounds so far)"
+    note = (
+        f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(names)}{scaled}, "
+        f"penalty {float(penalty):g} (fixed in advance); the first round has no weight."
+    )
+    return Outcome(values, note, 1)
+
+
+def running_standardised(x: FloatArray) -> FloatArray:
+    """Columns less their mean, over their standard deviation, of the rounds up to each; x (T, d), returns so.
+
+    A row is known before its arm is drawn. Rounds before a column varies have 0, and so has a constant one.
+    """
+    rounds = np.arange(1.0, len(x) + 1.0)[:, None]
+    above = x - x[:1]  # digits of columns that are far from 0
+    mean = np.cumsum(above, axis=0) / rounds
+    variance = np.maximum(np.cumsum(above**2, axis=0) / rounds - mean**2, 0.0)
+    spread = np.sqrt(variance)
+    varies = variance > _SAME * np.maximum(mean**2, np.finfo(float).tiny)
+    return np.where(varies, (above - mean) / np.where(varies, spread, 1.0), 0.0)
+
+
 def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
     """Means over earlier batches; codes (k,)."""
     arrays = log.arrays
@@ -136,12 +171,12 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
     return Outcome(values, BATCH_NOTE, start)
 
 
-def context_matrix(subject: str, log: AdaptiveLog) -> FloatArray:
-    """Contexts as regressors: an intercept, numbers as they are, and labels as indicators; returns (T, d)."""
+def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:
+    """Contexts, by default all, as regressors after an intercept, labels as indicators; returns (T, d)."""
     if not log.context:
         raise ParameterError(subject, ["outcome='running-ridge' needs contexts: the log has none"])
     columns = [np.ones(log.n_rounds)]
-    for name in log.context:
+    for name in log.context if names is None else names:
         values = np.asarray(log.arrays.context[name])
         if values.dtype.kind in "fiub":
             columns.append(values.astype(np.float64))
@@ -247,18 +282,19 @@ def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Map
     problems = []
     if missing := [repr(label) for label in labels if label not in outcome]:
         problems.append(f"outcome has no column for arm {', '.join(missing)}")
-    if strangers := [repr(label) for label in outcome if label not in log.arms]:
-        problems.append(f"outcome names {', '.join(strangers)}, which is no arm of the log")
+    if strangers := [label for label in outcome if label not in log.arms]:
+        problems += [f"outcome: {absent('arm', label, log.arms, 'the log has')}" for label in strangers]
     refuse(subject, problems)
     known = set(map(str, log.frame.columns)) | set(log.columns)
     named = [outcome[label] for label in labels]
     if not all(isinstance(name, Hashable) for name in named):
         raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
-    unknown = [repr(name) for name in named if name not in known]
-    if unknown:
-        raise ParameterError(
-            subject, [f"the log has no column {', '.join(unknown)}: name it in context= of the log"]
-        )
+    unknown = [
+        f"the log has no column {shown(name)}: name it in context= of the log{did_you_mean(name, known)}"
+        for name in named
+        if name not in known
+    ]
+    refuse(subject, unknown)
     values = number_array(np.column_stack([log.column(name) for name in named]))
     if values is None:
         raise ParameterError(subject, ["outcome must map every arm to a column of numbers"])

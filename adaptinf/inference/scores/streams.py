@@ -19,6 +19,7 @@ from adaptinf.compilation import compiled, kernel
 from adaptinf.inference.scores.inverse import LAGGED, first_weighted, origin_of, two_point_shares
 from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
 from adaptinf.parameters import refuse
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
 
 _UNIFORM, _SQRT, _TWO_POINT, _SHARED, _LAGGED = range(5)
@@ -127,7 +128,7 @@ def _stream(
     if weights == "shared" and shared.shape != (rounds,):
         problems.append(f"weights must have shape {(rounds,)}, got {shared.shape}")
     if weights != "shared" and weights not in _WEIGHTS:
-        problems.append(f"weights must be one of {', '.join(_WEIGHTS)}, got {weights!r}")
+        problems.append(unlisted("weights", _WEIGHTS, weights))
     if weights in ("sqrt", LAGGED, "two-point") and propensities is None:
         problems.append(f"{weights} weights need the propensities of all arms")
     if weights == "two-point" and decay is None:

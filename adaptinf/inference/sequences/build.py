@@ -18,13 +18,18 @@ from adaptinf.inference.sequences.bounded_scores import (
     score_floors,
 )
 from adaptinf.inference.sequences.choice import Quantity, Settings
+from adaptinf.inference.sequences.from_sums import batch_track
 from adaptinf.inference.sequences.laws import DifferenceTrack, SingleTrack, Track
+from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 
 
-def build_track(log: AdaptiveLog, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """Sequence of one quantity."""
+def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
+    """Sequence of one quantity, its standard error, and its effective number of rewards."""
+    if profile.sums is not None:
+        return batch_track(profile.sums.cells, quantity, settings)
+    log = profile.log
     reward = (log.arrays.reward - settings.low) / settings.width
     mirror = 1.0 if settings.bounded else 0.0
     if settings.estimator == "sample-mean":

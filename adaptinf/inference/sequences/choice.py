@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.sequences.bounded_scores import Weights
+from adaptinf.inference.sequences.from_sums import at_two_ends, check_sums
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
@@ -115,11 +116,13 @@ def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Reques
         ):
             problem += ", or ask for estimator='sample-mean' if contexts had no part in the choice"
         raise ParameterError("ConfidenceSequence.fit", [problem])
+    if profile.sums is not None:
+        check_sums(method, chosen, floor)
     if chosen != "sample-mean":
         _check_propensities(profile, quantities, method, chosen, floor)
     low, high = _range(profile, quantities, asked)
     if method.two_valued:
-        _check_two_values(profile.log, method, chosen, low, high)
+        _check_two_values(profile, method, chosen, low, high)
     bounded = math.isfinite(high)
     return Settings(
         method=method,
@@ -175,11 +178,11 @@ def _estimator(
     if estimator in ("ipw", "aipw"):
         return estimator
     if profile.context_refusal:
-        if estimator is None and profile.log.arrays.propensity is not None:
+        if estimator is None and profile.knows_propensities:
             return "ipw"
         raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
     if profile.repeated_units:
-        if estimator is None and profile.log.arrays.propensity is not None:
+        if estimator is None and profile.knows_propensities:
             return "ipw"
         raise InvalidForLog("sample-mean", profile.unit_refusal, [])
     if estimator is None and not profile.context_free and _serve(profile, quantities):
@@ -206,6 +209,8 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
             [*ways, scale] if _runs(profile, quantities, known) else ways,
         )
     low, high = log.reward_range
+    if profile.sums is not None:  # checked when they were read
+        return float(low), float(high)
     outside = (log.arrays.reward < low) | (log.arrays.reward > high)
     if not np.any(outside):
         return float(low), float(high)
@@ -217,12 +222,17 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
 
 
 def _check_two_values(
-    log: AdaptiveLog, method: SequenceMethod, estimator: str, low: float, high: float
+    profile: LogProfile, method: SequenceMethod, estimator: str, low: float, high: float
 ) -> None:
-    reason = ""
+    reason, rewards = "", None if profile.sums is not None else profile.log.arrays.reward
+    two = (
+        at_two_ends(profile.sums.cells, low, high)
+        if profile.sums is not None
+        else bool(np.all((rewards == low) | (rewards == high)))
+    )
     if estimator != "sample-mean":
         reason = f"it counts an arm's own successes, and the scores of {estimator} are no counts"
-    elif not np.all((log.arrays.reward == low) | (log.arrays.reward == high)):
+    elif not two:
         reason = f"its rewards are not all at an end of their range, {low:g} or {high:g}"
     if reason:
         raise InvalidForLog(f"the {method.name} sequence", reason, [])
@@ -245,7 +255,7 @@ def _check_propensities(
 
 
 def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
-    if profile.log.arrays.propensity is None:
+    if not profile.knows_propensities:
         raise InvalidForLog(subject, "the log has no propensities", [])
     if profile.estimated:
         reason = "its propensities are estimates, and the scores need the design's own"
@@ -256,10 +266,16 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
     for quantity in quantities:
         # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
         if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
-            _check_positive(profile.log, quantity, subject)
+            _check_positive(profile, quantity, subject)
 
 
-def _check_positive(log: AdaptiveLog, quantity: Quantity, subject: str) -> None:
+def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> None:
+    log = profile.log
+    if profile.sums is not None:
+        code = max(quantity.codes, key=lambda one: profile.impossible[one])
+        where = f"in {profile.impossible[code]} of {log.n_rounds} rounds"
+        reason = f"it weights arm {log.arms[code]!r} where that could not be chosen, {where}"
+        raise InvalidForLog(subject, reason, [])
     arrays = log.arrays
     codes = np.array(quantity.codes or range(log.n_arms))
     used = quantity.weights.arms[:, codes] != 0.0

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from adaptinf.inference.sequences.sides import Side
+from adaptinf.inference.sequences.processes.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
 _HALVINGS, _DOUBLINGS = 200, 40
@@ -128,12 +128,16 @@ class DifferenceTrack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceReference:
-    """Confidence sequences of k quantities over T rounds."""
+    """Confidence sequences of k quantities over T rounds.
+
+    Tracks are by round, or by batch where `ends` has the number of rounds after each batch, shape (B,).
+    """
 
     name: str
     exact: bool
     tracks: tuple[Track, ...]
     n_rounds: int
+    ends: IntArray | None = None
     statistic, normal, uses_std_error = "z", False, False
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -142,8 +146,14 @@ class SequenceReference:
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals after the last round at level 1 - exp(log_alpha), shape (k, 2)."""
-        last = np.array([self.n_rounds], dtype=np.int64)
+        last = self.times(np.array([self.n_rounds], dtype=np.int64))
         return np.vstack([track.limits(log_alpha, last) for track in self.tracks])
+
+    def times(self, rounds: IntArray) -> IntArray:
+        """What tracks go by, after some rounds: these, or the number of batches that are over; (r,)."""
+        if self.ends is None:
+            return rounds
+        return np.searchsorted(self.ends, rounds, side="right").astype(np.int64)
 
 
 def _nonempty(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.sequences.mixtures import BetaBinomialSide, beta_size, gamma_side
-from adaptinf.inference.sequences.sides import (
+from adaptinf.inference.sequences.processes.mixtures import (
+    BetaBinomialCounts,
+    BetaBinomialSide,
+    beta_size,
+    gamma_side,
+)
+from adaptinf.inference.sequences.processes.sides import (
     MixtureSide,
     Side,
     asymptotic_side,
     bernstein_side,
     betting_side,
 )
-from adaptinf.inference.sequences.wealth import mixture_scale
+from adaptinf.inference.sequences.processes.wealth import mixture_scale, running_variance
 from adaptinf.inference.sequences.widths import (
     bernstein_distance,
     beta_distance,
@@ -29,6 +34,7 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.sequences.bounded_scores import Scores
     from adaptinf.inference.sequences.choice import Settings
+    from adaptinf.inference.sequences.from_sums import Looks
     from adaptinf.inference.sequences.widths import ScoreLaw
 
 _WIDER = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
@@ -42,7 +48,8 @@ class SequenceMethod:
     its scores must be known. `bets` is whether it is a wealth for either side, with half of alpha each, on
     scores that need no upper bound. `two_valued` is whether rewards must be at either end of their range, and
     sample means. `offered` is whether errors name it. `distance` is how far the bound of one side is expected
-    to stay from the mean, for those whose wealth has a form of its own.
+    to stay from the mean, for those whose wealth has a form of its own. `batch_sides` are the sides where
+    sums of scores are known at the ends of batches alone, None where these do not suffice.
     """
 
     name: str
@@ -56,6 +63,7 @@ class SequenceMethod:
     offered: bool = False
     reason: str = _WIDER
     distance: Callable[[ScoreLaw, float, FloatArray, FloatArray], float] | None = None
+    batch_sides: Callable[[Looks, Settings], tuple[Side, Side]] | None = None
 
     @property
     def label(self) -> str:
@@ -93,12 +101,51 @@ def _mixture(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side,
     first = each[0] if len(each) else 1.0
     scale = mixture_scale(first * settings.t_opt, settings.alpha)
     shared = np.cumsum(each), scale, settings.lowest
-    return MixtureSide(scores.lower, *shared), MixtureSide(scores.upper, *shared)
+    return MixtureSide.of_scores(scores.lower, *shared), MixtureSide.of_scores(scores.upper, *shared)
+
+
+def _batch_mixture(looks: Looks, settings: Settings) -> tuple[Side, Side]:
+    each = 0.25 if settings.sigma is None else (settings.sigma / settings.width) ** 2
+    lower, upper = (
+        MixtureSide(
+            total,
+            looks.count,
+            each * looks.count,
+            mixture_scale(each * settings.t_opt, settings.alpha),
+            settings.lowest,
+        )
+        for total in _both(looks, settings)
+    )
+    return lower, upper
+
+
+def _batch_beta_binomial(looks: Looks, settings: Settings) -> tuple[Side, Side]:
+    size = beta_size(settings.t_opt, settings.alpha)
+    lower, upper = (BetaBinomialCounts(np.rint(total), looks.count, size) for total in _both(looks, settings))
+    return lower, upper
+
+
+def _batch_asymptotic(looks: Looks, settings: Settings) -> tuple[Side, Side]:
+    tuning = looks.clock, settings.alpha, settings.t_opt, settings.start, settings.lowest
+    lower, upper = (
+        asymptotic_side(total, looks.count, looks.spread, *tuning) for total in _both(looks, settings)
+    )
+    return lower, upper
+
+
+def _both(looks: Looks, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Sums of the scores and of their mirror images, shapes (n,)."""
+    return looks.total, (looks.count if settings.bounded else 0.0) - looks.total
 
 
 def _asymptotic(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side, Side]:
+    count = np.arange(1.0, len(scores.lower) + 1.0)
     tuning = clock, settings.alpha, settings.t_opt, settings.start, settings.lowest
-    return asymptotic_side(scores.lower, *tuning), asymptotic_side(scores.upper, *tuning)
+    lower, upper = (
+        asymptotic_side(np.cumsum(score), count, running_variance(score), *tuning)
+        for score in (scores.lower, scores.upper)
+    )
+    return lower, upper
 
 
 def _variances(scores: Scores, settings: Settings) -> FloatArray:
@@ -140,6 +187,7 @@ _RECORDS = (
         options=("t_opt",),
         two_valued=True,
         distance=beta_distance,
+        batch_sides=_batch_beta_binomial,
     ),
     SequenceMethod(
         "gamma-exponential",
@@ -156,6 +204,7 @@ _RECORDS = (
         _mixture,
         lambda estimator: True,
         options=("sigma", "t_opt"),
+        batch_sides=_batch_mixture,
     ),
     SequenceMethod(
         "asymptotic",
@@ -166,6 +215,7 @@ _RECORDS = (
         anytime=False,
         offered=True,
         reason="holds at all rounds together, from a start that is late enough",
+        batch_sides=_batch_asymptotic,
     ),
 )
 METHODS: Mapping[str, SequenceMethod] = MappingProxyType({one.name: one for one in _RECORDS})

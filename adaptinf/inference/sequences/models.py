@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import arm_codes
+from adaptinf.inference.arms.circumstances.from_sums import read_from
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.estimand import Estimand
@@ -27,6 +29,7 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.build import build_track
 from adaptinf.inference.sequences.choice import Quantity, Request, Settings, settle
+from adaptinf.inference.sequences.from_sums import look_rounds
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.inference.sequences.shape import shape_cautions
@@ -35,6 +38,7 @@ from adaptinf.inference.validity.stationarity import moving_mean_cautions
 from adaptinf.inference.validity.units import OF_LOGGED_ROUNDS
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, FLAG, OneOf, check, number_array, refuse
+from adaptinf.sums import NEEDS_ROWS, Sums
 
 _TARGETS = ("arm-means", "contrast", "policy-value")
 
@@ -44,8 +48,8 @@ class ConfidenceSequence:
 
     Parameters
     ----------
-    log : AdaptiveLog
-        The data.
+    log : AdaptiveLog or Sums
+        The data. From sums the sequence is that of the ends of batches, for arm means and a contrast.
     target : {"arm-means", "contrast", "policy-value"}
         What to follow.
     arms : sequence of labels, optional
@@ -110,7 +114,7 @@ class ConfidenceSequence:
         policy: Any = None,
         rounds: str | ArrayLike | None = None,
     ) -> None:
-        require_log("ConfidenceSequence", log)
+        _check_data(log, target)
         whole = log
         log, keep, self._notes = marked_log("ConfidenceSequence", log, rounds)
         self.log = log
@@ -143,7 +147,7 @@ class ConfidenceSequence:
 
     def fit(
         self,
-        method: str = "betting",
+        method: str | None = None,
         alpha: float = 0.05,
         *,
         estimator: str | None = None,
@@ -159,13 +163,14 @@ class ConfidenceSequence:
         Parameters
         ----------
         method : {"betting", "empirical-bernstein", "beta-binomial", "gamma-exponential", "normal-mixture", \
-"asymptotic"}
-            All but the last hold at every sample size. Betting, empirical Bernstein and the gamma-exponential
-            mixture adapt to the variance and need rewards with a known range; the beta-binomial mixture is
-            for sample means of rewards that are all at one of the two ends of it, as 0 and 1. Which of them
-            is narrower depends on the rewards and on how many there are (`recommend` puts first which is to
-            be narrower). The normal mixture does not adapt, and needs a range or `sigma`. The asymptotic
-            sequence needs neither.
+"asymptotic"}, optional
+            By default betting, and from sums the asymptotic sequence. All but the last hold at every sample
+            size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance and
+            need rewards with a known range; the beta-binomial mixture is for sample means of rewards that are
+            all at one of the two ends of it, as 0 and 1. Which of them is narrower depends on the rewards and
+            on how many there are (`recommend` puts first which is to be narrower). The normal mixture does
+            not adapt, and needs a range or `sigma`. The asymptotic sequence needs neither. Sums have what the
+            last two need, and the beta-binomial mixture.
         alpha : float
             Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
@@ -215,24 +220,30 @@ class ConfidenceSequence:
         """
         check("ConfidenceSequence.fit", null=(null, FINITE), stationary=(stationary, FLAG))
         profile = profile_of(self.log)
+        method = method or ("betting" if profile.sums is None else "asymptotic")
         asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
         settings = settle(profile, self.quantities, asked)
         with np.errstate(under="ignore"):
-            built = [build_track(self.log, quantity, settings) for quantity in self.quantities]
+            built = [build_track(profile, quantity, settings) for quantity in self.quantities]
         tracks = tuple(track for track, _, _ in built)
-        last = np.array([self.log.n_rounds], dtype=np.int64)
+        reference = SequenceReference(
+            settings.method.title,
+            settings.method.anytime,
+            tracks,
+            self.log.n_rounds,
+            None if profile.sums is None else look_rounds(profile.sums.cells),
+        )
+        last = reference.times(np.array([self.log.n_rounds], dtype=np.int64))
         details = {"ess": np.array([size for _, _, size in built])}
         if settings.estimator != "sample-mean":
-            details["min_propensity"] = np.array([_smallest(self.log, x) for x in self.quantities])
+            details["min_propensity"] = np.array([_smallest(profile, x) for x in self.quantities])
         return SequenceResults(
             model="ConfidenceSequence",
             estimands=self._estimands,
             terms=self._terms,
             estimate=np.array([track.estimates(last)[0] for track in tracks]),
             std_error=np.array([std_error for _, std_error, _ in built]),
-            reference=SequenceReference(
-                settings.method.title, settings.method.anytime, tracks, self.log.n_rounds
-            ),
+            reference=reference,
             estimator=settings.estimator,
             facts=LogFacts.of(self.log, by_unit=profile.repeated_units),
             validity="anytime" if settings.method.anytime else "asymptotic",
@@ -264,11 +275,23 @@ def _is_fixed(policy: Any) -> bool:
     return values is not None and values.ndim == 1
 
 
-def _smallest(log: AdaptiveLog, quantity: Quantity) -> float:
+def _smallest(profile: LogProfile, quantity: Quantity) -> float:
     """Smallest propensity that the scores of a quantity divide by."""
+    log = profile.log
+    if profile.sums is not None:
+        return float(profile.sums.cells.smallest[:, list(quantity.codes)].min())
     assert log.arrays.propensity is not None
     used = quantity.weights.arms[np.arange(log.n_rounds), log.arrays.action] != 0.0
     return float(np.min(log.arrays.propensity[used], initial=np.inf)) if np.any(used) else np.nan
+
+
+def _check_data(log: object, target: Any) -> None:
+    """Refuse what is no log, and what needs the rows of sums."""
+    if not isinstance(log, Sums):
+        require_log("ConfidenceSequence", log)
+    elif target == "policy-value":
+        ways = ["target='arm-means'", "target='contrast'", "an AdaptiveLog of the rows"]
+        raise InvalidForLog(f"ConfidenceSequence(target={target!r})", NEEDS_ROWS, ways)
 
 
 def _check_target(target: Any, **given: Any) -> None:
@@ -304,10 +327,12 @@ def _cautions(
 
 
 def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:
-    notes = [
-        "Intervals hold at all rounds together, however the log was stopped; tuned for alpha = "
+    told = "at all rounds" if profile.sums is None else "after all batches"
+    notes = [] if profile.sums is None else [read_from(profile.sums)]
+    notes.append(
+        f"Intervals hold {told} together, however the log was stopped; tuned for alpha = "
         f"{settings.alpha:g}. Limits are running intersections: what was once excluded stays excluded."
-    ]
+    )
     if settings.estimator == "sample-mean":
         notes.append(
             "Assumes that an arm's expected reward, given everything before, is the same at each pull."

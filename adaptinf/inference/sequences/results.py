@@ -20,7 +20,7 @@ from adaptinf.typing import IntArray, RandomSource
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
-_PER_DECADE = 10
+_PER_DECADE, _ALL_SHOWN = 10, 60
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -67,7 +67,9 @@ class SequenceResults(Results):
         alpha : float
             One minus the level, between 0 and 0.5; it holds for all rounds of the log together.
         rounds : sequence of int, optional
-            From 1 to the number of rounds; by default some ten in each power of ten, and the last.
+            From 1 to the number of rounds; by default some ten in each power of ten, and the last. From sums
+            those after the first batch; by default the ends of batches, of many some ten in each power of
+            ten.
 
         Returns
         -------
@@ -86,14 +88,15 @@ class SequenceResults(Results):
         of the log.
         """
         check_alpha("table", alpha)
-        chosen = _check_rounds(rounds, self.reference.n_rounds)
+        chosen = _check_rounds(rounds, self.reference)
+        times = self.reference.times(chosen)
         parts = []
         for term, track in zip(self.terms, self.reference.tracks, strict=True):
-            limits = track.limits(math.log(alpha), chosen)
+            limits = track.limits(math.log(alpha), times)
             columns: dict[str, Any] = {
                 "t": chosen,
                 "term": term,
-                "estimate": track.estimates(chosen),
+                "estimate": track.estimates(times),
                 "low": limits[:, 0],
                 "high": limits[:, 1],
             }
@@ -157,11 +160,19 @@ def spread_rounds(n_rounds: int) -> IntArray:
     return np.unique(np.round(np.geomspace(1.0, n_rounds, steps)).astype(np.int64))
 
 
-def _check_rounds(rounds: Any, n_rounds: int) -> IntArray:
+def _spread_places(n_batches: int) -> IntArray:
+    """Places of batches that a table shows: all of a few."""
+    return np.arange(n_batches) if n_batches <= _ALL_SHOWN else spread_rounds(n_batches) - 1
+
+
+def _check_rounds(rounds: Any, reference: SequenceReference) -> IntArray:
+    ends, last = reference.ends, reference.n_rounds
     if rounds is None:
-        return spread_rounds(n_rounds)
-    given = np.asarray(rounds)
-    if given.dtype.kind not in "iu" or given.size == 0 or given.min() < 1 or given.max() > n_rounds:
-        problem = f"rounds must be whole numbers from 1 to {n_rounds}, got {rounds!r:.80}"
+        return spread_rounds(last) if ends is None else ends[_spread_places(len(ends))]
+    given, first = np.asarray(rounds), 1 if ends is None else int(ends[0])
+    if given.dtype.kind not in "iu" or given.size == 0 or given.min() < first or given.max() > last:
+        problem = f"rounds must be whole numbers from {first} to {last}, got {rounds!r:.80}"
+        if ends is not None:
+            problem += f"; of sums nothing is known before the first batch is over, after round {first}"
         raise ParameterError("table", [problem])
     return np.unique(given.astype(np.int64))

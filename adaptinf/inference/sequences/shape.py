@@ -8,8 +8,9 @@ import numpy as np
 
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.choice import Quantity
+from adaptinf.inference.sequences.from_sums import score_unevenness
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.rare import rare_cautions
+from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN, rare_cautions
 from adaptinf.typing import FloatArray
 
 
@@ -21,12 +22,15 @@ def shape_cautions(
     uncommon = np.array([profile.uncommon[codes].min() for codes in arms])
     every = profile.squared_skewness * _unevenness(profile, estimator)
     skewness = np.array([every[codes].max() for codes in arms])
-    return rare_cautions(terms, uncommon, skewness, corrected=False)
+    unknown = () if profile.knows_skewness else (SKEWNESS_UNKNOWN,)
+    return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
 
 
 def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
     """What the squared skewness of rewards is multiplied by in that of each arm's mean; (K,), 0 if unused."""
     log = profile.log
+    if profile.sums is not None:
+        return score_unevenness(profile.sums.cells, estimator)
     own = log.arrays.propensity if estimator != "sample-mean" else None
     gain = np.ones(log.n_rounds) if own is None else 1.0 / own
     squares, cubes = (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaln
 
-from adaptinf.inference.sequences.mixtures import beta_size, gamma_boundary
-from adaptinf.inference.sequences.wealth import CAP, mixture_scale
+from adaptinf.inference.sequences.processes.mixtures import beta_size, gamma_boundary
+from adaptinf.inference.sequences.processes.wealth import CAP, mixture_scale
 from adaptinf.inference.validity.lengths import LOG_ALPHA, some_arms, typical
 from adaptinf.typing import FloatArray
 
@@ -58,7 +58,7 @@ def expected_width(
     bounded = span is not None and all(map(math.isfinite, span))
     low, width = (span[0], span[1] - span[0]) if bounded and span is not None else (0.0, 1.0)
     mean, variance = (profile.pooled_mean - low) / width, (profile.pooled_std / width) ** 2
-    counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
+    counts = profile.pulls
     if len(quantities) > 1 and quantities[0].codes:
         codes = np.array([quantity.codes[0] for quantity in quantities])
         kept = set(some_arms(counts, codes, _MOST_ARMS).tolist())
@@ -86,18 +86,18 @@ def expected_width(
 
 def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, float]], float]:
     """Weights over propensities with their probabilities, at average inverse propensities; and their span."""
-    arrays, weights = profile.log.arrays, quantity.weights
-    assert arrays.propensity is not None
+    weights = quantity.weights
     total = weights.negative + weights.positive
     if not quantity.codes:
+        arrays = profile.log.arrays
+        assert arrays.propensity is not None
         taken = weights.arms[np.arange(profile.log.n_rounds), arrays.action] / arrays.propensity
         mean = float(np.mean(taken**2))  # E sum of policy^2 / propensity
         return [(mean, min(1.0, 1.0 / mean))] if mean > 0.0 else [(1.0, 1.0)], total
     found = []
     for code in quantity.codes:
-        own = arrays.propensity[arrays.action == code]
         # The mean over all rounds of 1/e, from the rounds that chose the arm.
-        inverse = float(np.sum(own**-2.0)) / profile.log.n_rounds if len(own) else math.inf
+        inverse = _inverse(profile, code, 2) / profile.log.n_rounds if profile.pulls[code] else math.inf
         sign = 1.0 if code == quantity.codes[0] else -1.0
         found.append((sign * max(inverse, 1.0), min(1.0, 1.0 / inverse) if inverse > 0.0 else 0.0))
     return found, total
@@ -105,14 +105,21 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
 
 def _unevenness(profile: LogProfile, quantity: Quantity) -> float:
     """Mean square of inverse propensities over their squared mean, the largest of the arms in question."""
-    arrays = profile.log.arrays
-    assert arrays.propensity is not None
     found = [1.0]
     for code in quantity.codes:
-        own = arrays.propensity[arrays.action == code]
-        if len(own):
-            found.append(float(np.sum(own**-3.0) / np.sum(own**-2.0) ** 2) * profile.log.n_rounds)
+        if profile.pulls[code]:
+            squares, cubes = _inverse(profile, code, 2), _inverse(profile, code, 3)
+            found.append(cubes / squares**2 * profile.log.n_rounds)
     return max(found)
+
+
+def _inverse(profile: LogProfile, code: int, power: int) -> float:
+    """Sum of a power of inverse propensities over the rounds that chose an arm."""
+    if profile.sums is not None:
+        return float(profile.sums.cells.moments[power, 0, :, code].sum())
+    arrays = profile.log.arrays
+    assert arrays.propensity is not None
+    return float(np.sum(arrays.propensity[arrays.action == code] ** -float(power)))
 
 
 def _laws(

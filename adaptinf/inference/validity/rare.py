@@ -26,6 +26,10 @@ CORRECTED = (
     "Intervals and p-values are corrected for skewness, as the rewards are skewed: Hall's transformation of "
     "each mean, and MOVER for differences. The standard errors are the usual ones."
 )
+SKEWNESS_UNKNOWN = (
+    "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
+    "(nonzero=): with skewed rewards or rare outcomes intervals are too short"
+)
 _SHOWN = 8
 
 

@@ -26,6 +26,11 @@ class RewardFacts:
 
     log: AdaptiveLog
 
+    @property
+    def knows_skewness(self) -> bool:
+        """Whether the log tells how skewed rewards are."""
+        return True
+
     @cached_property
     def incomplete(self) -> bool:
         """Whether some rewards are missing."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.parameters import number_array
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray
 
 
@@ -129,8 +130,7 @@ def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, r
     if winner is None:
         problems.append("noise needs winner, the one that the noisy estimates made it")
     elif winner not in arms or winner == control:
-        rest = ", ".join(repr(arm) for arm in arms if arm != control)
-        problems.append(f"winner must be one of {rest}, got {winner!r:.60}")
+        problems.append(unlisted("winner", [arm for arm in arms if arm != control], winner))
     if runner_up is True:
         problems.append("runner_up cannot be asked with noise, which decides on the second too")
     return problems
@@ -151,7 +151,7 @@ def comparison_problems(arms: Sequence[Any], control: Any, runner_up: Any) -> li
         [] if isinstance(runner_up, bool) else [f"runner_up must be True or False, got {runner_up!r:.60}"]
     )
     if control is not None and control not in arms:
-        problems.append(f"control must be one of {', '.join(map(repr, arms))}, got {control!r:.60}")
+        problems.append(unlisted("control", arms, control))
     if control is not None and runner_up is True:
         problems.append("control and runner_up are two questions: ask one at a time")
     if len(arms) < 2 and (control is not None or runner_up is True):

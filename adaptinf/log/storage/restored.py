@@ -101,6 +101,7 @@ def restored(stored: StoredLog) -> RestoredLog:
         phase=phase,
         randomised=columns.get("randomised"),
         context={name: columns[name] for name in metadata["context"]},
+        outcomes={name: columns[name] for name in metadata["outcomes"] or ()},
     )
     rounds = columns["t"] if metadata["has_rounds"] else None
     _check_counts(arrays, checked, columns["t"], rounds)
@@ -129,6 +130,7 @@ def _check_metadata(metadata: Any) -> None:
             arms=(metadata["arms"], _LABELS),
             phases=(metadata["phases"], _TEXTS),
             context=(metadata["context"], _TEXTS),
+            outcomes=(metadata["outcomes"], OrNone(_TEXTS)),
             names=(metadata["names"], _NAMES),
             has_rounds=(metadata["has_rounds"], Is(bool, "True or False")),
             design=(metadata["design"], _DESIGN),
@@ -150,7 +152,8 @@ def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, A
     optional |= set(by_arm) if not set(by_arm) & set(columns) else set()
     own = _own_columns(columns, metadata)
     expected = [name for name in order if name in own or name not in optional]
-    expected += [name for name in metadata["context"] if name not in expected]
+    others = [*metadata["context"], *(metadata["outcomes"] or ())]
+    expected += [name for name in others if name not in expected]
     problems = []
     if list(columns) != expected:
         problems.append(f"the columns must be {', '.join(expected)}, not {', '.join(columns)}")
@@ -163,8 +166,9 @@ def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, A
 
 
 def _own_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> set[str]:
-    """Columns that are no contexts, some of which may have a name that the log keeps for a later role."""
-    taken = {CANONICAL[role] for role in LATER} & set(metadata["context"])
+    """Columns of one role each, without contexts and outcomes named as the log names a later role."""
+    others = {*metadata["context"], *(metadata["outcomes"] or ())}
+    taken = {CANONICAL[role] for role in LATER} & others
     return set(columns) - taken
 
 
@@ -181,6 +185,7 @@ def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray 
         pd.DataFrame({**columns, **labels}),
         single={role: name if name in own else None for role, name in CANONICAL.items()},
         context=metadata["context"],
+        outcomes=metadata["outcomes"],
         propensities=by_arm if set(by_arm.values()) <= set(columns) else None,
         arms=arms,
         reward_range=metadata["reward_range"],

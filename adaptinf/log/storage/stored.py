@@ -31,6 +31,7 @@ PLAIN_FIELDS = (
 METADATA_FIELDS = (
     *PLAIN_FIELDS,
     "context",
+    "outcomes",
     "names",
     "has_rounds",
     "guarantee",
@@ -38,7 +39,7 @@ METADATA_FIELDS = (
     "design",
     "traits",
 )
-LATER_FIELDS = ("missing",)
+LATER_FIELDS = ("missing", "outcomes")
 """Fields that files of earlier versions do not have."""
 
 
@@ -80,7 +81,8 @@ def canonical_columns(
     named["batch"] = arrays.batch
     named["phase"] = None if arrays.phase is None else label_array(phases)[arrays.phase]
     named["randomised"] = arrays.randomised
-    return {**{name: values for name, values in named.items() if values is not None}, **arrays.context}
+    known = {name: values for name, values in named.items() if values is not None}
+    return {**known, **arrays.context, **arrays.outcomes}
 
 
 def storable(columns: dict[str, NDArray[Any]], arms: Sequence[Label]) -> dict[str, NDArray[Any]]:

@@ -16,6 +16,8 @@ from adaptinf.log.promises import Promises
 from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, IncompleteArrays, Label, LogArrays
+from adaptinf.texts import absent
+from adaptinf.typing import IntArray
 
 
 class LogColumns(Promises):
@@ -30,6 +32,8 @@ class LogColumns(Promises):
     """Number of arms, chosen or not."""
     context: tuple[str, ...]
     """Names of the context columns."""
+    outcomes: tuple[str, ...]
+    """Names of the columns of further outcomes."""
     units: NDArray[Any] | None
     """Unit of every round, shape (T,), where the log names them."""
     _frame: pd.DataFrame | None
@@ -93,6 +97,9 @@ class LogColumns(Promises):
         if arrays.known is not None:
             lines.append(f"  outcomes: {self._late:,} became known after a later choice")
         return tuple(lines)
+
+    def _rounds_by_arm(self) -> IntArray:
+        return np.bincount(self.arrays.action, minlength=self.n_arms)
 
     def filled(self, values: Any) -> Self:
         """The same log with numbers in place of missing rewards, which are then taken for rewards.
@@ -197,9 +204,24 @@ class LogColumns(Promises):
         canonical = name if self._names is None else self._names.get(name, name)
         columns = self._canonical_columns()
         if canonical not in columns:
-            known = ", ".join(map(str, dict.fromkeys([*(self._names or {}), *columns])))
-            raise ParameterError("AdaptiveLog.column", [f"there is no column {name!r}; the log has {known}"])
+            known = list(dict.fromkeys([*(self._names or {}), *columns]))
+            raise ParameterError("AdaptiveLog.column", [absent("column", name, known, "the log has")])
         return columns[canonical]
+
+    @property
+    def rounds_told(self) -> tuple[str, ...]:
+        """Lines about rounds, arms and the design, in print."""
+        arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
+        return (
+            f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
+            f"  design: {'unknown' if self.design is None else self.design.name}",
+        )
+
+    @property
+    def propensities_told(self) -> str:
+        """How propensities are known, in print."""
+        known = ", chosen arm only" if self.arrays.propensities is None else ", every arm"
+        return f"  propensities: {self.propensity_status}{'' if self.arrays.propensity is None else known}"
 
     def _canonical_columns(self) -> dict[str, NDArray[Any]]:
         return canonical_columns(

@@ -20,6 +20,7 @@ from adaptinf.log.validation.columns import (
 )
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
+from adaptinf.texts import did_you_mean, listed
 from adaptinf.typing import FloatArray, IntArray
 
 SUM_TOLERANCE = 1e-6
@@ -109,7 +110,7 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
             f"arm to column, got {pattern!r:.60}",
         )
         return ArmColumns()
-    used = {*roles.single.values(), *roles.context}
+    used = {name for _, name in roles.users}
     columns = {
         name[len(before) : len(name) - len(after)]: name
         for name in roles.names
@@ -125,13 +126,13 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
     problems = [f"no column for {', '.join(without[:_SHOWN])}"] if without else []
     if strangers:
         problems.append(
-            f"no arm for {_listed(strangers)} (an arm that was never chosen has to be named in arms=, other "
+            f"no arm for {listed(strangers)} (an arm that was never chosen has to be named in arms=, other "
             "columns to be dropped)"
         )
     if problems and arms:
         found.add(
             "unmatched-propensity-columns",
-            f"propensities={pattern!r:.60} finds {' and '.join(problems)}; the arms are {_listed(arms)}",
+            f"propensities={pattern!r:.60} finds {' and '.join(problems)}; the arms are {listed(arms)}",
         )
     pairs: list[tuple[Label, Hashable]] = [
         (arm, columns[text]) for text, arm in known.items() if text in columns
@@ -143,7 +144,7 @@ def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found
 def _columns_by_name(
     observed: Sequence[Label], declared: Sequence[Label] | None, roles: Roles, found: Findings
 ) -> ArmColumns:
-    used = {*roles.single.values(), *roles.context}
+    used = {name for _, name in roles.users}
     free = {
         name.removeprefix(_PREFIX): name
         for name in roles.names
@@ -155,8 +156,8 @@ def _columns_by_name(
         if len(free) > ("propensity" in roles.single) and known:
             found.add(
                 "unmatched-propensity-columns",
-                f"the columns {_listed(free.values())} are named like propensities, and none is that of an "
-                f"arm ({_listed(known)}); rename them after the arms, name them in propensities= (or "
+                f"the columns {listed(free.values())} are named like propensities, and none is that of an "
+                f"arm ({listed(known)}); rename them after the arms, name them in propensities= (or "
                 "propensity=), or drop them",
             )
         return ArmColumns()
@@ -204,7 +205,7 @@ def order_arms(
         if without:
             found.add(
                 "arm-without-propensity",
-                f"no propensity column for {_listed(without)}; give one for every arm or none "
+                f"no propensity column for {listed(without)}; give one for every arm or none "
                 "(a number and a string are different labels)",
             )
     return tuple(arms)
@@ -214,9 +215,8 @@ def _check_declared(arms: Sequence[Label], columns: ArmColumns, found: Findings)
     known = set(map(label_key, arms))
     unknown = [label for label in columns.labels if label_key(label) not in known]
     if unknown:
-        found.add(
-            "unknown-propensity-arm", f"propensities= names {_listed(unknown)}, which arms= does not list"
-        )
+        problem = f"propensities= names {listed(unknown)}, which arms= does not list"
+        found.add("unknown-propensity-arm", problem + did_you_mean(unknown[0], arms))
 
 
 def check_actions(column: Column, name: object, found: Findings) -> Labels:
@@ -241,7 +241,7 @@ def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: F
         unseen = [label for label, code in zip(labels.values, codes, strict=False) if code < 0]
         found.add_rows(
             "unseen-arm",
-            f"actions {_listed(unseen)} are not among arms={list(arms)!r} "
+            f"actions {listed(unseen)} are not among arms={list(arms)!r} "
             "(a number and a string are different labels)",
             (action < 0) & (labels.codes >= 0),
         )
@@ -255,7 +255,7 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> N
         keys = set(map(label_key, alike))
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
         message = (
-            f"the labels {_listed(alike)} cannot be told apart in releases and files; give arms labels of "
+            f"the labels {listed(alike)} cannot be told apart in releases and files; give arms labels of "
             "one type, without blanks around them"
         )
         if member.any():
@@ -312,9 +312,3 @@ def check_propensity_rows(
         differs,
     )
     return chosen
-
-
-def _listed(labels: Iterable[Label], shown: int = _SHOWN) -> str:
-    listed = list(labels)
-    more = f" and {len(listed) - shown} more" if len(listed) > shown else ""
-    return ", ".join(map(repr, listed[:shown])) + more

@@ -72,6 +72,7 @@ def check_frame(
     arms: object,
     reward_range: object,
     metadata: Metadata,
+    outcomes: object = None,
     date_format: object = None,
     sort: object = False,
     success: object = None,
@@ -88,7 +89,7 @@ def check_frame(
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
-    check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found), found)
+    check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found, outcomes), found)
     check.as_written = as_written
     check.put_in_order(sort, check_date_format(date_format, found))
     check.find_arms(propensities, declared)
@@ -186,6 +187,7 @@ class _FrameCheck:
         check_some_observed(reward, self.found)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
         context = {name: self.read(name) for name in self.roles.context}
+        outcomes = {name: self.read(name) for name in self.roles.outcomes}
         return {
             "action": action,
             "reward": reward,
@@ -201,6 +203,11 @@ class _FrameCheck:
             "context": {
                 name: rows.check_context(column, name, self.found)
                 for name, column in context.items()
+                if column is not None
+            },
+            "outcomes": {
+                name: rows.check_outcome(column, name, self.found)
+                for name, column in outcomes.items()
                 if column is not None
             },
         }
@@ -261,4 +268,5 @@ class _FrameCheck:
         """Canonical names by the user's own."""
         single = {name: CANONICAL[role] for role, name in self.roles.single.items()}
         by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs}
-        return {**single, **by_arm, **{name: name for name in self.roles.context}}
+        own: dict[Hashable, str] = {name: name for name in (*self.roles.context, *self.roles.outcomes)}
+        return {**single, **by_arm, **own}

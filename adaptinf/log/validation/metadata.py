@@ -16,6 +16,7 @@ from adaptinf.log.traits import traits_problems
 from adaptinf.log.validation.columns import Label, label_key, plain_label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.records import DesignRecord
+from adaptinf.texts import unlisted
 
 RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
 STATUSES = ("exact", "estimated", "absent")
@@ -218,7 +219,7 @@ def _check_recommended(given: object, arms: Sequence[Label], found: Findings) ->
     label = plain_label(given)
     # Without arms there is another problem already.
     if arms and (label is None or label_key(label) not in set(map(label_key, arms))):
-        found.add("bad-recommended", f"recommended must be one of the arms {list(arms)!r}, got {given!r}")
+        found.add("bad-recommended", unlisted("recommended", arms, given))
     return label
 
 
@@ -227,9 +228,7 @@ def _check_status(given: object, has_propensity: bool, found: Findings) -> str:
     if given is None:
         return default
     if not isinstance(given, str) or given not in STATUSES:
-        found.add(
-            "bad-propensity-status", f"propensity_status must be one of {', '.join(STATUSES)}, got {given!r}"
-        )
+        found.add("bad-propensity-status", unlisted("propensity_status", STATUSES, given))
         return default
     if (given == "absent") == has_propensity:
         state = "has" if has_propensity else "has no"

@@ -42,6 +42,8 @@ class LogArrays:
         of row ``known[t]``, counted from 0, was the first that it could move.
     observation : ndarray of float64, shape (T,), or None
         Probability that the round's outcome is observed.
+    outcomes : dict of str to ndarray of float64, shape (T,)
+        Further outcomes by name, which the choice of the round's arm may have moved.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class LogArrays:
     received: IntArray | None = None
     known: IntArray | None = None
     observation: FloatArray | None = None
+    outcomes: dict[str, FloatArray] = field(default_factory=dict)
     observed: ClassVar[BoolArray | None] = None
     """Rounds whose reward is observed, shape (T,); None where all are, as in a complete log."""
 

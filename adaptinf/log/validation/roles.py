@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
+from adaptinf.texts import did_you_mean, listed, shown
 
 # Argument of AdaptiveLog -> canonical column.
 CANONICAL = {
@@ -50,6 +50,13 @@ class Roles:
     context: tuple[str, ...]
     positions: dict[Hashable, int]
     names: tuple[Hashable, ...]
+    outcomes: tuple[str, ...] = ()
+
+    @property
+    def users(self) -> list[tuple[str, Hashable]]:
+        """Every role with its column; contexts and outcomes may be several."""
+        several = {"context": self.context, "outcomes": self.outcomes}
+        return [*self.single.items(), *((role, name) for role, names in several.items() for name in names)]
 
     def position(self, role: str) -> int | None:
         """Position of a single role's column, or None where there is none to read."""
@@ -57,7 +64,11 @@ class Roles:
 
 
 def locate_roles(
-    names: Sequence[Hashable], single: Mapping[str, object], context: object, found: Findings
+    names: Sequence[Hashable],
+    single: Mapping[str, object],
+    context: object,
+    found: Findings,
+    outcomes: object = None,
 ) -> Roles:
     """Find the columns of the roles; absent, repeated and clashing ones become problems."""
     positions: dict[Hashable, int] = {}
@@ -70,7 +81,8 @@ def locate_roles(
         found.add("duplicate-columns", f"several columns have the same name: {listed}; rename or drop them")
     roles = Roles(
         single=_single_columns(single, positions, found),
-        context=_context_columns(context, positions, found),
+        context=_several_columns("context", context, positions, found),
+        outcomes=_several_columns("outcomes", outcomes, positions, found),
         positions={name: position for name, position in positions.items() if name not in repeated},
         names=tuple(positions),
     )
@@ -81,9 +93,8 @@ def locate_roles(
 
 def missing_column(name: Hashable, role: str, names: Sequence[Hashable], found: Findings) -> None:
     """Report a column that the frame does not have, with the nearest names that it has."""
-    near = difflib.get_close_matches(str(name), [str(known) for known in names], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the frame has {', '.join(map(repr, names)) or 'none'}"
-    found.add("missing-column", f"there is no column {name!r} for {role}; {hint}")
+    hint = did_you_mean(name, names) or f"; the frame has {listed(names)}"
+    found.add("missing-column", f"there is no column {shown(name)} for {role}{hint}")
 
 
 def _single_columns(
@@ -111,25 +122,27 @@ def is_hashable(name: object) -> TypeGuard[Hashable]:
     return True
 
 
-def _context_columns(context: object, positions: Mapping[Hashable, int], found: Findings) -> tuple[str, ...]:
-    if context is None:
+def _several_columns(
+    role: str, given: object, positions: Mapping[Hashable, int], found: Findings
+) -> tuple[str, ...]:
+    if given is None:
         return ()
-    if isinstance(context, str):
-        context = [context]
-    ordered = isinstance(context, Iterable) and not isinstance(context, (Mapping, Set))
-    names = list(context) if isinstance(context, Iterable) else []
+    if isinstance(given, str):
+        given = [given]
+    ordered = isinstance(given, Iterable) and not isinstance(given, (Mapping, Set))
+    names = list(given) if isinstance(given, Iterable) else []
     if not ordered or not all(isinstance(name, str) for name in names):
-        found.add("bad-column-name", f"context= must be a list of column names (strings), got {context!r}")
+        found.add("bad-column-name", f"{role}= must be a list of column names (strings), got {given!r}")
         return ()
     for name in names:
         if name not in positions:
-            missing_column(name, "context", list(positions), found)
+            missing_column(name, role, list(positions), found)
     return tuple(str(name) for name in names if name in positions)
 
 
 def _check_used_once(roles: Roles, found: Findings) -> None:
     users: dict[Hashable, list[str]] = {}
-    for role, name in [*roles.single.items(), *(("context", name) for name in roles.context)]:
+    for role, name in roles.users:
         users.setdefault(name, []).append(role)
     for name, parts in users.items():
         if len(parts) > 1:
@@ -147,11 +160,11 @@ def _check_canonical_names(roles: Roles, found: Findings) -> None:
                 f"column {name!r} is used as {role}, but the log keeps that name for something else; "
                 "rename it",
             )
-    for context in roles.context:
-        if context in canonical:
+    for role, name in roles.users[len(roles.single) :]:
+        if name in canonical:
             found.add(
                 "name-collision",
-                f"context column {context!r} has a name that the log keeps for itself "
+                f"{role.removesuffix('s')} column {name!r} has a name that the log keeps for itself "
                 f"({', '.join(name for name in CANONICAL.values() if name in canonical)}, propensity_<arm>); "
                 "rename it",
             )
@@ -162,7 +175,7 @@ def check_arm_names(
 ) -> None:
     """Report columns whose name belongs to another arm's propensity, or that have a second role."""
     reserved = {f"propensity_{arm}" for arm in arms}
-    others = [*roles.single.items(), *(("context", name) for name in roles.context)]
+    others = roles.users
     for role, name in others:
         if name in reserved:
             found.add(

@@ -255,6 +255,11 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
     return _expand(labels)
 
 
+def check_outcome(column: Column, name: str, found: Findings) -> FloatArray | None:
+    """A further outcome as float64; booleans are 0 and 1."""
+    return read_numbers(column, f"outcome column {name!r}", "outcome", found, booleans=True)
+
+
 def read_numbers(
     column: Column, what: str, role: str, found: Findings, *, booleans: bool, gaps: bool = False
 ) -> FloatArray | None:

@@ -11,6 +11,7 @@ import pandas as pd
 from adaptinf.inference.results.base import Results
 from adaptinf.parameters import number_array
 from adaptinf.plots.drawing.style import arm_label
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
 ESTIMANDS = {
@@ -21,6 +22,9 @@ ESTIMANDS = {
     "projection": "coefficient of the effect",
     "contrast": "difference in mean reward",
     "lift": "relative lift",
+    "ratio": "ratio of means",
+    "ratio-contrast": "difference of ratios of means",
+    "ratio-lift": "relative lift of the ratio",
     "cate": "difference in mean reward",
     "interaction": "difference of effects",
     "policy-contrast": "difference in mean reward",
@@ -49,7 +53,7 @@ def by_name(
 def term_label(one: Results, term: str) -> str:
     """What a term is called: means of arms by their arm, others as they are."""
     estimand = one.estimands[one.terms.index(term)]
-    own = estimand.kind == "arm-mean" and term == str(estimand.arm)
+    own = estimand.kind in ("arm-mean", "ratio") and term == str(estimand.arm)
     return arm_label(estimand.arm) if own else term
 
 
@@ -59,7 +63,7 @@ def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]
         problems.append(f"terms must be a list of terms, got {terms!r:.60}")
         return known
     unknown = [term for term in terms if term not in known]
-    problems += [f"there is no term {term!r}; there are: {', '.join(known[:8])}" for term in unknown]
+    problems += [absent("term", term, known) for term in unknown]
     if len(set(terms)) < len(terms):
         problems.append("terms must differ")
     return list(terms)
@@ -72,7 +76,7 @@ def true_values(truth: Any, rows: list[str], known: list[str], problems: list[st
     if isinstance(truth, (Mapping, pd.Series)):
         given = {str(key): value for key, value in truth.items()}
         unknown = [key for key in given if key not in known]
-        problems += [f"truth is given for {key!r}, which is no term" for key in unknown]
+        problems += [f"truth: {absent('term', key, known)}" for key in unknown]
         truth = [given.get(row, np.nan) for row in rows]
     values = number_array(truth)
     if values is not None and values.ndim == 0:

@@ -15,6 +15,7 @@ from adaptinf.compilation import kernel
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.noise import laplace
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
 
 COUNTERS = ("binary", "hybrid")
@@ -47,7 +48,7 @@ def counter_scales(
         return 2.0 * sensitivity / epsilon, 2.0 * sensitivity / epsilon
     if counter == "logarithmic":
         return sensitivity / epsilon, 0.0
-    raise ParameterError("counter", [f"must be one of {', '.join(CONTINUAL_SUMS)}, got {counter!r}"])
+    raise ParameterError("counter", [unlisted("it", CONTINUAL_SUMS, counter)])
 
 
 @kernel

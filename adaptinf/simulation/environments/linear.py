@@ -11,6 +11,7 @@ from adaptinf.parameters import BOOLEAN, NON_NEGATIVE, OneOf, problems_of, refus
 from adaptinf.simulation.environment import Environment, environment_tables, numbers, rows_problems
 from adaptinf.simulation.run import LINEAR_BERNOULLI, LINEAR_NORMAL, LINEAR_UNIFORM
 from adaptinf.simulation.vectors import IN_ORDER, ORTHANT, RESAMPLED, SPHERE
+from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray
 
 _LAWS = {"normal": LINEAR_NORMAL, "bernoulli": LINEAR_BERNOULLI, "uniform": LINEAR_UNIFORM}
@@ -147,8 +148,7 @@ def _given(
     """Given contexts in an array of shape (rows, arms, dimension); None where they are drawn."""
     if isinstance(contexts, str):
         if contexts not in _DRAWN:
-            names = ", ".join(_DRAWN)
-            problems.append(f"contexts must be one of {names}, or an array of vectors, got {contexts!r}")
+            problems.append(unlisted("contexts", _DRAWN, contexts, ", or an array of vectors"))
         return None
     known = len(problems)
     array = numbers("contexts", contexts, problems)

@@ -99,5 +99,5 @@ def test_neighbours_fit_every_set_of_features(design: str, features: Any, epsilo
 
 @pytest.mark.parametrize("design", [DPBAI, DPOD])
 def test_units_that_are_refused(design: Any) -> None:
-    with pytest.raises(ParameterError, match=r"neighbours: unit, where it is given, must be one of reward"):
+    with pytest.raises(ParameterError, match=r"neighbours: unit, where it is given, must be one of 'reward'"):
         design(epsilon=1.0, features=AXES).neighbours("record")

@@ -64,5 +64,5 @@ def test_contexts_are_the_longest_in_l1() -> None:
             assert pair.first.dimension == (dimension or 2)
             np.testing.assert_allclose(np.abs(context).sum(axis=1), math.sqrt(pair.first.dimension))
             np.testing.assert_allclose(np.linalg.norm(context, axis=1), 1.0)
-    with pytest.raises(ParameterError, match="must be one of reward, got 'record'"):
+    with pytest.raises(ParameterError, match="must be one of 'reward', got 'record'"):
         LinPriv(epsilon=1.0).neighbours("record")

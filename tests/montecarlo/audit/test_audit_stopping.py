@@ -104,7 +104,7 @@ def test_everything_that_is_refused() -> None:
         (contextual, "releases", "neighbours must be tables of one arm"),
         (wide, "releases", "neighbours must be tables of one arm"),
         ("streams", "releases", "neighbours must be Neighbours, got 'streams'"),
-        (pair, "times", "view must be one of releases, actions"),
+        (pair, "times", "view must be one of 'releases', 'actions'"),
     ]
     for given, view, message in cases:
         with pytest.raises(ParameterError, match=message):

@@ -76,7 +76,7 @@ def test_neighbours_differ_in_one_round(design: Any) -> None:
         assert (second[row] == 1.0).all()
         assert pair.differs == f"the rewards of round {row + 1} are 0 and 1"
         assert isinstance(pair.score, CounterScore)
-    with pytest.raises(ParameterError, match="must be one of reward, got 'record'"):
+    with pytest.raises(ParameterError, match="must be one of 'reward', got 'record'"):
         design.neighbours("record")
 
 

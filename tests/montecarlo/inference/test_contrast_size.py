@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from scipy import special, stats
 
-from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.arms import Contrast
 from adaptinf.inference.scores.inverse import combined_weights
 from adaptinf.inference.scores.means import arm_score_means
 from adaptinf.log import AdaptiveLog, LogArrays

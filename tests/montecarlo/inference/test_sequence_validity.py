@@ -17,9 +17,9 @@ import pytest
 from adaptinf.designs import UCB, EpsilonGreedy, Thompson
 from adaptinf.designs.base import Design
 from adaptinf.inference.sequences.laws import SingleTrack
-from adaptinf.inference.sequences.mixtures import GammaExponentialSide, gamma_wealth
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.sides import BettingSide, LinearSide, MixtureSide, Side
+from adaptinf.inference.sequences.processes.mixtures import GammaExponentialSide, gamma_wealth
+from adaptinf.inference.sequences.processes.sides import BettingSide, LinearSide, MixtureSide, Side
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -68,10 +68,12 @@ def last_wealth(side: Side, mean: float) -> float:
         excess = side.gain[-1:] - mean * side.stake[-1:]
         return math.exp(gamma_wealth(excess, side.variance[-1:], side.scale)[0])
     assert isinstance(side, MixtureSide)
-    if len(side.score) == 0:
+    if len(side.total) == 0:
         return 1.0
     total = side.variance[-1] + side.scale
-    return math.exp(np.sum(side.score - mean) ** 2 / (2.0 * total)) * math.sqrt(side.scale / total)
+    return math.exp((side.total[-1] - side.count[-1] * mean) ** 2 / (2.0 * total)) * math.sqrt(
+        side.scale / total
+    )
 
 
 def truth(target: dict[str, Any], by_context: bool) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray

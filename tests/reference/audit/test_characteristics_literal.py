@@ -12,7 +12,7 @@ from adaptinf.audit.binary.two_arms import exact
 from adaptinf.audit.planning.characteristics import operating_characteristics
 from adaptinf.audit.planning.detection import power
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, NormalArms
 

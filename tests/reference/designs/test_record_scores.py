@@ -293,7 +293,7 @@ def test_scores_can_be_sent_to_workers(design: Design) -> None:
 
 @pytest.mark.parametrize("design", [DPConSE(epsilon=1.0), LDPBandit(epsilon=1.0), LDPLinear(epsilon=1.0)])
 def test_units_are_record_and_reward(design: Design) -> None:
-    with pytest.raises(ParameterError, match="unit must be one of record, reward, got 'arm'"):
+    with pytest.raises(ParameterError, match="unit must be one of 'record', 'reward', got 'arm'"):
         design.neighbours("arm")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -11,8 +11,8 @@ from scipy import integrate
 from adaptinf import designs
 from adaptinf.designs import UCB, Thompson
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.alee import alee_means, alee_offset, alee_weights, allocation
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import NormalArms
@@ -110,7 +110,7 @@ def test_wrong_uses() -> None:
     log = UCB().run(NormalArms([0.0, 0.3]), horizon=100, rng=4)
     with pytest.raises(ParameterError, match="ALEE takes no weights"):
         ArmMeans(log).fit("alee", "sqrt")
-    with pytest.raises(ParameterError, match="arm_error must be one of self-normalised, conservative"):
+    with pytest.raises(ParameterError, match="arm_error must be one of 'self-normalised', 'conservative'"):
         ArmMeans(log).fit("alee", arm_error="robust")
     with pytest.raises(InvalidForLog, match="exact binomial tests"):
         ArmMeans(log).fit("alee", test="exact")

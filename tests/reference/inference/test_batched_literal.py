@@ -10,8 +10,8 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.batched import batch_contrasts
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.log import AdaptiveLog, LogArrays
 

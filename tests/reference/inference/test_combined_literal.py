@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.scores.inverse import combined_weights, lagged_combined_weights
 from adaptinf.log import AdaptiveLog, LogArrays
 

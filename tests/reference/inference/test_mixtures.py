@@ -13,15 +13,15 @@ from scipy.stats import beta
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.sequences.methods import METHODS
-from adaptinf.inference.sequences.mixtures import (
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.processes.mixtures import (
     BetaBinomialSide,
     beta_size,
     gamma_boundary,
     gamma_side,
     gamma_wealth,
 )
-from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.sides import MixtureSide
+from adaptinf.inference.sequences.processes.sides import MixtureSide
 from adaptinf.inference.sequences.verdicts import sequence_verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
@@ -42,7 +42,7 @@ def test_values_of_confseq() -> None:
     """Its unit tests: v 100, tuned for 100 at .05; s 10 and c 2, or g .2 and h .8."""
     normal = confseq_scale(100.0, 0.05)
     assert normal == pytest.approx(12.60056, abs=1e-5)
-    side = MixtureSide(np.array([10.0]), np.array([100.0]), normal, -math.inf)
+    side = MixtureSide.of_scores(np.array([10.0]), np.array([100.0]), normal, -math.inf)
     assert 10.0 - side.bounds(LOG20, np.array([1]))[0] == pytest.approx(30.35209, abs=1e-5)
     wealth = 100 / (2 * (100 + normal)) - 0.5 * math.log((100 + normal) / normal)
     assert wealth == pytest.approx(-0.6510052, abs=1e-6)

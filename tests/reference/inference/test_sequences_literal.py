@@ -14,8 +14,8 @@ import pytest
 from scipy.integrate import quad
 
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.sides import MixtureSide
-from adaptinf.inference.sequences.wealth import mixture_scale
+from adaptinf.inference.sequences.processes.sides import MixtureSide
+from adaptinf.inference.sequences.processes.wealth import mixture_scale
 from adaptinf.log import AdaptiveLog, LogArrays
 
 LOW, HIGH = -1.0, 3.0
@@ -341,7 +341,7 @@ def test_mixture_wealth_is_the_integral_over_normal_bets() -> None:
         integral = quad(density, -20, 20, points=[0.0, excess / (v + rho)], limit=200)[0]
         largest = max(largest, math.log(integral) if excess > 0 else 0.0)
     assert largest > 1.0
-    side = MixtureSide(x, variance, rho, -math.inf)
+    side = MixtureSide.of_scores(x, variance, rho, -math.inf)
     assert side.peak(mean) == pytest.approx(largest, abs=1e-9)
 
 

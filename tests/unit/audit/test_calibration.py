@@ -6,7 +6,7 @@ import pytest
 from adaptinf.audit import coverage, coverage_from_tallies, true_value
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms

@@ -331,9 +331,9 @@ class TestRefusals:
         [
             ({"target": 3}, "target must be a design, a mechanism, a counter or sample"),
             ({"runs": 10}, "runs must be a whole number of at least 1000"),
-            ({"view": "both"}, "view must be one of all, releases, actions, digits"),
+            ({"view": "both"}, "view must be one of 'all', 'releases', 'actions', 'digits'"),
             ({"view": "actions"}, "view='actions' is for designs alone"),
-            ({"backend": "exact"}, "backend must be one of simulation, release"),
+            ({"backend": "exact"}, "backend must be one of 'simulation', 'release'"),
             ({"backend": "release", "rng": 1}, "never seeded"),
             ({"target": BINARY, "backend": "release"}, "the counter's noise is of the simulation backend"),
             ({"target": Uniform(), "backend": "release"}, "neither a mechanism nor a counter"),

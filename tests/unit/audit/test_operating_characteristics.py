@@ -10,7 +10,7 @@ from adaptinf.audit.simulation.engine import AnalysisError
 from adaptinf.audit.simulation.trials import best_arms, quantile, wrong_way_trials
 from adaptinf.designs import LinUCB, PrivateSuccessiveElimination, Thompson, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms
@@ -207,7 +207,7 @@ def test_everything_wrong_is_said_at_once():
         assert part in text, part
     with pytest.raises(ParameterError, match="needs fit="):
         operating_characteristics(Uniform(), BETTER, 50, 64, rng=0, selection=lambda log, result: 0)
-    with pytest.raises(ParameterError, match="null names no term '2 - 0'"):
+    with pytest.raises(ParameterError, match="null: there is no term '2 - 0'; there are: '1 - 0'"):
         operating_characteristics(Uniform(), BETTER, 50, 64, rng=0, fit=contrast, null={"2 - 0": 0.0})
 
 

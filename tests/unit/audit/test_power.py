@@ -9,7 +9,7 @@ from adaptinf.audit import coverage
 from adaptinf.audit.planning.detection import kind_of_test, power
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
@@ -64,7 +64,7 @@ def test_terms_without_a_null_test_nothing():
     assert means[["null", "rejection", "rejection_se", "rejection_low"]].isna().all(axis=None)
     assert means["coverage"].notna().all()
     assert "No test" in str(plan)
-    with pytest.raises(ParameterError, match="null names no term 'arm 9'; there are: 0, 1, 1 - 0"):
+    with pytest.raises(ParameterError, match="null: there is no term 'arm 9'; there are: '0', '1', '1 - 0'"):
         power(Uniform(), BETTER, both, 80, 64, rng=1, null={"arm 9": 0.0})
 
 

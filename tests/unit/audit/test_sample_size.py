@@ -163,7 +163,7 @@ def test_bad_arguments_are_told_together() -> None:
         assert part in str(caught.value)
     with pytest.raises(ParameterError, match=r"(?s)BernoulliArms with two arms.*leave out null"):
         sample_size(Uniform(), NormalArms([0, 1]), "conditional", null=0.1)
-    with pytest.raises(ParameterError, match="one of conditional, unconditional"):
+    with pytest.raises(ParameterError, match="one of 'conditional', 'unconditional', got 'wald'"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "wald")
     with pytest.raises(ParameterError, match="longest must leave a multiple of step"):
         sample_size(Uniform(), BernoulliArms([0.1, 0.9]), "conditional", shortest=400)

@@ -13,7 +13,7 @@ import pytest
 from adaptinf.audit import AnalysisError, Study, coverage, study
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, PrivateUCB, Uniform
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 
 ENV = BernoulliArms([0.3, 0.6])
@@ -382,7 +382,7 @@ def test_a_study_is_read_back_and_prints(tmp_path):
     assert (again.times["cpu_seconds"] >= 0.0).all()
     assert 0.0 < again.times["ms_per_run"].max() < 1_000.0
     with pytest.raises(
-        ParameterError, match=r"no design 'ucb'; there are: uniform, greedy(.|\n)*no horizon 31"
+        ParameterError, match=r"no design 'ucb'; there are: 'uniform', 'greedy'(.|\n)*no horizon 31"
     ):
         again.cell(design="ucb", horizon=31)
     with pytest.raises(ParameterError, match="no column 'power'"):

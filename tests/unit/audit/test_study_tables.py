@@ -11,7 +11,7 @@ from adaptinf.audit import AnalysisError, coverage, study
 from adaptinf.audit.simulation.measures import BlockSums, Gap, table_rows
 from adaptinf.designs import UCB, EpsilonGreedy, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
 
 SIGNAL = BernoulliArms([0.3, 0.6])
@@ -64,7 +64,10 @@ def test_latex_holds_every_number_and_escapes_every_name():
         numbers = [row["coverage"], row["width"]]
         assert cells[3:5] == ["" if math.isnan(x) else f"{x:.3f}" for x in numbers]
     assert "] not valid: arm" in text
-    with pytest.raises(ParameterError, match="to_latex: the table has no column 'power'"):
+    with pytest.raises(
+        ParameterError,
+        match="to_latex: there is no column 'power'; there are: 'design', ",
+    ):
         tables.to_latex(["power"])
 
 

@@ -397,7 +397,7 @@ def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
         ([*COLUMNS, "--epsilon", "-1"], "epsilon must be 0 or more"),
         ([*COLUMNS, "--reward-range", "0", "0.5"], "rewards outside reward_range [0, 0.5]"),
         ([*COLUMNS, "--estimator", "ipw"], "ipw is not valid for this log"),
-        ([*COLUMNS, "--estimator", "ols"], "estimator must be one of sample-mean, ipw, aipw"),
+        ([*COLUMNS, "--estimator", "ols"], "estimator must be one of 'sample-mean', 'ipw', 'aipw'"),
         ([*COLUMNS, "--by", "site"], "difference-in-means is not valid for this log"),
         ([*COLUMNS, "--propensities", "a<x>=pa", "--propensities", "a<x>=pb"], "arm 'a<x>' is given twice"),
         ([*COLUMNS, "--propensities", "pa"], "propensities='pa{arm}' finds no column for 'a<x>' (paa<x>)"),

@@ -51,10 +51,10 @@ def test_beta_must_be_a_probability_above_zero(beta: Any) -> None:
 def test_all_problems_come_at_once() -> None:
     with pytest.raises(ParameterError, match="3 problems") as caught:
         PrivateSuccessiveElimination(epsilon=-1.0, beta=2.0, calibration="mended")
-    assert "calibration must be one of corrected, published, got 'mended'" in str(caught.value)
+    assert "calibration must be one of 'corrected', 'published', got 'mended'" in str(caught.value)
     with pytest.raises(ParameterError, match="2 problems") as caught:
         SuccessiveElimination(beta=0.0, check="sometimes")
-    assert "check must be one of every-round, epochs, got 'sometimes'" in str(caught.value)
+    assert "check must be one of 'every-round', 'epochs', got 'sometimes'" in str(caught.value)
 
 
 @every_design

@@ -259,7 +259,7 @@ def test_the_log_survives_storage_and_the_next_run(tmp_path: Any) -> None:
         ({"epsilon": 0.0}, "epsilon must be above 0, got 0.0"),
         ({"epsilon": math.inf}, "epsilon must be above 0"),
         ({"epsilon": "1"}, "epsilon must be a number"),
-        ({"epsilon": 1.0, "link": "probit"}, "link must be one of logistic, identity"),
+        ({"epsilon": 1.0, "link": "probit"}, "link must be one of 'logistic', 'identity'"),
         ({"epsilon": 1.0, "intercept": None}, "intercept must be True or False, got None"),
         ({"epsilon": 1.0, "step": 0.0}, "step must be above 0"),
         ({"epsilon": 1.0, "warm_up": -1}, "warm_up, where it is given, must be a whole number of at least 0"),

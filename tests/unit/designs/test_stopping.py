@@ -605,5 +605,5 @@ def test_release_takes_no_seed_no_environment_and_no_tiny_epsilon() -> None:
     assert "rng must be None" in str(caught.value)
     assert "an environment is simulated" in str(caught.value)
     assert "epsilon must be at least 1e-05" in str(caught.value)
-    with pytest.raises(ParameterError, match="backend must be one of simulation, release"):
+    with pytest.raises(ParameterError, match="backend must be one of 'simulation', 'release'"):
         DPNAS(epsilon=1.0, alpha=0.1, beta=0.05).run([0.5], backend="opendp")

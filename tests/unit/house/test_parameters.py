@@ -39,6 +39,7 @@ from adaptinf.parameters import (
     number_array,
     problems_of,
 )
+from adaptinf.texts import absent, did_you_mean
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1, 0.5, np.float32(0.5), np.int64(1), np.float64(1.0)])
@@ -129,12 +130,41 @@ def test_numbers_of_a_design_are_pythons_own() -> None:
 
 
 def test_choices() -> None:
-    assert OneOf("binary")("counter", ["binary"]) == ["counter must be one of binary, got ['binary']"]
+    assert OneOf("binary")("counter", ["binary"]) == ["counter must be one of 'binary', got ['binary']"]
     assert OneOf("binary", "x")("counter", np.array(["binary", "x"])) != []
     assert OneOf("binary", "hybrid")("counter", "binary") == []
     assert OneOf("binary", "hybrid")("counter", "tree") == [
-        "counter must be one of binary, hybrid, got 'tree'"
+        "counter must be one of 'binary', 'hybrid', got 'tree'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "hint"),
+    [
+        ("IPW", ["ipw", "aipw"], "; did you mean 'ipw'?"),
+        ("sequental", ["simultaneous", "sequential"], "; did you mean 'sequential'?"),
+        ("1", [0, 1], "; did you mean 1?"),
+        (2, ["1", "2"], "; did you mean '2'?"),
+        (10, [1, 100], ""),
+        ("zebra", ["ipw", "aipw"], ""),
+        ("arm a", [], ""),
+        (None, ["none"], ""),
+        (["ipw"], ["ipw"], ""),
+        ("a" * 10**7, ["a" * 60, "b"], f"; did you mean {'a' * 60!r:.60}?"),
+    ],
+)
+def test_a_misspelt_name_is_guessed(given: object, known: list[object], hint: str) -> None:
+    assert did_you_mean(given, known) == hint
+
+
+def test_what_is_not_listed_is_told_with_all_that_is() -> None:
+    assert OneOf("binary", "hybrid")("counter", "Hybird") == [
+        "counter must be one of 'binary', 'hybrid', got 'Hybird'; did you mean 'hybrid'?"
+    ]
+    assert absent("arm", "d\x1b", range(40), "the log has") == (
+        f"there is no arm 'd\\x1b'; the log has {', '.join(map(str, range(30)))} and 10 more"
+    )
+    assert absent("arm", 2, []) == "there is no arm 2; there are: none"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.formats import read_adam, read_dsjson
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, read_log

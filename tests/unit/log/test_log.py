@@ -140,7 +140,7 @@ def test_columns_by_the_users_name_and_by_the_canonical_one() -> None:
     for users, canonical in log.columns.items():
         assert log.column(users).tolist() == log.column(canonical).tolist() == log.frame[canonical].tolist()
     assert log.column("propensity").tolist() == [0.5, 0.5, 0.25, 0.5]
-    with pytest.raises(ParameterError, match="there is no column 'other'; the log has arm, y"):
+    with pytest.raises(ParameterError, match="there is no column 'other'; the log has 'arm', 'y'"):
         log.column("other")
 
 

@@ -129,7 +129,7 @@ FORGED: list[tuple[Any, str]] = [
     (said("reward_range", (0.0, np.nan)), "low < high"),
     (said("noise", "loud"), "noise must be 'simulation'"),
     (said("adaptive_rounds", 99), "adaptive_rounds must be a whole number from 0 to 4"),
-    (said("recommended", "z"), "recommended must be one of the arms"),
+    (said("recommended", "z"), "recommended must be one of 'a', 'b', got 'z'"),
     (said("propensity_status", "absent"), "but the log has propensities"),
     (said("context_free", 1), "context_free must be True, False or None"),
     (said("guarantee", {"epsilon": -1.0}), "epsilon must be 0 or more"),

@@ -14,7 +14,7 @@ from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
@@ -208,7 +208,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         ParameterError,
         "give the covariates alone",
     ),
-    ("groups by an unknown column", lambda: CATE(LOG, by="sex"), ParameterError, "the log has age, site"),
+    ("groups by an unknown column", lambda: CATE(LOG, by="sex"), ParameterError, "the log has 'age', 'site'"),
     ("groups of single rounds", lambda: CATE(LOG, by="age"), ParameterError, "cut it into fewer"),
     (
         "group means although propensities move",

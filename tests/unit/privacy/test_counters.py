@@ -233,14 +233,16 @@ def test_the_logarithmic_counter_is_the_trunk_with_all_of_epsilon() -> None:
 def test_kernels_know_the_counters_that_release_at_every_count_only() -> None:
     assert COUNTERS == ("binary", "hybrid")
     assert (*COUNTERS, "logarithmic") == CONTINUAL_SUMS
-    with pytest.raises(ParameterError, match="counter must be one of binary, hybrid, got 'logarithmic'"):
+    with pytest.raises(ParameterError, match="counter must be one of 'binary', 'hybrid', got 'logarithmic'"):
         PrivateUCB(epsilon=1.0, counter="logarithmic")
-    with pytest.raises(ParameterError, match="counter must be one of binary, hybrid, got 'logarithmic'"):
+    with pytest.raises(ParameterError, match="counter must be one of 'binary', 'hybrid', got 'logarithmic'"):
         counter_quantiles("logarithmic", 100)
 
 
 def test_unknown_counter_is_refused() -> None:
-    with pytest.raises(ParameterError, match="must be one of binary, hybrid, logarithmic, got 'ternary'"):
+    with pytest.raises(
+        ParameterError, match="must be one of 'binary', 'hybrid', 'logarithmic', got 'ternary'"
+    ):
         counter_scales("ternary", 1.0, 10)
 
 

@@ -243,7 +243,7 @@ EVERY = [
 def test_releases_refuse_seeds_and_unknown_backends(mechanism: Any) -> None:
     with pytest.raises(ParameterError, match="never seeded"):
         mechanism.release([1.0], rng=0, backend="release")
-    with pytest.raises(ParameterError, match="backend must be one of simulation, release"):
+    with pytest.raises(ParameterError, match="backend must be one of 'simulation', 'release'"):
         mechanism.release([1.0], backend="exact")
     with pytest.raises(ParameterError, match="finite"):
         mechanism.release([np.nan])

@@ -333,7 +333,7 @@ def test_everything_wrong_is_listed() -> None:
 @pytest.mark.parametrize(
     ("build", "parts"),
     [
-        (lambda: votes(order="random"), ["order must be one of resampled, shuffled, given"]),
+        (lambda: votes(order="random"), ["order must be one of 'resampled', 'shuffled', 'given'"]),
         (
             lambda: Classification(VOTES, "choice", ["age", "size"]),
             ["the frame has no column 'choice'", "the frame has no column 'size'"],

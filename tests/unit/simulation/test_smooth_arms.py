@@ -95,7 +95,7 @@ def test_given_contexts_run_out_or_are_resampled() -> None:
         ({"n_arms": 0}, "n_arms must be a whole number of at least 1, got 0"),
         ({"dimension": 1.5}, "dimension must be a whole number"),
         ({"contexts": "sphere"}, "contexts must be uniform, or an array of vectors"),
-        ({"order": "random"}, "order must be one of given, resampled"),
+        ({"order": "random"}, "order must be one of 'given', 'resampled'"),
         ({"contexts": [[0.5, 0.5], [0.2, 1.01]]}, r"lie in \[0, 1\]\^2.*1 rows do not, the first is row 1"),
         ({"contexts": [[0.5, math.nan]]}, "1 rows do not"),
         ({"contexts": [[0.5]]}, r"here \(rows, 2\), got \(1, 1\)"),

@@ -114,7 +114,7 @@ def test_other_faults() -> None:
             ai.aggregate(table, **{**NAMES, **options})
     for table, options, message in [
         (3, {}, "a frame that narwhals reads"),
-        (frame, {"every": "year"}, "every must be one of hour, day, week, month"),
+        (frame, {"every": "year"}, "every must be one of 'hour', 'day', 'week', 'month'"),
         ("log.txt", {}, "must end in .parquet, .pq or .csv"),
     ]:
         with pytest.raises(ParameterError, match=message):

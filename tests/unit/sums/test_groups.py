@@ -299,7 +299,7 @@ def test_what_is_wrong_is_said() -> None:
         ai.CATE(ai.Sums.of_log(log), by="device")
     with pytest.raises(ParameterError, match="there is no group 'tv'"):
         sums.of_group("tv")
-    with pytest.raises(ParameterError, match="the groups are not by country; they are by device"):
+    with pytest.raises(ParameterError, match="there is no column of groups 'country'; there are: 'device'"):
         sums.by_groups("country")
     with pytest.raises(InvalidForLog, match="needs rows"):
         ai.CATE(sums, by="device", rounds="batch")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
@@ -210,7 +211,7 @@ def test_models_that_need_rows_refuse_by_name() -> None:
         "CATE": lambda: ai.CATE.from_formula("~ x", sums, treatment="b", control="a"),
         "AdaptiveOLS": lambda: ai.AdaptiveOLS.from_formula("reward ~ 1", sums),
         "PolicyValue": lambda: ai.PolicyValue(sums, "a"),
-        "ConfidenceSequence": lambda: ai.ConfidenceSequence(sums),
+        "betting sequence": lambda: ai.ConfidenceSequence(sums).fit("betting"),
         "alee": lambda: ai.ArmMeans(sums).fit("alee"),
         "rounds=": lambda: ai.ArmMeans(sums, rounds=[True]),
         "keep_scores": lambda: ai.ArmMeans(sums).fit(keep_scores=True),
@@ -221,3 +222,36 @@ def test_models_that_need_rows_refuse_by_name() -> None:
     for name, call in calls.items():
         with pytest.raises(InvalidForLog, match=f"{name}.*sums by batch"):
             call()
+
+
+def test_shares_have_the_errors_of_their_own_batches() -> None:
+    """Against the definition: sum w mean, sum w^2 s^2 / N, Satterthwaite; one batch has one reward of b."""
+    rng = np.random.default_rng(12)
+    counts = {"a": (30, 12, 50), "b": (10, 1, 25)}
+    rewards = {
+        (batch, arm): rng.gamma(2.0, 3.0, counts[arm][batch]) + 5.0 * batch
+        for batch in range(3)
+        for arm in "ab"
+    }
+    frame = pd.DataFrame(
+        [(batch, arm, len(y), y.sum(), (y**2).sum(), (y**3).sum()) for (batch, arm), y in rewards.items()],
+        columns=["batch", "arm", "n", "s", "q", "c"],
+    )
+    sums = ai.Sums(frame, batch="batch", arm="arm", n="n", sum="s", sum_squares="q", sum_cubes="c")
+    result = ai.ArmMeans(sums).fit("aipw", weights="uniform", test="t")
+    share = np.array([40.0, 13.0, 75.0]) / 128.0
+    for place, arm in enumerate("ab"):
+        own = [rewards[batch, arm] for batch in range(3)]
+        many = [y for y in own if len(y) > 1]
+        pooled = sum(((y - y.mean()) ** 2).sum() for y in many) / sum(len(y) - 1 for y in many)
+        variance = [pooled if len(y) == 1 else y.var(ddof=1) for y in own]
+        parts = [w**2 / len(y) for w, y in zip(share, own, strict=True)]
+        df = sum(parts) ** 2 / sum(c**2 / (len(y) - 1) for c, y in zip(parts, own, strict=True) if len(y) > 1)
+        estimate = sum(w * y.mean() for w, y in zip(share, own, strict=True))
+        error = np.sqrt(sum(c * s for c, s in zip(parts, variance, strict=True)))
+        assert result.estimate[place] == pytest.approx(estimate, rel=1e-12)
+        assert result.std_error[place] == pytest.approx(error, rel=1e-9)
+        reach = stats.t(df).ppf(0.975) * error
+        assert result.conf_int().to_numpy()[place] == pytest.approx(
+            [estimate - reach, estimate + reach], rel=1e-9
+        )

@@ -120,7 +120,7 @@ def test_every_problem_is_listed() -> None:
         ),
         (lambda: theory.hybrid_error(0, 1.0, 0.1), "count must be a whole number of at least 1"),
         (lambda: theory.hybrid_error(3, 1.0, 1.1), "delta must be above 0 and at most 1"),
-        (lambda: theory.hybrid_error(3, 1.0, 0.1, form="order"), "form must be one of exact, published"),
+        (lambda: theory.hybrid_error(3, 1.0, 0.1, form="order"), "form must be one of 'exact', 'published'"),
         (lambda: theory.iterated_log(math.inf), "values must be finite"),
         (lambda: theory.stopping_time_bound(1.5, 0.1, 0.1, 1.0), r"mean must lie in \[-bound, bound\]"),
         (lambda: theory.stopping_time_bound(0.5, 1.0, 0.1, 1.0), "alpha must be above 0 and below 1"),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.circumstances.ratios import with_rewards
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.results.ends import both_ends
@@ -32,13 +33,19 @@ from adaptinf.inference.scores.missing import (
     seen_scores,
     strata,
 )
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.scores.outcome_models import (
+    BATCH_MEAN,
+    RUNNING_MEAN,
+    Covariates,
+    Outcome,
+    outcome_model,
+)
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.models import ArmMeans, Contrast
+    from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.results.base import Results
     from adaptinf.log import AdaptiveLog
 
@@ -59,7 +66,8 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     log = profile.log
     named = asked.outcome if isinstance(asked.outcome, str) else None
     running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
-    if not running and not profile.incomplete and named not in ("running-ridge", BATCH_MEAN):
+    fitted = named in ("running-ridge", BATCH_MEAN) or isinstance(asked.outcome, Covariates)
+    if not running and not profile.incomplete and not fitted:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if not running:
         reason = (
@@ -271,6 +279,8 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
     reason = ""
     if arrays.received is None:
         reason = "the log does not tell received arms from assigned ones (assigned= beside action=)"
+    elif model.denominator is not None:
+        reason = "a ratio metric has no instrumental estimate"
     elif arrays.observed is not None:
         reason = "rewards are missing"
     elif profile_of(log).repeated_units:
@@ -285,12 +295,9 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
 
 def _share_log(model: Contrast) -> AdaptiveLog:
     """The log with 1 in place of the rewards of rounds that received the treatment, 0 of others."""
-    log = copy(model.log)
-    assert log.arrays.received is not None
-    received = log.arrays.received == log.arms.index(model.treatment)
-    log.arrays = replace(log.arrays, reward=received.astype(np.float64))
-    log.reward_range, log.kept, log._frame = (0.0, 1.0), {}, None
-    return log
+    assert model.log.arrays.received is not None
+    received = model.log.arrays.received == model.log.arms.index(model.treatment)
+    return with_rewards(model.log, received.astype(np.float64), (0.0, 1.0))
 
 
 def _influence(result: Results) -> Any:

@@ -12,6 +12,7 @@ from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
 from adaptinf.inference.scores.outcome_models import BATCH_MEAN, BATCH_NOTE, Outcome
+from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
@@ -33,10 +34,6 @@ _OF_SHARES = (
 )
 _FEW_IN_A_CELL = 10
 """Rounds of an arm in a batch below which its share is a poor propensity."""
-_SKEWNESS_UNKNOWN = (
-    "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
-    "(nonzero=): with skewed rewards or rare outcomes intervals are too short"
-)
 
 
 def refuse_rows() -> None:
@@ -150,7 +147,7 @@ def notes(question: Question) -> list[str]:
         found.append(
             "The sums have no propensities: the arms' shares of each batch stand in for them, as for arms "
             "that were drawn with equal probabilities for all rounds of a batch. Standard errors are given "
-            "those shares, with one variance of an arm within all batches."
+            "those shares, with a variance of the arm in each batch."
         )
     return found
 
@@ -160,7 +157,7 @@ def cautions(question: Question) -> list[str]:
     profile = question.profile
     if not isinstance(profile, SumsProfile):
         return []
-    found = [] if profile.knows_skewness else [_SKEWNESS_UNKNOWN]
+    found = [] if profile.knows_skewness else [SKEWNESS_UNKNOWN]
     least = int(profile.cells.pulls[:, question.codes].min())
     if profile.sums.shares and least < _FEW_IN_A_CELL:
         found.append(

@@ -26,6 +26,7 @@ from adaptinf.inference.effects.projections.projected_scores import (
 from adaptinf.inference.effects.projections.weighted_projection import COVARIANCES
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
+from adaptinf.texts import unlisted
 
 
 class CATEProjection:
@@ -171,9 +172,9 @@ class CATEProjection:
 def _check(weights: Any, decay: Any, covariance: Any, null: Any, keep_scores: Any) -> None:
     problems = FLAG("keep_scores", keep_scores)
     if weights is not None and weights not in WEIGHTS:
-        problems = [*problems, f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}"]
+        problems = [*problems, unlisted("weights", WEIGHTS, weights)]
     if covariance not in COVARIANCES:
-        problems = [*problems, f"covariance must be one of {', '.join(COVARIANCES)}, got {covariance!r}"]
+        problems = [*problems, unlisted("covariance", COVARIANCES, covariance)]
     if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
         problems = [*problems, f"null must be a finite number, got {null!r}"]
     if weights == "two-point":

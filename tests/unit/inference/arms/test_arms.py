@@ -12,8 +12,8 @@ from adaptinf import designs
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import (
@@ -230,14 +230,20 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "problem"),
         [
-            ({"estimator": "ols"}, "estimator must be one of sample-mean, ipw, aipw, alee, got 'ols'"),
-            ({"weights": "best"}, "weights must be one of uniform, sqrt, two-point, combined, got 'best'"),
+            (
+                {"estimator": "ols"},
+                "estimator must be one of 'sample-mean', 'ipw', 'aipw', 'alee', got 'ols'",
+            ),
+            (
+                {"weights": "best"},
+                "weights must be one of 'uniform', 'sqrt', 'two-point', 'combined', got 'best'",
+            ),
             ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
             ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
             ({"weights": "sqrt", "decay": 0.5}, "decay belongs to two-point weights, not to sqrt"),
             ({"weights": "two-point", "decay": 1.0}, r"decay must be in \[0, 1\), got 1.0"),
             ({"weights": "two-point", "decay": -0.1}, r"decay must be in \[0, 1\), got -0.1"),
-            ({"test": "welch"}, "test must be one of auto, normal, t, hall, exact, got 'welch'"),
+            ({"test": "welch"}, "test must be one of 'auto', 'normal', 't', 'hall', 'exact', got 'welch'"),
             ({"null": float("nan")}, "null must be a finite number, got nan"),
         ],
     )

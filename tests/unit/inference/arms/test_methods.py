@@ -13,7 +13,7 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms import choice
+from adaptinf.inference.arms import ArmMeans, Contrast, choice
 from adaptinf.inference.arms.choice import (
     CONTRAST_ESTIMATORS,
     ESTIMATORS,
@@ -22,7 +22,6 @@ from adaptinf.inference.arms.choice import (
     valid_alternatives,
 )
 from adaptinf.inference.arms.methods import METHODS
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.recommend.recommendation import recommend

@@ -11,8 +11,8 @@ import pytest
 
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.distributions.base import RecodedReference, StudentReference
 from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.scores.inverse import arm_scores

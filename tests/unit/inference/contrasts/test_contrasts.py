@@ -292,3 +292,48 @@ def test_intervals_hold_together() -> None:
         held += bool(found.pvalues_simultaneous().min() > 0.05)
     assert held / 1_000 > 0.94 - 3.7 * math.sqrt(0.05 * 0.95 / 1_000)
     assert held / 1_000 < 0.985
+
+
+def test_ratio_metrics_against_a_control() -> None:
+    """Each row the contrast of its pair; the joint covariance from what rounds add; lifts."""
+    rows = frame(5, rounds=800)
+    orders = np.random.default_rng(6).poisson(2.0, size=800) + (rows["arm"] == "b").to_numpy()
+    log = log_of(rows)
+    result = ai.Contrasts(log, control="a", treatments=["b", "c"], denominator=orders).fit()
+    assert [one.kind for one in result.estimands] == ["ratio-contrast"] * 2
+    parts = []
+    for place, arm in enumerate(("b", "c")):
+        pair = ai.Contrast(log, treatment=arm, control="a", denominator=orders).fit(keep_scores=True)
+        assert result.estimate[place] == pair.estimate[0]
+        assert result.std_error[place] == pair.std_error[0]
+        assert pair.scores is not None
+        parts.append(pair.scores["influence"][:, 0])
+    assert result.covariance is not None
+    np.testing.assert_allclose(result.covariance, np.array(parts) @ np.array(parts).T, rtol=1e-9)
+    lifts = ai.Contrasts(log, control="a", treatments=["b", "c"], denominator=orders).fit(lift=True)
+    assert [one.kind for one in lifts.estimands] == ["ratio-lift"] * 2
+    ones = ai.Contrasts(log, control="a", denominator=np.ones(800)).fit(lift=True)
+    plain = ai.Contrasts(log, control="a").fit(lift=True)
+    np.testing.assert_allclose(ones.conf_int(), plain.conf_int(), rtol=1e-10)
+
+
+def test_the_lift_of_a_ratio_metric() -> None:
+    """Of two arms with even shares and sample means: R1 / R0 - 1, error by the delta method for each arm."""
+    rng = np.random.default_rng(7)
+    arm, orders = rng.integers(2, size=600), rng.poisson(2.0, size=600) + 1.0
+    reward = orders * rng.gamma(4.0, 1.0 + 0.2 * arm)
+    log = ai.AdaptiveLog(
+        pd.DataFrame({"arm": arm, "y": reward, "p_0": 0.5, "p_1": 0.5}),
+        action="arm",
+        reward="y",
+        propensities="p_{arm}",
+    )
+    found = ai.Contrasts(log, control=0, denominator=orders).fit("sample-mean", lift=True)
+    relative, ratios = 0.0, []
+    for k in (0, 1):
+        y, z = reward[arm == k], orders[arm == k]
+        ratio = y.mean() / z.mean()
+        ratios.append(ratio)
+        relative += (np.std(y - ratio * z, ddof=1) / math.sqrt(len(y)) / z.mean() / ratio) ** 2
+    assert found.estimate[0] == pytest.approx(ratios[1] / ratios[0] - 1.0, rel=1e-10)
+    assert found.std_error[0] == pytest.approx(ratios[1] / ratios[0] * math.sqrt(relative), rel=1e-8)

@@ -431,14 +431,17 @@ def test_a_declared_allocation_by_label() -> None:
     with pytest.raises(ParameterError) as caught:
         diagnose(gathered(), expected={gathered().arms[0]: 1, "placebo": 2})
     assert f"no share for arm {gathered().arms[1]!r}" in str(caught.value)
-    assert "'placebo', which is no arm" in str(caught.value)
+    assert "expected: there is no arm 'placebo'; the log has 0, 1" in str(caught.value)
     with pytest.raises(ParameterError, match="one positive share for each of the 2 arms"):
         diagnose(gathered(), expected=dict.fromkeys(gathered().arms, "half"))
 
 
 def test_checks_that_there_are_not() -> None:
     found = diagnose(gathered())
-    with pytest.raises(ParameterError, match="name must be one of propensity calibration, sample ratio"):
+    with pytest.raises(
+        ParameterError,
+        match=r"name must be one of 'propensity calibration', 'sample ratio', .*; did you mean 'propens",
+    ):
         found.check("calibration")
     assert found.check("overlap", gathered().arms[0]) == found.check("overlap", str(gathered().arms[0]))
     assert found.check("overlap", gathered().arms[0])

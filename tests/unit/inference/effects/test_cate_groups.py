@@ -207,9 +207,9 @@ def scaled_log(counts):
 
 def test_what_cannot_be_compared_is_refused():
     result = CATE(trial()[0], by="g").fit()
-    with pytest.raises(ParameterError, match=r"no group 7; the groups are 0, 1, 2"):
+    with pytest.raises(ParameterError, match=r"no group 7; there are: 0, 1, 2"):
         result.interactions(7)
-    with pytest.raises(ParameterError, match="test must be one of auto, chi2, F"):
+    with pytest.raises(ParameterError, match="test must be one of 'auto', 'chi2', 'F'"):
         result.heterogeneity("t")
     lone = CATE(scaled_log(np.array([[20, 20]])), by="g").fit()
     with pytest.raises(ParameterError, match="single group"):

@@ -15,7 +15,7 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
 from adaptinf.inference.policies.scores import policy_freedom
 from adaptinf.inference.results.estimand import Estimand

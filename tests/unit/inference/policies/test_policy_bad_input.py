@@ -84,7 +84,7 @@ def changed(row: int, values: list[float]) -> np.ndarray:
         (np.array(["x", "y"]), "something else"),
         (lambda frame: frame["x"], "got shape"),
         ({"a": "nowhere"}, "there is no column 'nowhere'"),
-        ({"a": 0.5, "z": 0.5}, "'z' is no arm of the log"),
+        ({"a": 0.5, "z": 0.5}, "there is no arm 'z'; the log has 'a', 'b'"),
         ({"a": 0.5}, "do not sum to 1"),
         ({"a": [0.5, 0.5], "b": 0.5}, "the column of 'a' must be 60 numbers"),
         (["a", "a"], "two policies have the same name: a, a"),
@@ -100,7 +100,7 @@ def changed(row: int, values: list[float]) -> np.ndarray:
         (pd.Series([0.5, 0.5]), "are not the arms"),
         (lambda frame: pd.DataFrame(late(frame), columns=["a", "c"]), "are not the arms"),
         (lambda frame: pd.DataFrame(late(frame), list(frame.index)[::-1], ["a", "b"]), "its index is not 0"),
-        (lambda _: {"a": 0.5, "z": 0.5}, "'z' is no arm"),
+        (lambda _: {"a": 0.5, "z": 0.5}, "there is no arm 'z'; the log has 'a', 'b'"),
         (
             {"a": pd.Series(MATRIX[:, 0], index=range(1, HORIZON + 1)), "b": 0.5},
             "arm 'a': its index is not 0",
@@ -153,9 +153,9 @@ def test_a_policy_beyond_what_the_design_could_choose(known: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": "stable"}, "weights must be one of uniform, stable-variance, min-variance"),
+        ({"weights": "stable"}, "weights must be one of 'uniform', 'stable-variance', 'min-variance'"),
         ({"weights": "sqrt"}, "stable-variance weights are the sqrt weights of a policy"),
-        ({"estimator": "dr"}, "estimator must be one of aipw, ipw, cadr"),
+        ({"estimator": "dr"}, "estimator must be one of 'aipw', 'ipw', 'cadr'"),
         ({"contextual": 1}, "contextual must be True, False or None"),
         ({"weights": "uniform", "contextual": True}, "uniform weights are not contextual"),
         ({"estimator": "cadr", "weights": "uniform"}, "cadr has weights of its own"),

@@ -14,8 +14,8 @@ import pytest
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.sample_mean import length_ratio
 from adaptinf.inference.corrections.information_of_log import correction_for
@@ -426,12 +426,12 @@ class TestPrinting:
 @pytest.mark.parametrize(
     ("target", "arguments", "message"),
     [
-        ("means", {}, "target must be one of arm-means"),
+        ("means", {}, "target must be one of 'arm-means'"),
         ("arm-means", {"policy": "a"}, "policy does not belong to target='arm-means'"),
         ("policy-value", {}, "needs policy="),
         ("cate", {}, "needs by="),
         ("cate", {"by": "site", "formula": "~ site"}, "one of them"),
-        ("arm-means", {"stopping": "maybe"}, "stopping must be one of fixed, data-chosen"),
+        ("arm-means", {"stopping": "maybe"}, "stopping must be one of 'fixed', 'data-chosen'"),
         ("arm-means", {"stability": "yes"}, "what audit.stability returns"),
         ("arm-means", {"stability": math.nan}, "stability"),
         ("arm-means", {"decay": "fit"}, "fixed before the data"),

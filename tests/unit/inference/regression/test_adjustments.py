@@ -351,14 +351,14 @@ def test_the_ellipsoid_says_all_that_it_needs() -> None:
     ("name", "settings", "message"),
     [
         ("w-decorrelation", {"ridge": 0.0}, "ridge must be above 0"),
-        ("batched", {"test": "f"}, "test must be one of t, normal"),
+        ("batched", {"test": "f"}, "test must be one of 't', 'normal'"),
         ("batched", {"drift": 1}, "drift must be True, False or None"),
         ("anytime", {"precision": "1"}, "precision must be a number"),
         ("weighted", {"target": 0.5}, "target must map arms to probabilities"),
         ("weighted", {"target": {"a": 0.5}}, "target has no arm 'b' of the fit"),
         ("weighted", {"target": {"a": 0.5, "b": 0.4}}, "must add up to 1, got 0.9"),
         ("weighted", {"target": {"a": 1.0, "b": 0.0}}, "above 0 and at most 1"),
-        ("weighted", {"target": {"a": 0.5, "b": 0.4, "c": 0.1}}, "there is no arm 'c' in the log"),
+        ("weighted", {"target": {"a": 0.5, "b": 0.4, "c": 0.1}}, "there is no arm 'c'; the log has 'a', 'b'"),
     ],
 )
 def test_settings_are_checked(name: str, settings: dict[str, Any], message: str) -> None:

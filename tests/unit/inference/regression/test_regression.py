@@ -391,13 +391,13 @@ def test_models_that_make_no_sense(arguments: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"adjustment": "naive"}, "adjustment must be one of none, max-information"),
+        ({"adjustment": "naive"}, "adjustment must be one of 'none', 'max-information'"),
         ({"adjustment": ["none"]}, "adjustment must be a string"),
-        ({"covariance": "HC4"}, "covariance must be one of classical, HC0"),
+        ({"covariance": "HC4"}, "covariance must be one of 'classical', 'HC0'"),
         ({"null": math.nan}, "null must be a finite number"),
         ({"level": 0.95}, "conf_int\\(alpha=0.05\\)"),
         ({"cov_type": "HC1"}, "covariance= here"),
-        ({"adjustment": "none", "ridges": 1.0}, "there is no option ridges"),
+        ({"adjustment": "none", "ridges": 1.0}, "there is no option 'ridges'; .*; did you mean 'ridge'"),
         ({"adjustment": "none", "ridge": 1.0}, "ridge does not apply to adjustment='none'"),
         ({"adjustment": "max-information", "covariance": "HC1"}, "sandwiches' are not"),
         ({"adjustment": "max-information", "covariance": "cluster"}, "sandwiches' are not"),

@@ -329,7 +329,7 @@ def test_logs_that_cannot_be_used() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "wald"}, "method must be one of budget, anytime"),
+        ({"method": "wald"}, "method must be one of 'budget', 'anytime'"),
         ({"rng": -1}, "rng must be a whole number of at least 0"),
         ({"rng": None}, "rng must be a whole number"),
         ({"null": math.nan}, "null must be"),

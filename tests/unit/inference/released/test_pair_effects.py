@@ -127,7 +127,7 @@ def test_refusals(three: AdaptiveLog) -> None:
     [
         ({"estimator": "released", "weights": "sqrt"}, "weights does not apply to private releases"),
         ({"estimator": "released", "test": "t"}, "test must be auto for private releases"),
-        ({"estimator": "released", "named": "later"}, "named must be one of before, after, got 'later'"),
+        ({"estimator": "released", "named": "later"}, "named must be one of 'before', 'after', got 'later'"),
         ({"estimator": "released", "named": 3}, "named must be a string, got 3"),
         (
             {"estimator": "released", "chosen_from": "releases"},

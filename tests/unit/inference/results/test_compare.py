@@ -8,7 +8,7 @@ import pytest
 from adaptinf import designs
 from adaptinf.audit.binary.intervals import exact_interval
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.results.comparison import compare

@@ -13,7 +13,7 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.results.base import Results
@@ -244,7 +244,9 @@ class TestSimultaneous:
         model = result(correlated(0.2))
         with pytest.raises(InvalidForLog, match="keep_scores=True"):
             model.conf_int_simultaneous(method="bootstrap")
-        with pytest.raises(ParameterError, match="method must be one of max-t, bootstrap, sidak, bonferroni"):
+        with pytest.raises(
+            ParameterError, match="method must be one of 'max-t', 'bootstrap', 'sidak', 'bonferroni'"
+        ):
             model.conf_int_simultaneous(method="tukey")
         with pytest.raises(ParameterError, match="alpha must be between 0 and"):
             model.conf_int_simultaneous(0.95)

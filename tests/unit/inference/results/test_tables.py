@@ -12,8 +12,8 @@ from statsmodels.stats.multitest import multipletests
 
 from adaptinf import designs
 from adaptinf.errors import ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.fit import arm_bounds
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Results

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.scores.inverse import (
@@ -338,7 +338,7 @@ class TestTheOrderOfPredictions:
         ) as error:
             Contrast(log, treatment="c", control="a").fit(outcome=guess[:, [2, 0]])
         assert "['a', 'b', 'c'], got (400, 2)" in str(error.value)
-        with pytest.raises(ParameterError, match="outcome names 'd', which is no arm"):
+        with pytest.raises(ParameterError, match="outcome: there is no arm 'd'; the log has 'a', 'b', 'c'"):
             Contrast(log, treatment="c", control="a").fit(outcome={"a": "x", "c": "x", "d": "x"})
 
 

@@ -15,9 +15,9 @@ from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import sequence_rows
 from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.processes.sides import BettingSide
+from adaptinf.inference.sequences.processes.wealth import betting_peak
 from adaptinf.inference.sequences.results import SequenceResults, spread_rounds
-from adaptinf.inference.sequences.sides import BettingSide
-from adaptinf.inference.sequences.wealth import betting_peak
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -417,7 +417,7 @@ def test_summary_says_what_holds() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "means"}, "target must be one of arm-means, contrast, policy-value, got 'means'"),
+        ({"target": "means"}, "target must be one of 'arm-means', 'contrast', 'policy-value', got 'means'"),
         ({"target": "contrast"}, "needs treatment=.*\n.*needs control="),
         ({"treatment": "a"}, "treatment does not belong to target='arm-means'"),
         ({"target": "policy-value"}, "needs policy="),
@@ -435,7 +435,7 @@ def test_wrong_targets(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "hoeffding"}, "method must be one of betting"),
+        ({"method": "hoeffding"}, "method must be one of 'betting'"),
         ({"alpha": 0.95}, "alpha must be between 0 and 0.5"),
         ({"estimator": "dr"}, "estimator must be one of"),
         ({"sigma": 1.0}, "sigma belongs to the normal mixture, not to betting"),

@@ -10,7 +10,7 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.models import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.assignment import association_pvalue, context_levels, strata

@@ -13,8 +13,8 @@ import pytest
 from adaptinf import designs
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
-from adaptinf.inference.arms.models import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from adaptinf.inference.sequences.wealth import (
+from adaptinf.inference.sequences.processes.wealth import (
     CAP,
     bernstein_sums,
     betting_bounds,
@@ -24,7 +24,6 @@ from adaptinf.inference.sequences.wealth import (
     mixture_scale,
     plug_in_bets,
     predictable_moments,
-    running_variance,
 )
 from adaptinf.typing import FloatArray, IntArray
 
@@ -86,19 +85,25 @@ class BettingSide:
 class MixtureSide:
     """Normal mixture of exponential martingales, for sums that lie above what was claimed.
 
-    Shapes: score (n,), variance (n,).
+    Shapes: total (n,), the sums of all scores so far; count (n,), how many these are; variance (n,).
     """
 
-    score: FloatArray
+    total: FloatArray
+    count: FloatArray
     variance: FloatArray
     scale: float
     lowest: float
+
+    @classmethod
+    def of_scores(cls, score: FloatArray, variance: FloatArray, scale: float, lowest: float) -> MixtureSide:
+        """The mixture after each of some scores; score, variance (n,)."""
+        return cls(np.cumsum(score), np.arange(1.0, len(score) + 1.0), variance, scale, lowest)
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite where no mean can be."""
         if mean < self.lowest:
             return math.inf
-        excess = np.cumsum(self.score - mean)
+        excess = self.total - self.count * mean
         use = (excess > 0.0) & (self.variance > 0.0)
         total = self.variance[use] + self.scale
         wealth = excess[use] ** 2 / (2.0 * total) - 0.5 * np.log(total / self.scale)
@@ -106,10 +111,9 @@ class MixtureSide:
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
         """Largest rejected means, shape (r,); the smallest possible mean where none is."""
-        t = np.arange(1.0, len(self.score) + 1.0)
         total = self.variance + self.scale
-        width = np.sqrt(total * (np.log(total / self.scale) + 2.0 * threshold)) / t
-        bound = np.where(self.variance > 0.0, np.cumsum(self.score) / t - width, -np.inf)
+        width = np.sqrt(total * (np.log(total / self.scale) + 2.0 * threshold)) / self.count
+        bound = np.where(self.variance > 0.0, self.total / self.count - width, -np.inf)
         return running_largest(bound, counts, self.lowest)
 
 
@@ -129,17 +133,24 @@ def betting_side(score: FloatArray, floor: FloatArray, alpha: float) -> BettingS
 
 
 def asymptotic_side(
-    score: FloatArray, clock: IntArray, alpha: float, t_opt: float, start: int, lowest: float
+    total: FloatArray,
+    count: FloatArray,
+    spread: FloatArray,
+    clock: IntArray,
+    alpha: float,
+    t_opt: float,
+    start: int,
+    lowest: float,
 ) -> MixtureSide:
     """Normal mixture with the running variance of the scores in place of a known one.
 
-    Shapes: score (n,), clock (n,).
+    Shapes: total (n,), sums of scores so far; count (n,), how many these are; spread (n,), their variance;
+    clock (n,), the rewards that they rest on.
     """
-    t = np.arange(1.0, len(score) + 1.0)
-    variance = np.where(clock >= start, t * running_variance(score), 0.0)
+    variance = np.where(clock >= start, count * spread, 0.0)
     known = np.flatnonzero(variance > 0.0)
-    first = variance[known[0]] / t[known[0]] if len(known) else 1.0
-    return MixtureSide(score, variance, mixture_scale(first * t_opt, alpha), lowest)
+    first = spread[known[0]] if len(known) else 1.0
+    return MixtureSide(total, count, variance, mixture_scale(first * t_opt, alpha), lowest)
 
 
 def running_largest(bound: FloatArray, counts: IntArray, lowest: float) -> FloatArray:

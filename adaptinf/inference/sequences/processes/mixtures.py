@@ -14,11 +14,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammainc, gammaln
+from scipy.special import betaln, gammainc, gammaln, xlogy
 
 from adaptinf.compilation import compiled
-from adaptinf.inference.sequences.sides import running_largest
-from adaptinf.inference.sequences.wealth import mixture_scale, predictable_moments
+from adaptinf.inference.sequences.processes.sides import running_largest
+from adaptinf.inference.sequences.processes.wealth import mixture_scale, predictable_moments
 from adaptinf.typing import FloatArray, IntArray
 
 _SMALL, _LARGE = 1e-100, 1e100
@@ -108,6 +108,41 @@ class BetaBinomialSide:
         result = np.zeros(len(counts))
         beta_bounds(self.score, self.size, threshold, counts, result)
         return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BetaBinomialCounts:
+    """The same mixture where the scores are counted at some times alone; wins, count (n,)."""
+
+    wins: FloatArray
+    count: FloatArray
+    size: float
+
+    def peak(self, mean: float) -> float:
+        """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
+        if mean < 0.0:
+            return math.inf
+        above = self.wins > mean * self.count
+        return float(np.max(self._wealth(np.full(len(above), mean))[above], initial=0.0))
+
+    def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
+        """Largest rejected means, shape (r,); 0 where none is."""
+        low, high = np.zeros(len(self.wins)), self.wins / self.count
+        while np.any(high - low > _PRECISION):
+            middle = 0.5 * (low + high)
+            rejected = self._wealth(middle) >= threshold
+            low, high = np.where(rejected, middle, low), np.where(rejected, high, middle)
+        return running_largest(low, counts, 0.0)
+
+    def _wealth(self, mean: FloatArray) -> FloatArray:
+        """Log wealth against claimed means, shape (n,)."""
+        wins, losses = self.wins, self.count - self.wins
+        alpha, beta = self.size * mean, self.size * (1.0 - mean)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            prior = betaln(alpha + wins, beta + losses) - betaln(alpha, beta)
+            wealth = prior - xlogy(wins, mean) - xlogy(losses, 1.0 - mean)
+        certain = np.where(mean <= 0.0, np.where(wins > 0.0, np.inf, 0.0), 0.0)
+        return np.where((mean > 0.0) & (mean < 1.0), wealth, certain)
 
 
 def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> FloatArray:

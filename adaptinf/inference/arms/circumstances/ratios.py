@@ -1,0 +1,249 @@
+"""Ratio metrics, such as revenue per order: an arm's mean reward over its mean of another outcome.
+
+Both means are by one estimator with one set of weights. By the delta method their ratio R = mean(y) / mean(z)
+has the error of the mean of R + (y - R z) / mean(z), the linearised rewards: the estimator is run on these,
+and what holds of means of rewards, the laws of their errors among it, holds of ratios. Where all denominators
+are 1 they are the rewards themselves. Errors of inverse weighting come from the scores of both columns.
+
+References
+----------
+Deng, Knoblich, Lu (2018), "Applying the delta method in metric analytics: a practical guide with novel
+ideas".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.inference.scores.means import SampleMeans, standardised
+from adaptinf.inference.scores.outcome_models import Covariates
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.parameters import number_array, refuse
+from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.question import Asked, Question
+    from adaptinf.inference.arms.record import ArmMethod
+    from adaptinf.log import AdaptiveLog
+
+Rows = Mapping[str, FloatArray]
+"""Scores, weights and what rounds add to errors, shape (T, k) each, or (units, k)."""
+FEWEST_ROUNDS = 20
+"""Rounds with a positive denominator below which an arm has no ratio."""
+FEWEST_ERRORS = 3.0
+"""Standard errors from 0 of the mean denominator below which an arm has no ratio."""
+CLOSE = 10.0
+"""Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Denominator:
+    """What the mean reward is divided by the mean of; values (T,)."""
+
+    name: str
+    values: FloatArray
+
+
+class RatioProfile(LogProfile):
+    """The facts of a log with linearised rewards; its outcomes are rare where those of the log itself are."""
+
+    def __init__(self, log: AdaptiveLog, own: LogProfile) -> None:
+        super().__init__(log)
+        self.own = own
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's outcomes other than its commonest, of rewards or linearised ones; (K,)."""
+        found = super().uncommon
+        return found if np.ptp(self.own.rewards) == 0.0 else np.minimum(found, self.own.uncommon)
+
+
+def read_denominator(
+    subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None = None
+) -> Denominator:
+    """The denominator of a ratio metric by round; given (T,) or a name, keep (T,).
+
+    The log is the whole one, `keep` its rounds that are used.
+    """
+    if isinstance(cast(object, log), Sums):
+        raise InvalidForLog(f"{subject}(denominator=)", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+    if log.arrays.observed is not None:
+        ways = ["AdaptiveLog.filled, which puts a number in the place of missing rewards"]
+        raise InvalidForLog(f"{subject}(denominator=)", "rewards are missing", ways)
+    name = given if isinstance(given, str) else str(getattr(given, "name", None) or "the denominator")
+    try:
+        column = log.column(given) if isinstance(given, str) else given
+    except ParameterError as error:
+        raise ParameterError(subject, [f"denominator: {problem}" for problem in error.problems]) from None
+    read, problems = by_round("denominator", column, pd.RangeIndex(log.n_rounds))
+    values = number_array(read)
+    refuse(subject, problems + _problems(values, log.n_rounds))
+    assert values is not None
+    return Denominator(name, values if keep is None else values[keep])
+
+
+def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
+    """What is wrong with a column of denominators."""
+    if values is None:
+        return ["denominator must hold numbers, one per round, or name a column of them"]
+    if values.shape != (n_rounds,):
+        return [f"denominator must have one entry per round, shape ({n_rounds},), got shape {values.shape}"]
+    kinds = {
+        "missing": np.isnan(values),
+        "infinite": np.isinf(values),
+        "negative": values < 0.0,
+    }
+    amiss = [
+        f"denominator is {kind} in {int(rows.sum())} of {n_rounds} rounds [row {int(np.argmax(rows))}]"
+        for kind, rows in kinds.items()
+        if rows.any()
+    ]
+    return amiss or ["denominator is 0 in every round"] * (not values.any())
+
+
+def with_rewards(
+    log: AdaptiveLog, reward: FloatArray, reward_range: tuple[float, float] | None = None
+) -> AdaptiveLog:
+    """The log with other rewards, and nothing known of it but what follows from them; reward (T,)."""
+    other = copy(log)
+    other.arrays = replace(log.arrays, reward=reward)
+    other.reward_range, other.kept, other._frame = reward_range, {}, None
+    return other
+
+
+def ratio_fit(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
+) -> tuple[Question, ArmFit]:
+    """Ratios of means from the fit of the rewards, and their question, whose rewards are linearised."""
+    _check(method, asked)
+    log, codes = question.profile.log, question.codes
+    under = replace(question, profile=profile_of(with_rewards(log, below.values)))
+    bottom = method.fit(under, fit.choice, asked)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = fit.estimate / bottom.estimate
+    linear = linearised(log, below.values, ratio, bottom.estimate, codes)
+    own = replace(question, profile=RatioProfile(with_rewards(log, linear), question.profile))
+    found: ArmFit = method.fit(own, fit.choice, asked)
+    if fit.choice.weights is not None:
+        pair = method.rows(question, fit), method.rows(under, bottom)
+        found = _by_scores(found, pair, ratio, bottom.estimate)
+    reasons = _refusals(question, bottom, below)
+    hidden = np.array([np.nan if reason else 0.0 for reason in reasons])
+    sample = None
+    if found.sample is not None:
+        sample = SampleMeans(found.sample.count, ratio + hidden, found.sample.std_error + hidden)
+    refused = [f"{label}: {why}" for label, why in zip(fit.labels, reasons, strict=True) if why]
+    return own, replace(
+        found,
+        estimate=ratio + hidden,
+        above=None,
+        covariance=found.covariance + hidden[:, None] + hidden[None, :],
+        sample=sample,
+        told=(_note(log, below, bottom),),
+        warned=(*refused, *_close(bottom, below, hidden)),
+    )
+
+
+def linearised(
+    log: AdaptiveLog, below: FloatArray, ratio: FloatArray, bottom: FloatArray, codes: IntArray
+) -> FloatArray:
+    """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its arm.
+
+    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms without a ratio, or not asked for, get
+    those of all rounds.
+    """
+    reward, action = log.arrays.reward, log.arrays.action
+    overall, level = reward.sum() / below.sum(), below.mean()
+    ratios, levels = np.full(log.n_arms, overall), np.full(log.n_arms, level)
+    known = np.isfinite(ratio)
+    ratios[codes[known]], levels[codes[known]] = ratio[known], bottom[known]
+    expected = ratios[action] * below
+    residual = reward - expected
+    # Rewards in proportion to their denominators have no error: what is left of them is rounding.
+    residual[np.abs(residual) <= _ROUNDING * (np.abs(reward) + np.abs(expected))] = 0.0
+    return np.asarray(ratios[action] + residual / levels[action], dtype=np.float64)
+
+
+def _by_scores(fit: ArmFit, rows: tuple[Rows, Rows], ratio: FloatArray, bottom: FloatArray) -> ArmFit:
+    """The fit of linearised rewards with errors by the scores of both columns; ratio, bottom (k,)."""
+    top, under = rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = {name: (top[name] - ratio * under[name]) / bottom for name in top if name != "weights"}
+    kept["scores"] = ratio + kept["scores"]
+    parts = kept.get("influence_by_unit", kept["influence"])
+    varies = np.diag(fit.covariance) != 0.0
+    # What the fit of linearised rewards does not know, such as errors of few events, stays unknown.
+    covariance = np.where(np.outer(varies, varies), parts.T @ parts, 0.0) + 0.0 * fit.covariance
+    cubes = np.einsum("tk,tk,tk->k", *(3 * [kept["influence"]]))
+    squares = np.einsum("tk,tk->k", kept["influence"], kept["influence"])
+    skewness = standardised(cubes, squares)
+    return replace(fit, covariance=covariance, skewness=skewness, kept={**kept, "weights": top["weights"]})
+
+
+def _check(method: ArmMethod, asked: Asked) -> None:
+    """Refuse methods without means of arms, and predictions of rewards alone."""
+    if method.contrast_only:
+        raise InvalidForLog(
+            f"denominator= with {method.name}",
+            "it estimates differences alone, and a ratio takes the means of both arms",
+            ["aipw, for a log with propensities", "alee"],
+        )
+    if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):
+        problem = "outcome must be named with denominator=: predictions of rewards are none of denominators"
+        raise ParameterError(asked.subject, [problem])
+
+
+def _refusals(question: Question, bottom: ArmFit, below: Denominator) -> list[str]:
+    """Why arms have no ratio, empty where they have one; (k,)."""
+    action = question.profile.log.arrays.action
+    positive = np.bincount(action[below.values > 0.0], minlength=question.profile.log.n_arms)[question.codes]
+    found = []
+    for n, mean, error in zip(positive, bottom.estimate, bottom.std_error, strict=True):
+        reason = ""
+        if n < FEWEST_ROUNDS:
+            reason = f"{below.name} is above 0 in {n} rounds, fewer than {FEWEST_ROUNDS}: no ratio"
+        elif not mean >= FEWEST_ERRORS * error and np.isfinite(error):
+            reason = (
+                f"the mean of {below.name} is {mean / error:.1f} standard errors from 0, less than "
+                f"{FEWEST_ERRORS:g}, so that a ratio to it may be anything"
+            )
+        found.append(reason)
+    return found
+
+
+def _close(bottom: ArmFit, below: Denominator, hidden: FloatArray) -> list[str]:
+    """Cautions on arms whose mean denominator is not far from 0; hidden (k,), NaN where there is no ratio."""
+    return [
+        f"{label}: the mean of {below.name} is {mean / error:.1f} standard errors from 0, less than "
+        f"{CLOSE:g}: the ratio is not near normal, and its interval may be too short"
+        for label, mean, error, gone in zip(
+            bottom.labels, bottom.estimate, bottom.std_error, hidden, strict=True
+        )
+        if mean < CLOSE * error and not np.isnan(gone)
+    ]
+
+
+def _note(log: AdaptiveLog, below: Denominator, bottom: ArmFit) -> str:
+    """What is estimated, and what it is divided by."""
+    names = {canonical: name for name, canonical in log.columns.items()}
+    means = ", ".join(
+        f"{label} {mean:.4g} ({error:.2g})"
+        for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)
+    )
+    return (
+        f"Ratios: the mean of {names.get('reward', 'reward')} over that of {below.name}, by one estimator "
+        "with one set of weights; errors by the delta method. "
+        f"Mean of {below.name} (standard error): {means}."
+    )

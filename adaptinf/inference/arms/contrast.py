@@ -1,0 +1,239 @@
+"""Differences of the means of two arms from adaptively gathered data.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments". Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.inference.arms.batched import drifting_test, usable_batches
+from adaptinf.inference.arms.choice import (
+    arm_codes,
+    as_ratios,
+    by_deviation,
+    denominator_of,
+    fit_method,
+    refusal,
+)
+from adaptinf.inference.arms.differences import difference
+from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
+from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.inputs.arguments import label_problems, require_data
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.parameters import refuse
+
+if TYPE_CHECKING:
+    from adaptinf.inference.corrections.information import ChosenFrom
+    from adaptinf.inference.results.hypotheses import WaldTest
+    from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
+
+
+class Contrast:
+    """Difference of the mean rewards of two arms.
+
+    Parameters
+    ----------
+    log : AdaptiveLog or Sums
+        The data.
+    treatment, control : label
+        The arms; the control's mean is subtracted.
+    rounds, denominator : optional
+        As for `ArmMeans`; with a denominator, the difference of two ratios of means.
+
+    Raises
+    ------
+    ParameterError
+        If an arm is unknown, both are the same, or rounds mark none.
+
+    Notes
+    -----
+    As for `ArmMeans`, over the rounds in which both arms could be chosen. Combined weights, one for both
+    arms, are h = (1 / e1 + 1 / e0)^(-1/2): the difference is then of the same times, whatever moves both
+    arms, and under an effect that changes it is the mean of the effect with these weights. Where contexts
+    may move propensities, h is fixed by those of the batch before.
+
+    Batched least squares compares the arms within each batch, so that only differences are estimated; it
+    assumes arms that were chosen with fixed probabilities within a batch, and is asymptotic in the sizes of
+    the batches.
+
+    References
+    ----------
+    Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+    experiments". Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations". Zhang, Janson, Murphy
+    (2020), "Inference for batched bandits". Welch (1947), "The generalization of 'Student's' problem when
+    several different population variances are involved". Hall (1992), "On the removal of skewness by
+    transformation". Zou, Donner (2008), "Construction of confidence limits about effect measures" (MOVER).
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"arm": ["a", "b"] * 3, "y": [0.1, 0.8, 0.3, 0.6, 0.2, 0.4]})
+    >>> log = ai.AdaptiveLog(frame, action="arm", reward="y")
+    >>> result = ai.Contrast(log, treatment="b", control="a").fit()
+    >>> result.params.round(2)
+    b - a    0.42
+    Name: estimate, dtype: float64
+    >>> result.estimator
+    'alee'
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog | Sums,
+        *,
+        treatment: Any,
+        control: Any,
+        rounds: Any = None,
+        denominator: Any = None,
+    ) -> None:
+        log = require_data("Contrast", log)
+        problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
+        refuse("Contrast", problems)
+        self.log, keep, self._told = marked_log("Contrast", log, rounds)
+        self.denominator = denominator_of("Contrast", log, denominator, keep)
+        self.treatment = treatment
+        self.control = control
+        self._codes = arm_codes("Contrast", log, (treatment, control))
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        weights: str | None = None,
+        decay: float | None = None,
+        test: str = "auto",
+        null: float = 0.0,
+        keep_scores: bool = False,
+        *,
+        outcome: Any = None,
+        ridge: float | None = None,
+        covariate: Any = None,
+        arm_error: str = "conservative",
+        named: str = "before",
+        chosen_from: ChosenFrom = "actions",
+        estimand: str = "assigned",
+        stationary: bool = False,
+    ) -> Results:
+        """Estimate the difference.
+
+        Parameters
+        ----------
+        estimator : {"sample-mean", "ipw", "aipw", "alee", "batched", "released"}, optional
+            By default what `default_estimator` says. ``"batched"`` is batched least squares, for logs with
+            batches in which both arms were chosen; ``"released"`` reads the log's private releases alone.
+        weights : {"combined", "uniform", "sqrt", "two-point"}, optional
+            Weights of the scores of IPW and AIPW. Combined ones, the default, are the same for both arms, so
+            that a drift that both share does no harm; sqrt and two-point are each arm's own.
+        decay : float, optional
+            Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
+        test : {"auto", "normal", "t", "hall", "exact"}
+            Distribution of the p-value and interval. ``"auto"``: where rewards take two values, the exact one
+            of bounded differences if a correction is due, and the Agresti-Caffo adjustment if the design does
+            not adapt and an arm has few successes or failures; otherwise Welch's t for sample means, t for
+            IPW and AIPW (the arm of the smaller effective size), both by Hall and MOVER where all rewards
+            together are skewed, and normal for the other estimators.
+        null : float
+            Value that the difference is tested against.
+        keep_scores : bool
+            Whether the result keeps what each round contributes, arrays over the rounds.
+        outcome, ridge, covariate : optional
+            Outcome model of AIPW, its penalty, and contexts for it, as for `ArmMeans.fit`.
+        arm_error : {"conservative", "self-normalised"}
+            Standard error of ALEE.
+        named : {"before", "after"}
+            Whether the pair was named before the trial or after a look at its outputs, for released means.
+        chosen_from : {"actions", "releases"}
+            What the arms, the null and the test were chosen from, beside contexts: the corrected columns
+            cover a choice by the actions, and one by the releases too where that is said.
+        stationary : bool
+            Whether no arm's mean drifts, as you know beforehand: the default is then each arm's own weights.
+
+        Returns
+        -------
+        Results
+            One term, treatment minus control.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+        """
+        if (result := by_deviation(self, dict(locals()))) is not None:
+            return result
+        options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
+        asked = Asked("Contrast.fit", *options)
+        check_options(asked, null, keep_scores)
+        question = Question(profile_of(self.log), self._codes, contrast=True, stationary=stationary)
+        method, found = fit_method(question, asked)
+        if self.denominator is not None:
+            question, found = as_ratios(question, method, found, asked, self.denominator)
+        if not method.contrast_only:
+            warn_of_tiny_propensities(asked.subject, found)
+            found = difference(question, method, found, asked, keep_scores)
+        kind = "contrast" if self.denominator is None else "ratio-contrast"
+        return Results(
+            model="Contrast",
+            estimands=(Estimand(kind, treatment=self.treatment, control=self.control),),
+            terms=(f"{self.treatment} - {self.control}",),
+            estimate=np.array([found.estimate]),
+            std_error=np.array([found.std_error]),
+            covariance=None if found.private else np.array([[found.std_error**2]]),
+            reference=found.reference,
+            estimator=found.choice.estimator,
+            weights=found.choice.weights,
+            facts=LogFacts.of(self.log, by_unit=found.by_unit),
+            validity=found.validity,
+            null=null,
+            correction=found.correction,
+            details=found.details,
+            notes=(*found.notes, *self._told),
+            cautions=found.cautions,
+            efficiency_note=found.efficiency_note,
+            scores=found.scores,
+            private=found.private,
+        )
+
+    def batch_test(self, null: float = 0.0) -> WaldTest:
+        """Test that the difference is the null in every batch, when it may drift from batch to batch.
+
+        Parameters
+        ----------
+        null : float
+            Difference under the null.
+
+        Returns
+        -------
+        WaldTest
+            Sum of the squared statistics of the batches, against chi-squared.
+
+        Raises
+        ------
+        ParameterError
+            If null is no finite number.
+        InvalidForLog
+            If the log has no batches, or an adaptive log has batches without one of the arms.
+
+        References
+        ----------
+        Zhang, Janson, Murphy (2020), "Inference for batched bandits".
+        """
+        check_null("Contrast.batch_test", null, [])
+        question = Question(profile_of(self.log), self._codes, contrast=True)
+        try:
+            found, _ = usable_batches(question)
+        except Refused as refused:
+            raise refusal(question, refused) from None
+        return drifting_test(found, null, f"{self.treatment} - {self.control}")

@@ -1,0 +1,132 @@
+"""The tutorials run from top to bottom, and what their sentences say is what they print."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+TUTORIALS = Path(__file__).parents[3] / "docs" / "tutorials"
+CELL = re.compile(r"^```\{code-cell\} python\n(?:---\n.*?^---\n)?(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGES = sorted(path.stem for path in TUTORIALS.glob("*.md"))
+Names = dict[str, Any]
+
+
+def run(page: str) -> tuple[Names, str]:
+    """Names that the cells of a page leave behind, and what they print; the value of a last line is shown."""
+    names: Names = {}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for cell in CELL.findall((TUTORIALS / f"{page}.md").read_text(encoding="utf-8")):
+            *statements, last = ast.parse(cell).body
+            if not isinstance(last, ast.Expr):
+                statements.append(last)
+            exec(compile(ast.Module(statements, []), page, "exec"), names)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), page, "eval"), names)
+                shown = value._repr_html_() if hasattr(value, "_repr_html_") else value
+                printed.write(f"{shown}\n")
+    return names, printed.getvalue()
+
+
+def trial_statistician(names: Names, printed: str) -> None:
+    assert names["urn"].pvalue == pytest.approx(2 / 39, abs=1e-12)
+    assert names["fisher"] == pytest.approx(1 / 12, abs=1e-12)
+    assert names["exact"].pvalue < names["fisher"]
+    rows = names["rows"]
+    thompson, equal = rows["Thompson, floor 0.1"], rows["43 on each arm"]
+    assert thompson["Wald, type I error"] > 0.15
+    assert max(thompson["exact, type I error"], equal["exact, type I error"]) <= 0.05
+    assert thompson["on the better arm"] > equal["on the better arm"] == pytest.approx(43.0)
+    assert thompson["exact, power"] < equal["exact, power"]  # power is the price
+    control = names["log"].frame.query("action == 0")["reward"]
+    assert control.sum() == 4  # "four patients responded"
+    assert names["wald"].conf_int().isna().all(axis=None)
+    assert "fewer than 5 outcomes" in printed
+    assert names["test"].pvalue < 0.05
+    assert names["drift_proof"].pvalue < 0.05
+    assert "| risk difference |" in printed
+
+
+def product_analyst(names: Names, printed: str) -> None:
+    rates = names["visits"].groupby("page")["bought"].mean()
+    assert 1.2 < rates["short"] / rates["current"] < 1.3  # "a quarter more"
+    assert "drift" in printed
+    assert "overlap: short" in printed
+    differences, lifts = names["differences"], names["lifts"]
+    truth = {"green - current": 0.001, "short - current": 0.006}
+    low, high = differences.conf_int_simultaneous().to_numpy().T
+    growth = np.array([1.0, 1.25])  # what sales of the first and of the last week have on the rates
+    for term, bottom, top in zip(differences.terms, low, high, strict=True):
+        assert bottom < truth[term] * growth[1]
+        assert top > truth[term] * growth[0]
+    assert lifts.conf_int_simultaneous().loc["short / current - 1", "low"] > 0.0
+    assert lifts.params["short / current - 1"] < rates["short"] / rates["current"] - 1.0
+    assert "24000, in which short or current could not be chosen" in " ".join(differences.notes)
+    assert names["best"].winner == "short"
+    assert names["best"].low > 0.0
+    gap = (names["by_rows"].params - differences.params).abs()
+    assert (gap < 0.05 * differences.bse).all()
+
+
+def methodologist(names: Names, printed: str) -> None:
+    mean = names["by_analysis"][["bias", "rmse", "coverage"]].mean()
+    close, apart = mean.loc["close"], mean.loc["apart"]
+    assert close["rmse"].idxmin() == "shrunken"
+    assert apart["bias"].abs().idxmax() == "shrunken"
+    assert apart.loc["shrunken", "coverage"] < min(0.9, apart.loc["AIPW", "coverage"])
+    assert names["log"].arrays.propensities.min() >= 0.05  # half of the floor's share of .1
+    assert 0.0 < names["test"].pvalue <= 1.0
+    assert r"\begin{tabular}" in printed
+    assert len(names["figure"].axes) == 2
+
+
+def data_protection_officer(names: Names, printed: str) -> None:
+    assert (names["promise"].epsilon, names["promise"].unit, names["promise"].notion) == (
+        1.0,
+        "record",
+        "standard",
+    )
+    assert np.exp(1.0) == pytest.approx(2.7, abs=0.05)
+    assert not names["audit"].refuted
+    assert 0.5 < names["audit"].epsilon < 1.0
+    assert names["broken"].refuted
+    assert 1.0 < names["broken"].epsilon <= 2.0
+    low, high = names["covered"].conf_int().iloc[0]
+    assert low < 0.15 < high
+    widths = [float(found) for found in re.findall(r"(?:releases|raw log): (\S+) wide", printed)]
+    assert widths[0] > 1.5 * widths[1]
+    assert "reward: rewards are what is protected" in printed
+    assert "These numbers come from the private releases alone" in " ".join(printed.split())
+
+
+CHECKS: dict[str, Callable[[Names, str], None]] = {
+    "data_protection_officer": data_protection_officer,
+    "methodologist": methodologist,
+    "product_analyst": product_analyst,
+    "trial_statistician": trial_statistician,
+}
+
+
+def test_every_tutorial_is_checked() -> None:
+    assert sorted(CHECKS) == PAGES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_a_tutorial_says_what_it_finds(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    try:
+        CHECKS[page](*run(page))
+    finally:
+        plt.close("all")
+    assert any(path.suffix == ".html" for path in tmp_path.iterdir()) or page == "methodologist"
