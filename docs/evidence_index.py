@@ -157,6 +157,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
     },
     "Files, speed and the house": {
+        "trial_restarts": (
+            "a live trial of a million decisions is opened again in seconds",
+            r"from a snapshot: \*\*([\d.]+) s\*\*, where (\d+) s are allowed",
+            "at most {0} s, {1} s allowed",
+        ),
         "bad_input": (
             "damaged files are never read silently wrong",
             r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",

@@ -26,6 +26,7 @@ _SAID = {
     "amend": "correct an outcome that was recorded wrongly",
     "status": "tell how the trial stands",
     "verify": "check the file from its first row on",
+    "unblind": "tell the arm of one participant in an emergency",
     "history": "tell what was done to the trial, by whom and why",
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
@@ -102,6 +103,12 @@ def _reason_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
 
 
+def _unblind_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", required=True, metavar="TEXT", help="who asks; the trial keeps it")
+
+
 def _amend_flags(parser: argparse.ArgumentParser) -> None:
     _record_flags(parser)
     parser.add_argument("--reason", metavar="TEXT", help="why; the trial keeps it")
@@ -113,6 +120,7 @@ _FLAGS = {
     "assign": _assign_flags,
     "record": _record_flags,
     "amend": _amend_flags,
+    "unblind": _unblind_flags,
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,
@@ -151,6 +159,9 @@ def run_trial(arguments: argparse.Namespace) -> int:
     with Trial.open(arguments.file) as trial:
         if arguments.action in _FIELDS:
             return _answer(trial, arguments)
+        if arguments.action == "unblind":
+            _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
+            return 0
         if arguments.action == "history":
             for act in trial.history():
                 _say({name: value for name, value in asdict(act).items() if value is not None})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from adaptinf.sessions.decisions import Decision
 from adaptinf.sessions.rounds import Marks
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import KernelStepper
@@ -18,6 +19,12 @@ def marks_of(session: Session) -> Marks:
 def has_key(session: Session, key: Any) -> bool:
     """Whether a key stands for a request that was answered."""
     return any(key in steps for steps in session._rounds.answers.steps.values())
+
+
+def decision_of(session: Session, unit: Any) -> Decision | None:
+    """The decision of a unit; None where it was not assigned."""
+    step = session._rounds.by_unit.get(unit)
+    return None if step is None else session._decision(step)
 
 
 def part_of(session: Session, since: Marks) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from adaptinf.texts import shown
 
-ACTS = ("pause", "resume", "finish", "amend")
+ACTS = ("pause", "resume", "finish", "amend", "unblind")
 """Kinds of rows that tell what somebody did."""
 _LONGEST = 1_000
 
@@ -23,7 +23,7 @@ class Act:
         Number of the row in the journal.
     time : str
         Of the clock at hand, in UTC.
-    kind : {"pause", "resume", "finish", "amend"}
+    kind : {"pause", "resume", "finish", "amend", "unblind"}
         What was done.
     reason : str
         Why.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.sessions import Outcome
+from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.history import Act, act_of
 from adaptinf.trial.requests import Requests
 
@@ -46,6 +46,31 @@ class Operations:
             As for `assign`.
         """
         return self._requests.change(lambda replay: replay.amend(decision_id, reward, key, reason, by))
+
+    def unblind(self, unit: str | int, *, reason: str, by: str) -> Decision:
+        """Tell the arm of one participant in an emergency; the journal keeps that it was told.
+
+        Parameters
+        ----------
+        unit : str or int
+            Who it is.
+        reason, by : str
+            Why, and who asks; the journal keeps both.
+
+        Returns
+        -------
+        Decision
+            As it was made. That it was told is on the disk, also where the trial is paused or finished; each
+            call is a row of its own, in `history`.
+
+        Raises
+        ------
+        ParameterError
+            If nobody of that name was assigned, or reason or by is missing. Nothing has changed.
+        FileError
+            If the file cannot be written: the arm is not told then.
+        """
+        return self._requests.change(lambda replay: replay.unblind(unit, reason, by))
 
     def pause(self, reason: str, by: str | None = None) -> None:
         """Assign nobody until `resume`; outcomes are still taken.

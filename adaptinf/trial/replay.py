@@ -11,7 +11,7 @@ from adaptinf.designs import Design
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.keeping import has_key, marks_of, memory_of, part_of, restore
+from adaptinf.sessions.keeping import decision_of, has_key, marks_of, memory_of, part_of, restore
 from adaptinf.sessions.requests import identity, plain
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.history import ACTS, act_problems
@@ -82,6 +82,14 @@ class Replay:
             "by": by,
         }
 
+    def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
+        """The decision of a unit, with the entry that says who asked for it."""
+        refuse("unblind", [*_named("unit", unit), *act_problems(reason, by)])
+        decision = decision_of(self.session, plain(unit))
+        if decision is None:
+            raise ParameterError("unblind", [f"unit {plain(unit)!r:.60} was not assigned"])
+        return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
+
     def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
         """Pause, resume or finish; None where that is how things stand."""
         refuse(kind, act_problems(reason, "nobody" if by is None else by))
@@ -148,6 +156,13 @@ class Replay:
             raise JournalError(path, f"row {number} {told}")
         self.noted(number, entry)
 
+    def _looked_up(self, entry: Entry) -> Entry:
+        """The entry of an unblinding, which names its decision and no unit."""
+        names = "decision", "reason", "by"
+        refuse("unblind", act_problems(entry["reason"], entry["by"]))
+        self.session.propensities(entry["decision"])  # refused where there is no such decision
+        return {"kind": "unblind", **{name: entry[name] for name in names}}
+
     def _again(self, entry: Entry) -> Entry | None:
         requests: dict[str, Callable[[], tuple[Any, Entry | None]]] = {
             "assign": lambda: self.assign(entry["unit"], entry["context"], entry["key"]),
@@ -156,6 +171,8 @@ class Replay:
                 entry["decision"], entry["reward"], entry["key"], entry["reason"], entry["by"]
             ),
         }
+        if entry["kind"] == "unblind":
+            return self._looked_up(entry)
         if entry["kind"] in requests:
             return requests[entry["kind"]]()[1]
         return self.turn(entry["kind"], entry["reason"], entry.get("by"))

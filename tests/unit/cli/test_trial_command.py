@@ -59,9 +59,12 @@ def test_a_trial_from_create_to_a_table(
     assert told(capsys, "amend", path, *right) == {"id": 1, "reward": 0.0, "in_time": False}
     act = told(capsys, "history", path)
     assert (act["kind"], act["decision"], act["reward"], act["by"]) == ("amend", 1, 0.0, "a monitor")
+    asked = "--unit", "p 0", "--reason", "a seizure", "--by", "the ward"
+    assert told(capsys, "unblind", path, *asked) == first
+    assert told(capsys, "history", path)["kind"] == "unblind"
     assert "by is needed" in told(capsys, "amend", path, *right[:-2], code=2)
     head = told(capsys, "finish", path, "--reason", "all are in", "--by", "the sponsor")["head"]
-    assert told(capsys, "verify", path, "--head", head)["rows"] == 43
+    assert told(capsys, "verify", path, "--head", head)["rows"] == 44
     assert told(capsys, "status", path)["state"] == "finished"
     told(capsys, "backup", path, str(tmp_path / "copy.db"))
     assert told(capsys, "verify", str(tmp_path / "copy.db"), "--head", head)["head"] == head

@@ -139,6 +139,44 @@ def test_an_amendment_is_a_row_of_its_own_with_who_and_why(path: Path) -> None:
     assert kept == [0.0, 1.0]
 
 
+def test_an_arm_is_told_in_an_emergency_and_that_it_was_told_is_kept(path: Path) -> None:
+    why = {"reason": "a seizure", "by": "the ward"}
+    with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
+        decisions = {unit: trial.assign(unit, key=unit) for unit in ("one", "two")}
+        assert refused(trial.unblind, "three", **why) == "unit 'three' was not assigned"
+        assert "unit is needed" in refused(trial.unblind, None, **why)
+        assert "by must be a text" in refused(trial.unblind, "two", reason="a seizure", by=None)
+        assert refused(trial.unblind, SQL, **why) == f"unit {SQL!r} was not assigned"
+        assert trial.status().rows == 3
+        assert trial.unblind("two", **why) == decisions["two"]
+        trial.finish("stopped for safety")
+        assert trial.unblind("one", **why) == decisions["one"]
+    with Trial.open(path) as trial:
+        assert [(act.kind, act.decision, act.reason, act.by) for act in trial.history()] == [
+            ("unblind", 2, "a seizure", "the ward"),
+            ("finish", None, "stopped for safety", None),
+            ("unblind", 1, "a seizure", "the ward"),
+        ]
+        assert trial.verify().rows == 6
+        assert trial.unblind("one", **why) == decisions["one"]
+        assert trial.status().rows == 7
+    assert all("unit" not in row for row in entries(path) if row["kind"] == "unblind")
+
+
+def test_an_arm_is_not_told_where_that_cannot_be_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
+        trial.assign("one", key="k")
+        with monkeypatch.context() as broken:
+            broken.setattr(Journal, "commit", _full)
+            with pytest.raises(FileError, match="the disk is full"):
+                trial.unblind("one", reason="a seizure", by="the ward")
+        assert trial.history() == ()
+
+
+def _full(self: Journal) -> None:
+    raise FileError(str(self.path), "written", "the disk is full")
+
+
 def test_pause_and_finish(path: Path) -> None:
     with Trial.create(path, Uniform(), ["a", "b"], horizon=9) as trial:
         first = trial.assign(1, key=1)
