@@ -125,6 +125,8 @@ def fit(
     received: bool = False,
     lift: bool = False,
     winner: bool = False,
+    denominator: str | None = None,
+    covariate: Sequence[str] | None = None,
 ) -> Results:
     """Results of the model that the arguments ask for."""
     known = {str(arm): arm for arm in log.arms}
@@ -137,6 +139,13 @@ def fit(
         raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
     if lift and (by or second is None or received):
         raise ParameterError("--lift", ["it needs --control, without --by and --received"])
+    if denominator is not None and (by or winner or received):
+        raise ParameterError("--denominator", ["it is taken without --by, --winner and --received"])
+    if covariate and (by or winner or received):
+        raise ParameterError("--covariate", ["it is taken without --by, --winner and --received"])
+    below: dict[str, Any] = {} if denominator is None else {"denominator": denominator}
+    if covariate:
+        chosen["covariate"] = covariate
     if winner:
         from adaptinf.inference.winners.model import Winner
 
@@ -151,17 +160,17 @@ def fit(
     from adaptinf.inference.arms import ArmMeans, Contrast
 
     if first is None and second is None:
-        return ArmMeans(log).fit(**chosen)
+        return ArmMeans(log, **below).fit(**chosen)
     if second is not None and (first is None or lift):
         from adaptinf.inference.contrasts import Contrasts
 
         others = None if first is None else [first]
-        return Contrasts(log, control=second, treatments=others).fit(**chosen, lift=lift)
+        return Contrasts(log, control=second, treatments=others, **below).fit(**chosen, lift=lift)
     if first is None or second is None:
         arms = ", ".join(map(repr, log.arms))
         raise ParameterError("a difference of arms", [f"give --treatment and --control; the log has {arms}"])
     estimand = "received" if received else "assigned"
-    return Contrast(log, treatment=first, control=second).fit(**chosen, estimand=estimand)
+    return Contrast(log, treatment=first, control=second, **below).fit(**chosen, estimand=estimand)
 
 
 def render(results: Results, alpha: float, form: str) -> str:

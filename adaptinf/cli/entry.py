@@ -22,6 +22,10 @@ _LINE = "\n"
 _HOLDER = "{arm}"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
+_ASKED = (
+    *("treatment", "control", "by", "estimator", "weights"),
+    *("received", "lift", "winner", "denominator", "covariate"),
+)
 _COLUMNS = (
     "action",
     "reward",
@@ -101,6 +105,8 @@ def _add_analyze(commands: Any) -> None:
     what.add_argument(
         "--lift", action="store_true", help="with --control: relative lifts in the place of differences"
     )
+    what.add_argument("--denominator", metavar="COLUMN", help="of a ratio: revenue per order, say")
+    what.add_argument("--covariate", action="append", metavar="COLUMN", help="context that explains rewards")
     what.add_argument("--by", action="append", metavar="COLUMN", help="context that makes the groups")
     what.add_argument(
         "--winner",
@@ -301,6 +307,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
     if options and arguments.by:
         role = "group" if any(name in options for name in _SUMS) else "context"
         options[role] = list(dict.fromkeys([*options.get(role, []), *arguments.by]))
+    if options and arguments.denominator not in (None, *options.get("context", ())):
+        options["outcomes"] = [arguments.denominator]
     problems = argument_problems(
         arguments.alpha,
         arguments.epsilon,
@@ -325,14 +333,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         raise ParameterError("arguments", problems)
     results = fit(
         log,
-        treatment=arguments.treatment,
-        control=arguments.control,
-        by=arguments.by,
-        estimator=arguments.estimator,
-        weights=arguments.weights,
-        received=arguments.received,
-        lift=arguments.lift,
-        winner=arguments.winner,
+        **{name: getattr(arguments, name) for name in _ASKED},
     )
     results = with_unused(results, unused)
     text = render(results, arguments.alpha, arguments.format)

@@ -47,8 +47,8 @@ class ArmMeans:
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use, a column or a mask that no reward has a part in; by default all.
     denominator : str or array_like, shape (T,), optional
-        Column of the log, or numbers by round, not negative: the model is then of ratios of means, such as
-        revenue per order.
+        Column of the log (one of its outcomes, say), or numbers by round, not negative: the model is then of
+        ratios of means, such as revenue per order.
 
     Raises
     ------

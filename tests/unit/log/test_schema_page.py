@@ -36,6 +36,7 @@ FRAME = pd.DataFrame(
         "coin": [True, True, False, True],
         "age": [40.5, 30.0, 20.0, 10.0],
         "site": ["x", "y", "x", "y"],
+        "views": [1.0, 2.0, 3.0, 4.0],
     }
 )
 ROLES: dict[str, Any] = {
@@ -50,6 +51,7 @@ ROLES: dict[str, Any] = {
     "phase": "stage",
     "randomised": "coin",
     "context": ["age", "site"],
+    "outcomes": ["views"],
     "reward_range": (0, 1),
 }
 TYPES = {
@@ -75,12 +77,15 @@ def saved(log: ai.AdaptiveLog, folder: Path) -> pa.Schema:
     return pq.read_schema(folder / "log.parquet")
 
 
-def documented(arms: tuple[Any, ...], context: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """Columns of the page in order, for these arms and contexts: Arrow types, and when they are there."""
+def documented(
+    arms: tuple[Any, ...] = (), context: tuple[str, ...] = (), outcomes: tuple[str, ...] = ()
+) -> dict[str, tuple[str, str]]:
+    """Columns of the page in order, for these arms and names: Arrow types, and when they are there."""
+    several = {"names of contexts": context, "names of outcomes": outcomes}
     found: dict[str, tuple[str, str]] = {}
     for name, kinds, there, _ in rows("## The columns of a saved log"):
         names = [f"propensity_{arm}" for arm in arms] if "<arm>" in name else [name]
-        for each in context if name == "names of contexts" else names:
+        for each in several.get(name, names):
             found[each] = kinds, there
     return found
 
@@ -94,7 +99,7 @@ def allowed(kinds: str, action: pa.DataType) -> list[pa.DataType]:
 
 def test_the_columns_of_a_full_log_are_those_of_the_page(tmp_path: Path) -> None:
     log = ai.AdaptiveLog(FRAME, **ROLES)
-    schema, told = saved(log, tmp_path), documented(log.arms, log.context)
+    schema, told = saved(log, tmp_path), documented(log.arms, log.context, log.outcomes)
     assert schema.names == list(told)
     action = schema.field("action").type
     for name, (kinds, _) in told.items():
@@ -103,7 +108,7 @@ def test_the_columns_of_a_full_log_are_those_of_the_page(tmp_path: Path) -> None
 
 def test_columns_are_there_where_the_page_says(tmp_path: Path) -> None:
     """Without its argument a column is not there, and every other one still is."""
-    for name, (_, there) in documented(("a", "b"), ("age", "site")).items():
+    for name, (_, there) in documented(("a", "b"), ("age", "site"), ("views",)).items():
         if there == "always":
             continue
         arguments = re.findall(r"`(\w+)=`|(\w+)=", there)
@@ -114,7 +119,7 @@ def test_columns_are_there_where_the_page_says(tmp_path: Path) -> None:
             given["missing"] = "drop"
         assert name not in saved(ai.AdaptiveLog(FRAME, **given), tmp_path).names
     bare = saved(ai.AdaptiveLog(FRAME.dropna(), action="got", reward="y"), tmp_path)
-    told = documented((), ())
+    told = documented()
     assert bare.names == [name for name, (_, there) in told.items() if there == "always"]
 
 
@@ -125,7 +130,7 @@ def test_types_of_labels_and_times(tmp_path: Path, labels: list[Any]) -> None:
     frame["known"] = [times[0], times[2], pd.NaT, times[3]]
     roles = {"action": "got", "reward": "y", "missing": "drop", "round": "when", "outcome_round": "known"}
     schema = saved(ai.AdaptiveLog(frame, **roles), tmp_path)
-    told = documented((), ())
+    told = documented()
     assert schema.field("action").type in allowed(told["action"][0], schema.field("action").type)
     for name in ("t", "outcome_round"):
         assert pa.types.is_timestamp(schema.field(name).type)
