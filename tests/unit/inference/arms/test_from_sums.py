@@ -247,10 +247,9 @@ def test_shares_in_place_of_propensities() -> None:
     share = frame.groupby("batch").size() / len(frame)
     for arm in (0, 1):
         own = grouped.xs(arm, level="arm")
-        pooled = (own["variance"] * (own["n"] - 1)).sum() / (own["n"] - 1).sum()
         np.testing.assert_allclose(result.estimate[arm], (share * own["mean"]).sum(), rtol=1e-12)
         np.testing.assert_allclose(
-            result.std_error[arm] ** 2, pooled * (share**2 / own["n"]).sum(), rtol=1e-10
+            result.std_error[arm] ** 2, (own["variance"] * share**2 / own["n"]).sum(), rtol=1e-10
         )
     assert (sums.propensity_status, result.weights) == ("estimated", "uniform")
     assert any("shares of each batch stand in" in note for note in result.notes)

@@ -116,7 +116,7 @@ def test_sums_without_propensities_share_the_control_s_variance() -> None:
     share = table.groupby("batch")["n"].sum() / len(rows)
     mine = table[table["arm"] == "a"].set_index("batch")
     inside = mine["squares"] - mine["sum"] ** 2 / mine["n"]
-    variance = inside.sum() / (mine["n"] - 1).sum() * (share**2 / mine["n"]).sum()
+    variance = (inside / (mine["n"] - 1) * share**2 / mine["n"]).sum()
     assert shared == pytest.approx(variance, rel=1e-9)
 
 
