@@ -15,7 +15,7 @@ from adaptinf.audit.bias.ridge import decorrelation_ridge
 from adaptinf.designs import PrivateUCB, Thompson
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.models import Contrast
+from adaptinf.inference.arms import Contrast
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import BinomialReference
 from adaptinf.inference.regression.decorrelation import decorrelated

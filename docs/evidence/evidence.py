@@ -40,7 +40,10 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def stamp() -> str:
     """Date and commit of what is measured now; a tree with changes of its own says so."""
     pages = [f":(top,exclude)docs/evidence/{kind}" for kind in ("*.md", "*_counts.csv")]  # written by scripts
-    found = [_git("rev-parse", "--short=7", "HEAD"), _git("status", "--porcelain", "-uno", "--", ":/", *pages)]
+    found = [
+        _git("rev-parse", "--short=7", "HEAD"),
+        _git("status", "--porcelain", "-uno", "--", ":/", *pages),
+    ]
     changed = " with changes" if found[1] else ""
     return f"{date.today().isoformat()}, commit {found[0] or 'unknown'}{changed}"
 

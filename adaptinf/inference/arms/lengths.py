@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.inference.arms.circumstances.from_sums import batch_weights
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.scores.inverse import combined_weights, two_point_weights
@@ -13,6 +15,8 @@ from adaptinf.inference.validity.lengths import (
     LOG_ALPHA,
     binomial_length,
     combined_error,
+    error_of_even_terms,
+    errors_of_sums,
     some_arms,
     student_length,
     typical,
@@ -49,13 +53,14 @@ def sample_length(question: Question, verdict: Verdict) -> float:
 def weighted_length(question: Question, verdict: Verdict) -> float:
     """Of inverse-propensity scores, augmented or not."""
     profile, (codes, _) = question.profile, typical_arms(question)
-    if profile.sums is not None:
-        return math.nan
-    arrays, kind = profile.log.arrays, verdict.arguments.get("weights")
+    kind = verdict.arguments.get("weights")
     mean = 0.0 if verdict.arguments["estimator"] == "aipw" else profile.pooled_mean
     std = profile.pooled_std
     if question.contrast:  # of plain scores, whose product is never positive, only squares are left
         mean, std = 0.0, math.hypot(std, mean)
+    if profile.sums is not None:
+        return _length_from_sums(question, codes, kind or "uniform", mean, std)
+    arrays = profile.log.arrays
     if arrays.propensity is None:
         return math.nan
     place = np.full(profile.log.n_arms, -1)
@@ -83,17 +88,37 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
     return float(student_length(np.array(both), freedom.min()))
 
 
+def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: float, std: float) -> float:
+    """Of scores that have one weight per batch; codes (k,)."""
+    assert question.profile.sums is not None
+    cells = question.profile.sums.cells
+    weight = batch_weights(replace(question, codes=codes), kind)
+    parts = [(1, 1), (2, 2), (2, 1), (4, 4)]
+    sums = [(weight**h * cells.moments[e, 0][:, codes]).sum(axis=0) for h, e in parts]
+    error, freedom = errors_of_sums((sums[0], sums[1], sums[2], sums[3]), mean, std)
+    if not question.contrast:
+        return typical(student_length(error, freedom))
+    both = float(np.hypot(*error))
+    if kind == "combined":
+        one = weight[:, 0]
+        both = error_of_even_terms(float(one @ cells.rounds), float((one > 0.0) @ cells.rounds), std)
+    return float(student_length(np.array(both), freedom.min()))
+
+
 def batched_length(question: Question, verdict: Verdict) -> float:
     """Of batched least squares: by the arms' counts in each batch."""
-    if question.profile.sums is not None:
+    profile = question.profile
+    if profile.sums is not None:
+        control, treated = profile.sums.cells.pulls[:, question.codes].T
+    elif profile.log.arrays.batch is None:
         return math.nan
-    arrays = question.profile.log.arrays
-    if arrays.batch is None:
-        return math.nan
-    control, treated = (
-        np.bincount(arrays.batch[arrays.action == code], minlength=int(arrays.batch[-1]) + 1)
-        for code in question.codes
-    )
+    else:
+        arrays = profile.log.arrays
+        batch = np.asarray(arrays.batch)
+        control, treated = (
+            np.bincount(batch[arrays.action == code], minlength=int(batch[-1]) + 1).astype(np.float64)
+            for code in question.codes
+        )
     both = (control > 0) & (treated > 0)
     total = float(np.sqrt(control[both] * treated[both] / (control[both] + treated[both])).sum())
     error = question.profile.pooled_std * math.sqrt(np.count_nonzero(both)) / total if total else math.inf

@@ -66,10 +66,18 @@ def weighted_errors(
     with w = weight^2 / propensity^2.
     """
     ratio = weight / propensity
-    total = np.bincount(position, weights=ratio, minlength=size)
-    squares = np.bincount(position, weights=ratio**2, minlength=size)
-    centre = np.bincount(position, weights=weight * ratio, minlength=size)
-    fourth = np.bincount(position, weights=ratio**4, minlength=size)
+    total, squares, centre, fourth = (
+        np.bincount(position, weights=part, minlength=size).astype(np.float64)
+        for part in (ratio, ratio**2, weight * ratio, ratio**4)
+    )
+    return errors_of_sums((total, squares, centre, fourth), mean, std)
+
+
+def errors_of_sums(
+    sums: tuple[FloatArray, FloatArray, FloatArray, FloatArray], mean: float, std: float
+) -> tuple[FloatArray, FloatArray]:
+    """The same from sums of h/e, h^2/e^2, h^2/e and h^4/e^4 over the rounds that chose an arm, (k,) each."""
+    total, squares, centre, fourth = sums
     freedom = squares**2 / np.where(fourth > 0.0, fourth, np.inf) - 1.0
     variance = (std**2 + mean**2) * squares - mean**2 * centre
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,5 +87,9 @@ def weighted_errors(
 
 def combined_error(weight: FloatArray, std: float) -> float:
     """Standard error of a difference with combined weights, whose terms all have variance std^2; (T,)."""
-    total = float(weight.sum())
-    return std * math.sqrt(np.count_nonzero(weight)) / total if total > 0.0 else math.inf
+    return error_of_even_terms(float(weight.sum()), float(np.count_nonzero(weight)), std)
+
+
+def error_of_even_terms(total: float, count: float, std: float) -> float:
+    """Standard error of a sum of terms of variance std^2 over the sum of their weights."""
+    return std * math.sqrt(count) / total if total > 0.0 else math.inf

@@ -264,6 +264,21 @@ def test_recommend_offers_them_where_the_data_chose_the_rounds():
     np.testing.assert_allclose(ratio, ratio.iloc[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("target", ["arm-means", "contrast"])
+def test_lengths_to_expect_are_those_of_rows(target):
+    """Of every method that both allow; relative to the first, which is the same one."""
+    log = _log(11)
+    pair = {} if target == "arm-means" else {"treatment": 2, "control": 0}
+    sums, rows = (
+        ai.recommend(one, target, **pair).frame.query("label != 'not valid'").set_index("method")["length"]
+        for one in (ai.Sums.of_log(log), log)
+    )
+    both = sums.index.intersection(rows.index)
+    assert sums.notna().all()
+    assert len(both) >= (8 if target == "arm-means" else 10)
+    np.testing.assert_allclose(sums[both] / sums[both[0]], rows[both] / rows[both[0]], rtol=1e-9)
+
+
 @pytest.mark.parametrize(("method", "estimator"), [("asymptotic", "aipw"), ("asymptotic", "sample-mean"),
                                                    ("beta-binomial", "sample-mean")])  # fmt: skip
 def test_ever_missing_is_rare_under_greedy_batches(method, estimator):
