@@ -74,7 +74,7 @@ class _ByEpochs(PrivateSuccessiveElimination):
 def _log(design: Design, arms: Environment, horizon: int, run: Run) -> AdaptiveLog:
     """A log of the run's releases; no method of releases reads its rounds."""
     nothing = LogArrays(np.zeros(horizon, dtype=np.int64), np.zeros(horizon))
-    releases = design._releases(run.released, arms)
+    releases = design._releases(run.released, arms, horizon)
     return AdaptiveLog.from_arrays(nothing, arms=arms.arms, design=design.record(), releases=releases)
 
 
