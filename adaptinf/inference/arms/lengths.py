@@ -98,10 +98,11 @@ def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: floa
     error, freedom = errors_of_sums((sums[0], sums[1], sums[2], sums[3]), mean, std)
     if not question.contrast:
         return typical(student_length(error, freedom))
-    both = float(np.hypot(*error))
     if kind == "combined":
         one = weight[:, 0]
         both = error_of_even_terms(float(one @ cells.rounds), float((one > 0.0) @ cells.rounds), std)
+    else:
+        both = float(np.hypot(*error))
     return float(student_length(np.array(both), freedom.min()))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.sequences.bounded_scores import Weights
-from adaptinf.inference.sequences.from_sums import at_two_ends, check_sums
+from adaptinf.inference.sequences.from_sums import check_sums
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
@@ -224,15 +224,10 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
 def _check_two_values(
     profile: LogProfile, method: SequenceMethod, estimator: str, low: float, high: float
 ) -> None:
-    reason, rewards = "", None if profile.sums is not None else profile.log.arrays.reward
-    two = (
-        at_two_ends(profile.sums.cells, low, high)
-        if profile.sums is not None
-        else bool(np.all((rewards == low) | (rewards == high)))
-    )
+    reason = ""
     if estimator != "sample-mean":
         reason = f"it counts an arm's own successes, and the scores of {estimator} are no counts"
-    elif not two:
+    elif not profile.all_at(low, high):
         reason = f"its rewards are not all at an end of their range, {low:g} or {high:g}"
     if reason:
         raise InvalidForLog(f"the {method.name} sequence", reason, [])

@@ -14,7 +14,6 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.batch_sums import score_parts, score_products
-from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.laws import DifferenceTrack, SingleTrack, Track
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.sequences.choice import Quantity, Settings
     from adaptinf.inference.sequences.methods import SequenceMethod
 
-_SAME = 1e-9
-"""Relative difference up to which sums are one."""
+_ROWS = ["an AdaptiveLog of the rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,17 +58,10 @@ def check_sums(method: SequenceMethod, estimator: str, floor: float | None) -> N
         raise ParameterError("ConfidenceSequence.fit", [problem])
     subject = f"the {method.name} sequence"
     if method.batch_sides is None:
-        raise InvalidForLog(subject, NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+        raise InvalidForLog(subject, NEEDS_ROWS, _ROWS)
     if estimator != "sample-mean" and method.bounds(estimator):
         reason = "the bounds of its scores are not among the sums"
-        raise InvalidForLog(f"{subject} on {estimator} scores", reason, ["an AdaptiveLog of the rows"])
-
-
-def at_two_ends(cells: Cells, low: float, high: float) -> bool:
-    """Whether rewards within a range are all at one of its two ends: (y - low) (high - y) adds up to 0."""
-    above = cells.about(low).moments[0]
-    reach = (high - low) * above[1]
-    return bool(np.all(np.abs(reach - above[2]) <= _SAME * reach))
+        raise InvalidForLog(f"{subject} on {estimator} scores", reason, _ROWS)
 
 
 def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
@@ -87,13 +78,6 @@ def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[T
     first, second = (cells.moments[power, 0].sum(axis=0)[codes] for power in (1, 2))
     size = float(np.min(first**2 / np.where(second > 0.0, second, 1.0)))
     return _track(scores, settings), scores.std_error, size
-
-
-def score_unevenness(cells: Cells, estimator: str) -> FloatArray:
-    """What the squared skewness of rewards is multiplied by in that of each arm's mean; (K,), 0 if unused."""
-    powers = (0, 0) if estimator == "sample-mean" else (2, 3)
-    squares, cubes = (cells.moments[power, 0].sum(axis=0) for power in powers)
-    return unevenness(squares, cubes)
 
 
 def _track(looks: Looks, settings: Settings) -> SingleTrack:

@@ -106,16 +106,9 @@ def _mixture(scores: Scores, clock: IntArray, settings: Settings) -> tuple[Side,
 
 def _batch_mixture(looks: Looks, settings: Settings) -> tuple[Side, Side]:
     each = 0.25 if settings.sigma is None else (settings.sigma / settings.width) ** 2
-    lower, upper = (
-        MixtureSide(
-            total,
-            looks.count,
-            each * looks.count,
-            mixture_scale(each * settings.t_opt, settings.alpha),
-            settings.lowest,
-        )
-        for total in _both(looks, settings)
-    )
+    scale = mixture_scale(each * settings.t_opt, settings.alpha)
+    shared = looks.count, each * looks.count, scale, settings.lowest
+    lower, upper = (MixtureSide(total, *shared) for total in _both(looks, settings))
     return lower, upper
 
 

@@ -220,7 +220,8 @@ class ConfidenceSequence:
         """
         check("ConfidenceSequence.fit", null=(null, FINITE), stationary=(stationary, FLAG))
         profile = profile_of(self.log)
-        method = method or ("betting" if profile.sums is None else "asymptotic")
+        if method is None:
+            method = "betting" if profile.sums is None else "asymptotic"
         asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
         settings = settle(profile, self.quantities, asked)
         with np.errstate(under="ignore"):

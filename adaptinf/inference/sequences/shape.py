@@ -8,7 +8,6 @@ import numpy as np
 
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.choice import Quantity
-from adaptinf.inference.sequences.from_sums import score_unevenness
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN, rare_cautions
 from adaptinf.typing import FloatArray
@@ -28,12 +27,6 @@ def shape_cautions(
 
 def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
     """What the squared skewness of rewards is multiplied by in that of each arm's mean; (K,), 0 if unused."""
-    log = profile.log
-    if profile.sums is not None:
-        return score_unevenness(profile.sums.cells, estimator)
-    own = log.arrays.propensity if estimator != "sample-mean" else None
-    gain = np.ones(log.n_rounds) if own is None else 1.0 / own
-    squares, cubes = (
-        np.bincount(log.arrays.action, gain**power, log.n_arms).astype(np.float64) for power in (2, 3)
-    )
-    return unevenness(squares, cubes)
+    if estimator == "sample-mean" or not profile.knows_propensities:
+        return unevenness(profile.pulls, profile.pulls)
+    return unevenness(profile.inverse_squares, profile.inverse_cubes)

@@ -94,10 +94,10 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
         taken = weights.arms[np.arange(profile.log.n_rounds), arrays.action] / arrays.propensity
         mean = float(np.mean(taken**2))  # E sum of policy^2 / propensity
         return [(mean, min(1.0, 1.0 / mean))] if mean > 0.0 else [(1.0, 1.0)], total
-    found = []
+    found, squares = [], profile.inverse_squares
     for code in quantity.codes:
         # The mean over all rounds of 1/e, from the rounds that chose the arm.
-        inverse = _inverse(profile, code, 2) / profile.log.n_rounds if profile.pulls[code] else math.inf
+        inverse = float(squares[code]) / profile.log.n_rounds if profile.pulls[code] else math.inf
         sign = 1.0 if code == quantity.codes[0] else -1.0
         found.append((sign * max(inverse, 1.0), min(1.0, 1.0 / inverse) if inverse > 0.0 else 0.0))
     return found, total
@@ -105,21 +105,11 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
 
 def _unevenness(profile: LogProfile, quantity: Quantity) -> float:
     """Mean square of inverse propensities over their squared mean, the largest of the arms in question."""
-    found = [1.0]
+    found, squares, cubes = [1.0], profile.inverse_squares, profile.inverse_cubes
     for code in quantity.codes:
         if profile.pulls[code]:
-            squares, cubes = _inverse(profile, code, 2), _inverse(profile, code, 3)
-            found.append(cubes / squares**2 * profile.log.n_rounds)
+            found.append(float(cubes[code] / squares[code] ** 2) * profile.log.n_rounds)
     return max(found)
-
-
-def _inverse(profile: LogProfile, code: int, power: int) -> float:
-    """Sum of a power of inverse propensities over the rounds that chose an arm."""
-    if profile.sums is not None:
-        return float(profile.sums.cells.moments[power, 0, :, code].sum())
-    arrays = profile.log.arrays
-    assert arrays.propensity is not None
-    return float(np.sum(arrays.propensity[arrays.action == code] ** -float(power)))
 
 
 def _laws(

@@ -243,6 +243,22 @@ class LogProfile(UnitFacts, RewardFacts):
         return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
 
     @cached_property
+    def inverse_squares(self) -> FloatArray:
+        """Sum of 1/e^2 over the rounds that chose each arm, e its propensity; shape (K,)."""
+        return self._inverse_powers(2)
+
+    @cached_property
+    def inverse_cubes(self) -> FloatArray:
+        """Sum of 1/e^3 over the rounds that chose each arm, e its propensity; shape (K,)."""
+        return self._inverse_powers(3)
+
+    def _inverse_powers(self, power: int) -> FloatArray:
+        own = self.log.arrays.propensity
+        assert own is not None
+        weights = own ** -float(power)
+        return np.bincount(self.log.arrays.action, weights, self.log.n_arms).astype(np.float64)
+
+    @cached_property
     def knows_every_propensity(self) -> bool:
         """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
         return self.log.arrays.propensities is not None

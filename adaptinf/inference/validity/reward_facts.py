@@ -26,6 +26,11 @@ class RewardFacts:
 
     log: AdaptiveLog
 
+    def all_at(self, low: float, high: float) -> bool:
+        """Whether every reward is one of two values, between which all lie."""
+        reward = self.log.arrays.reward
+        return bool(np.all((reward == low) | (reward == high)))
+
     @property
     def knows_skewness(self) -> bool:
         """Whether the log tells how skewed rewards are."""

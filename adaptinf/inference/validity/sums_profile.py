@@ -81,6 +81,12 @@ class SumsProfile(LogProfile):
         third = cubes / count - 3.0 * mean * squares / count + 2.0 * mean**3
         return float(third**2 / spread**3)
 
+    def all_at(self, low: float, high: float) -> bool:
+        """Whether every reward is at one of two ends: (y - low) (high - y) adds up to 0."""
+        above = self.cells.about(low).moments[0]
+        reach = (high - low) * above[1]
+        return bool(np.all(np.abs(reach - above[2]) <= _SAME * reach))
+
     @property
     def knows_skewness(self) -> bool:
         """Whether the sums tell how skewed rewards are."""
@@ -159,6 +165,9 @@ class SumsProfile(LogProfile):
     def pulls(self) -> FloatArray:
         """Number of rounds that chose each arm, shape (K,)."""
         return np.asarray(self.cells.pulls.sum(axis=0), dtype=np.float64)
+
+    def _inverse_powers(self, power: int) -> FloatArray:
+        return np.asarray(self.cells.moments[power, 0].sum(axis=0), dtype=np.float64)
 
     @cached_property
     def knows_every_propensity(self) -> bool:

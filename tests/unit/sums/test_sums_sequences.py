@@ -26,7 +26,6 @@ def _log(seed: int, horizon: int = 1200, *, binary: bool = True) -> ai.AdaptiveL
         share = np.clip(rng.dirichlet(np.array([2.0, 2.0, 3.0])), 0.1, None)
         share /= share.sum()
     frame = pd.concat(rows, ignore_index=True)
-    frame["day"] = frame["batch"]
     return ai.AdaptiveLog(
         frame,
         action="arm",
@@ -181,7 +180,7 @@ def test_merging_keeps_the_sequence():
     sums = ai.Sums.of_log(log)
     parts = [
         ai.Sums(
-            sums.frame[sums.frame["batch"].isin(kept)].assign(sum_squares=lambda part: part["sum"]),
+            sums.frame[sums.frame["batch"].isin(kept)],
             batch="batch",
             arm="arm",
             n="n",

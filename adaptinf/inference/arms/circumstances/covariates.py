@@ -24,6 +24,7 @@ from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -39,10 +40,9 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any) -> Covariates:
     named, problems = ((covariate,), []) if isinstance(covariate, str) else labels("covariate", covariate)
     refuse(subject, problems)
     columns = log.columns
-    known = ", ".join(map(repr, log.context)) or "none"
     problems = [
-        f"covariate {name!r} is no context of the log, whose contexts are {known}: columns that were known "
-        "before the choice, named in context="
+        f"covariate {name!r} is no context of the log, whose contexts are {listed(log.context)}: columns "
+        "that were known before the choice, named in context="
         for name in named
         if columns.get(name, name) not in log.context
     ]
