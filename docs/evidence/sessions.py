@@ -234,7 +234,7 @@ def main() -> None:
         row: np.concatenate([part for part, job in zip(found, jobs, strict=True) if job[:2] == row])
         for row in rows
     }
-    text = page(counted, runs, 2 if options.quick else 50, 1_000 if options.quick else None)
+    text = page(counted, runs, 2 if options.quick else 50, 5_000 if options.quick else None)
     evidence.publish(text, __file__, options)
     if options.quick:
         name, late = rows[0]
