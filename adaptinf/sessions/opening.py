@@ -63,6 +63,6 @@ def open_session(
         made: AdaptiveLog = placed._log(run, participants, horizon, *promised)
         return made
 
-    return Session(
-        name, participants, horizon, program, stepper, coins, log, design.pending, window, design.lost
-    )
+    own_coins = design.traits.own_coins
+    rules = design.pending, window, design.lost, own_coins
+    return Session(name, participants, horizon, program, stepper, coins, log, *rules)

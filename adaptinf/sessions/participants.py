@@ -102,6 +102,15 @@ class Participants(Environment):
             raise ParameterError("assign", [problem])
         return np.zeros(1)
 
+    def arm_code(self, subject: str, arm: Any) -> int:
+        """Position of an arm, or a ParameterError that lists those there are."""
+        label = plain(arm)
+        known = {label_key(label): code for code, label in enumerate(self.arms)}
+        try:
+            return known[label_key(label)]
+        except (KeyError, TypeError):  # the latter where it cannot be hashed
+            raise ParameterError(subject, [unlisted("arm", self.arms, arm)]) from None
+
     def _code(self, context: Any) -> int:
         label = plain(context)
         try:

@@ -27,7 +27,7 @@ class Rounds:
 
     `known` is the number of rounds that had begun when an outcome was told, 0 before; `told` lists the steps
     of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps what
-    the design was told.
+    the design was told. `removed` lists arms that were taken out, and how many rounds there were then.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -40,6 +40,7 @@ class Rounds:
         self.told: IntArray = np.zeros(horizon, dtype=np.int64)
         self.decided, self.n_told = 0, 0
         self.amendments: list[tuple[int, float]] = []
+        self.removed: list[tuple[int, int]] = []
         self.units: list[Any] = []
         self.by_unit: dict[Any, int] = {}
         self.answers = Answers()
