@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.log.validation.columns import label_array
+from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
 
@@ -19,7 +20,7 @@ AMENDED = "amended_outcomes"
 """Parameter in the record of a log: how many of its outcomes the design was told otherwise."""
 REMOVED = "removed_arms"
 """Parameter in the record of a log: arms that were taken out, each with the rounds that there were then."""
-COLLECTED = (PLANNED, AMENDED, REMOVED)
+COLLECTED = (PLANNED, AMENDED, REMOVED, LEFT_OUT)
 """Parameters that tell of the collection and not of the design."""
 
 

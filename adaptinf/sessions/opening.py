@@ -64,5 +64,6 @@ def open_session(
         return made
 
     own_coins = design.traits.own_coins
-    rules = design.pending, window, design.lost, own_coins
+    by_context = bool(participants.features or participants.dimension) and placed.traits.uses_context != "no"
+    rules = design.pending, window, design.lost, own_coins, by_context
     return Session(name, participants, horizon, program, stepper, coins, log, *rules)

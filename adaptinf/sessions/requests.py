@@ -14,7 +14,7 @@ from adaptinf.texts import shown
 _LONGEST, _LARGEST = 200, 2**53
 
 
-KINDS = ("assign", "record", "amend", "remove_arm")
+KINDS = ("assign", "record", "amend", "remove_arm", "erase")
 """Requests that have keys."""
 
 

@@ -55,11 +55,13 @@ class Session(Telling):
         window: int | None,
         lost: float | None,
         own_coins: bool,
+        by_context: bool,
     ) -> None:
         self._name, self._participants, self._horizon, self._make_log = name, participants, horizon, log
         self._stepper, self._coins, self._share = stepper, coins, program.share
         self._overridden = program.n_statuses - 1
         self._pending, self._window, self._lost, self._own_coins = pending, window, lost, own_coins
+        self.by_context, self.blind = by_context, False
         with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
         self._rounds = Rounds(participants, horizon, with_propensities)
 
@@ -124,6 +126,27 @@ class Session(Telling):
     def _decision(self, step: int) -> Decision:
         return Decision(step + 1, self._participants.arms[self._rounds.record.action[step]], step + 1)
 
+    def arm_of(self, decision_id: int) -> Any:
+        """The arm of a decision.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+
+        Returns
+        -------
+        label
+            As it was assigned.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such decision.
+        """
+        refuse("arm_of", Count()("decision_id", decision_id) or self._unknown(decision_id))
+        return self._decision(int(decision_id) - 1).arm
+
     def propensities(self, decision_id: int) -> tuple[float, ...] | None:
         """The probability of each arm when a decision was made.
 
@@ -153,11 +176,13 @@ class Session(Telling):
 
     def _refuse_assignment(self, unit: Any) -> None:
         """Say why no participant can be assigned now."""
-        problems, units, last = [], self._rounds.units, self.rounds
-        if units and (unit is None) != (units[0] is None):
-            had = "had none" if units[0] is None else "had one"
+        problems, rounds, last = [], self._rounds, self.rounds
+        known = next(iter(rounds.by_unit), None)
+        named = known is not None or bool(rounds.erased)
+        if last and (unit is not None) != named:
+            had = "had one" if named else "had none"
             problems.append(f"either all participants have a unit or none: those before {had}")
-        elif units and unit is not None and type(unit) is not type(units[0]):
+        elif known is not None and type(unit) is not type(known):
             problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
         if last == self._horizon:
             problems.append(f"the horizon of {last:,} rounds is used up")
@@ -258,6 +283,9 @@ class Session(Telling):
     def _learn(self, step: int, reward: float) -> None:
         """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
         arm, status = int(self._rounds.record.action[step]), int(self._rounds.record.status[step])
+        self.blind |= self.by_context and step in self._rounds.erased
+        if self.blind:
+            return
         if np.isnan(reward):
             assert self._lost is not None
             reward = self._lost

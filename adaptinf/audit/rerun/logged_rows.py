@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.logs import AMENDED, PLANNED, REMOVED
 from adaptinf.log import AdaptiveLog
+from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
@@ -128,6 +129,10 @@ def late_problems(log: AdaptiveLog) -> list[str]:
         arms = ", ".join(f"{arm!r} after round {before:,}" for arm, before in removed)
         problems.append(
             f"arms were removed by hand ({arms}), and {told.name} would not do that when it is run again"
+        )
+    if told is not None and adapts and (left_out := told.parameters.get(LEFT_OUT)):
+        problems.append(
+            f"{left_out:,} rounds of participants who were erased are left out, from which {told.name} learnt"
         )
     return problems + _order_problems(log)
 

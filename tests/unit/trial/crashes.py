@@ -20,6 +20,7 @@ from adaptinf.trial import requests
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
+from adaptinf.trial.sealing import Sealing
 from adaptinf.trial.snapshots import Snapshots
 
 STEPS = (
@@ -145,11 +146,12 @@ def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """Entries of a journal, without their times."""
+    """Entries of a journal, opened where their secret is there, without their times."""
     journal = Journal(path)
+    sealing = Sealing(journal)
     journal.begin(write=False)
     try:
-        rows = [entry for _, entry, _ in journal.news()]
+        rows = [sealing.opened(number, entry) for number, entry, _ in journal.news()]
     finally:
         journal.rollback()
         journal.close()

@@ -18,6 +18,7 @@ import adaptinf as ai
 from adaptinf.designs import Thompson
 from adaptinf.errors import JournalError
 from adaptinf.trial.journal import Journal
+from adaptinf.trial.sealing import Sealing
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 
@@ -162,10 +163,11 @@ def test_a_chain_made_anew_over_another_decision_is_found_by_replay(tmp_path: Pa
     assert rows[9]["kind"] == "assign"
     rows[9]["arm"] = {"a": "b", "b": "a"}[rows[9]["arm"]]
     journal = Journal(forged, create=True)
-    journal.start(rows[0])
-    for row in rows[1:]:
+    sealing = Sealing(journal)
+    journal.start(rows[0], sealing.start)
+    for number, row in enumerate(rows[1:], 2):
         journal.begin()
-        journal.append(row)
+        journal.append(sealing.sealed(number, row))
         journal.commit()
     journal.close()
     with pytest.raises(JournalError, match="row 10 is not what its design decides"):
