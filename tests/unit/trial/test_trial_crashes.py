@@ -77,7 +77,7 @@ def test_an_answer_before_its_row_is_seen_as_lost(tmp_path: Path, monkeypatch: p
 def test_a_kill_while_a_trial_is_made_leaves_all_of_it_or_none(tmp_path: Path) -> None:
     left = []
     for number, (owner, name, when) in enumerate(POINTS):
-        if owner is not Journal or name == "news":
+        if owner is not Journal or name in ("news", "purge"):
             continue
         path = tmp_path / f"{number}.db"
 
@@ -94,7 +94,7 @@ def test_a_kill_while_a_trial_is_made_leaves_all_of_it_or_none(tmp_path: Path) -
             left.append("nothing")
         assert len(entries(path)) == 1
     assert sorted(left) == ["after", *["nothing"] * (len(left) - 1)]
-    assert len(STEPS) == 9
+    assert len(STEPS) == 13
 
 
 def test_a_changed_bit_is_detected_or_changes_no_row(tmp_path: Path) -> None:
