@@ -199,8 +199,8 @@ answer is given.
 ## Damaged files
 
 Single bits of a finished trial's file of {size:,} bytes, its snapshot among them, are changed, drawn at
-random; an arm was removed and two participants erased in it. Either `open` or `verify` says so, or all rows read back identical (the bit is in no use, or the
-snapshot was made anew from the rows). Bits of the write-ahead log of an open trial are changed too; a row
+random; an arm was removed and two participants erased in it. Either `open` or `verify` says so, or all rows
+read back identical (the bit is in no use, or the snapshot was made anew from the rows). Bits of the write-ahead log of an open trial are changed too; a row
 that is lost so is seen against the head of the trial.
 
 | file | bits | detected | identical | unnoticed |
