@@ -117,7 +117,7 @@ class Sealing:
         wanted = set(range(MARKS, decisions + 1))
         odd = sorted(wanted ^ set(known))
         whole = sorted(number for number in gone & set(known) if known[number] != _DESTROYED)
-        lost = sorted(n for n in (wanted & set(known)) - gone - {MARKS} if known[n] == _DESTROYED)
+        lost = sorted(n for n in (wanted & set(known)) - gone if known[n] == _DESTROYED)
         problems = [f"the secret of decision {odd[0]} is missing or of no decision"] if odd else []
         problems += [f"decision {whole[0]} was erased, and its secret is there"] if whole else []
         return problems + ([f"the secret of decision {lost[0]} is gone without a row"] if lost else [])
