@@ -232,7 +232,8 @@ one trial all work. Whoever has waited a minute for the others sends the request
 
 ## Speed
 
-On the disk of the machine, which had other work too, {synced:.2f} ms a synchronised write, `assign` took {asked:.2f} ms;
+On the disk of the machine, which had other work too, {synced:.2f} ms a synchronised write; `assign` took
+{asked:.2f} ms;
 3 synchronisations and 1 ms are {3 * synced + 1:.2f} ms. `open` took {opened:.0f} µs a row.
 """
 
