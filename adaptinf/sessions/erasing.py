@@ -161,6 +161,7 @@ def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
         columns["batch"] = np.unique(columns["batch"], return_inverse=True)[1]
     made = copy(log)
     made.arrays = arrays_of(columns)
+    made.missing = log.missing if np.isnan(columns["reward"]).any() else None
     made.n_rounds = int(keep.sum())
     for name in ("adaptive_rounds", "released_rounds"):
         if (count := getattr(log, name)) is not None:

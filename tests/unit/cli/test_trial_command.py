@@ -165,5 +165,5 @@ def test_an_arm_is_removed_and_a_participant_erased(
     told(capsys, "record", path, "--decision", "1", "--reward", "1", "--key", "r")
     output = str(tmp_path / "log.parquet")
     assert 'erased="drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
-    told(capsys, "export", path, output, "--erased", "drop")
+    told(capsys, "export", path, output, "--missing", "drop", "--erased", "drop")
     assert ai.read_log(output).n_rounds == 1
