@@ -27,7 +27,18 @@ from adaptinf.trial import requests
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests" / "unit" / "trial")]
 
-from crashes import EVERY, NAMES, Scenario, arm, crashed_run, entries, fate, flipped, in_child  # noqa: E402
+from crashes import (  # noqa: E402
+    EVERY,
+    NAMES,
+    SELDOM,
+    Scenario,
+    arm,
+    crashed_run,
+    entries,
+    fate,
+    flipped,
+    in_child,
+)
 from system_calls import CALLS, arm_call, library  # noqa: E402
 
 SEED = 20261125
@@ -36,8 +47,6 @@ COMMAND = "python docs/evidence/trial_crashes.py"
 KILLS, FLIPS, PEOPLE, STARTS, WORKERS = 10_000, 2_000, 20_000, 32, 4
 QUICK = {"kills": 60, "flips": 60, "people": 200, "starts": 4, "workers": 1}
 PARTICIPANTS = 16
-SELDOM = ("remove_arm", "erase", "destroy", "purge")
-"""Steps that a process takes once or twice: it is killed at one of these."""
 DESIGNS = {
     "Thompson(floor=0.1)": ai.designs.Thompson(floor=0.1),
     "Mixture(UCB())": ai.designs.Mixture(ai.designs.UCB()),

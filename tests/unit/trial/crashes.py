@@ -38,6 +38,8 @@ STEPS = (
     (Journal, "purge"),
     (Snapshots, "write"),
 )
+SELDOM = ("remove_arm", "erase", "destroy", "purge")
+"""Steps that a process takes once or twice: it is killed at one of these."""
 EVERY = 4
 """Rows from one snapshot to the next in processes that are killed."""
 POINTS = [(owner, name, when) for owner, name in STEPS for when in ("before", "after")]
