@@ -104,6 +104,9 @@ def test_a_kill_while_a_trial_is_made_leaves_all_of_it_or_none(tmp_path: Path) -
 def test_a_changed_bit_is_detected_or_changes_no_row(tmp_path: Path) -> None:
     source, rng = tmp_path / "source.db", np.random.default_rng(3)
     made(source, 12)
+    with ai.Trial.open(source) as trial:
+        trial.remove_arm("a", key="remove", reason="for safety", by="a monitor")
+        trial.erase(3, key="erase", reason="asked for", by="a monitor")
     rows = entries(source)
     fates = []
     for bit in rng.integers(0, 8 * source.stat().st_size, size=150).tolist():
