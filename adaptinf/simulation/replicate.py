@@ -24,7 +24,9 @@ BLOCK = 64
 class Program:
     """What the run loop needs of a design for one environment and horizon; share (0,) or (rounds,).
 
-    What takes single steps is the compiled entry point for them, `Functions` in Python, or None.
+    What takes single steps is the compiled entry point for them, `Functions` in Python, or None. Choices read
+    the first `n_public` rows of the state, all of them where it is None; none of these holds a number that is
+    not released.
     """
 
     entry: Any
@@ -34,6 +36,7 @@ class Program:
     n_outcomes: int = 0
     share: FloatArray = field(default_factory=lambda: np.zeros(0))
     step: Any = None
+    n_public: int | None = None
 
     def world(self, environment: Environment, horizon: int) -> World:
         """What a run of this program is exposed to."""
@@ -96,7 +99,8 @@ class Run:
     """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
-    missing where outcomes are, what that means; amended outcomes that the design was told otherwise.
+    missing where outcomes are, what that means; amended outcomes that the design was told otherwise; noise
+    where it comes from, if there is any.
     """
 
     record: Record
@@ -106,6 +110,7 @@ class Run:
     known: IntArray | None = None
     missing: str | None = None
     amended: int = 0
+    noise: str = "simulation"
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
