@@ -26,7 +26,7 @@ def run_of(rounds: Rounds, stepper: Stepper, window: int | None, missing: str | 
         _known_rounds(rounds, window),
         missing if np.isnan(arrays["reward"]).any() else None,
         len(corrected),
-        stepper.noise,
+        noise=stepper.noise,
     )
 
 

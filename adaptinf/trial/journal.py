@@ -35,6 +35,8 @@ _ROWS = sa.Table(
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
+_ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
+"""No node of noise has two rows; the rows of all else have none and do not count."""
 
 Entry = dict[str, Any]
 
@@ -77,6 +79,8 @@ class Journal:
             if sa.inspect(self.connection).get_table_names():
                 raise FileError(str(self.path), "written", "it holds a trial or other tables already")
             _ROWS.create(self.connection)
+            if "noise" in entry:
+                self.connection.exec_driver_sql(_ONCE)
             self.append(entry)
             self.commit()
         except FAILURES as error:
@@ -120,7 +124,8 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """Add a row."""
         text = json.dumps(encode(entry), separators=(",", ":"))
-        number, digest = self.rows + 1, _digest(self.head, text)
+        last, head = self._appended or (self.rows, self.head)
+        number, digest = last + 1, _digest(head, text)
         row = {"number": number, "entry": text, "digest": digest}
         try:
             self.connection.execute(sa.insert(_ROWS), row)

@@ -16,6 +16,7 @@ from adaptinf.sessions.requests import identity, plain
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.history import ACTS, act_problems
 from adaptinf.trial.journal import Entry
+from adaptinf.trial.nodes import NODE, Nodes
 from adaptinf.trial.opening import session_of
 from adaptinf.trial.snapshots import Snapshot, pack
 
@@ -26,9 +27,10 @@ _STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
 class Replay:
     """The session of a trial, its keys, and whether it takes requests."""
 
-    def __init__(self, first: Entry, design: Design) -> None:
-        self.declared, self.design = first, design
-        self.session, self._coins = session_of(first, design)
+    def __init__(self, path: str, first: Entry, design: Design) -> None:
+        self.path, self.declared, self.design = path, first, design
+        self.nodes = Nodes(path)
+        self.session, self._coins = session_of(first, design, self.nodes)
         self.state, self.reason = OPEN, ""
         self.acts: list[Entry] = []
 
@@ -120,7 +122,7 @@ class Replay:
         """
         if self.declared["own"]:
             return None
-        memory = memory_of(self.session, session_of(self.declared, self.design)[0])
+        memory = memory_of(self.session, session_of(self.declared, self.design, self.nodes)[0])
         standing = {"state": self.state, "reason": self.reason, "acts": self.acts}
         state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
         return part_of(self.session, since), state
@@ -133,21 +135,25 @@ class Replay:
 
     def is_as(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot of the row that was followed last comes to the same."""
-        other = Replay(self.declared, self.design)
+        other = Replay(self.path, self.declared, self.design)
         other.resume(snapshot)
         mine, theirs = self.image(Marks()), other.image(Marks())
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
-        """Do what a row says was done.
+        """Do what a row says was done; the row of a node waits for that of its request.
 
         Raises
         ------
         JournalError
             If the same request has another answer now.
         """
+        if entry["kind"] == NODE:
+            self.nodes.expect(entry)
+            return
         try:
-            again = self._again(entry)
+            with self.nodes.following():
+                again = self._again(entry)
         except (ParameterError, KeyError, TypeError) as error:
             raise JournalError(path, f"row {number} cannot be followed: {error}") from error
         said = {name: value for name, value in entry.items() if name != "time"}

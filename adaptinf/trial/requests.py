@@ -62,7 +62,8 @@ class Requests:
                     self.journal.rollback()
                 else:
                     whole = {"kind": entry["kind"], "time": now(), **entry}
-                    self.journal.append(whole)
+                    for row in (*replay.nodes.drawn(), whole):
+                        self.journal.append(row)
                     self.journal.commit()
                     replay.noted(self.journal.rows, whole)
             except ParameterError:
@@ -118,7 +119,7 @@ class Requests:
             self._resume(path)
         for number, entry, digest in self.journal.news():
             if self._replay is None:
-                self._replay = Replay(entry, design_of(path, entry, self._design))
+                self._replay = Replay(path, entry, design_of(path, entry, self._design))
             else:
                 self._replay.follow(path, number, entry)
             if heads is not None:
@@ -134,7 +135,7 @@ class Requests:
         _, entry, _ = next(self.journal.news(), (0, None, ""))
         if entry is None or entry["own"]:
             return
-        replay = Replay(entry, design_of(path, entry, self._design))
+        replay = Replay(path, entry, design_of(path, entry, self._design))
         try:
             snapshot = self._snapshots.read()
             if snapshot is not None:

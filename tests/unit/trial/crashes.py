@@ -169,18 +169,20 @@ def crashed_run(
     rng: np.random.Generator,
     plan: Callable[[], Callable[[], None]],
     struck: list[str] | None = None,
+    window: int | None = None,
 ) -> int:
     """A trial whose processes are killed until it is through; it must be as one that nothing stopped.
 
     `plan` says how the next child prepares its death, and may add its name to `struck`, whose last one
-    is taken off where the child lived on. Returns the number of kills.
+    is taken off where the child lived on. Noise of a private design, which has a window, has to follow from
+    the name of its node. Returns the number of kills.
     """
     path, twin = folder / "trial.db", folder / "twin.db"
     for old in folder.glob("t*.db*"):
         old.unlink()
     rewards = rng.integers(0, 2, size=participants).astype(float).tolist()
     scenario = Scenario(participants, rewards)
-    with ai.Trial.create(path, design, ["a", "b"], horizon=participants) as trial:
+    with ai.Trial.create(path, design, ["a", "b"], horizon=participants, outcome_window=window) as trial:
         trial.backup(twin)
     expected = undisturbed(twin, scenario)
     kills = 0
@@ -192,7 +194,9 @@ def crashed_run(
     assert [scenario.answers[number] for number in range(len(scenario))] == expected
     assert entries(path) == entries(twin)
     with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
-        assert trial.verify().rows == len(scenario) + 1
+        nodes = sum(entry["kind"] == "node" for entry in entries(path))
+        assert nodes == (0 if window is None else max(participants - window - 1, 0))
+        assert trial.verify().rows == len(scenario) + nodes + 1
         assert trial.log().frame.equals(calm.log().frame)
         assert trial.log().units.tolist() == calm.log().units.tolist()
     return kills
