@@ -44,7 +44,7 @@ COLUMNS = "| design | trial | epsilon | noise | runs | bound | of the promise | 
 
 @dataclass(frozen=True)
 class Live:
-    """A design and a pair of trials; runs on each side by epsilon, and whether a fault must be found there."""
+    """A design and a pair of trials; runs on each side by epsilon, and whether a fault must be found."""
 
     name: str
     make: Callable[[float], Design]

@@ -15,9 +15,11 @@ from adaptinf.designs import (
     DPBAI,
     UCB,
     Design,
+    DPConSE,
     LDPBandit,
     LinPriv,
     Mixture,
+    PrivateSuccessiveElimination,
     PrivateUCB,
     Session,
 )
@@ -40,6 +42,18 @@ INDEX = [
     PrivateUCB(epsilon=3.0, calibration="published", relaxation=False),
 ]
 DESIGNS: list[Design] = [*INDEX, Mixture(PrivateUCB(epsilon=2.0), exploration=0.3, decay=0.1)]
+LONG = 1_400
+PAIRS = (np.random.default_rng(5).random((LONG, 2)) < [0.2, 0.8]).astype(float)
+SHARES = np.random.default_rng(6).random((LONG, 2))
+CODES = np.random.default_rng(8).integers(0, 2, LONG)
+PHASES: list[tuple[Design, Any]] = [
+    (PrivateSuccessiveElimination(epsilon=1.0, beta=1.0), None),
+    (Mixture(PrivateSuccessiveElimination(epsilon=1.0, beta=1.0), exploration=0.1), None),
+    (DPConSE(epsilon=1.0), CODES),
+    (DPConSE(epsilon=0.5, contrast_share=1.0), None),
+    (Mixture(DPConSE(epsilon=1.0), exploration=0.2), CODES),
+]
+"""Designs in phases, and the contexts that they have."""
 
 
 def kind(design: Design) -> str:
@@ -53,14 +67,15 @@ def opened(
     window: int | None = None,
     horizon: int = ROUNDS,
     arms: Any = 3,
+    features: int | None = None,
 ) -> Session:
-    declared = arms, None, None, False, (0.0, 1.0)
+    declared = arms, features, None, False, (0.0, 1.0)
     return open_session(design, declared, horizon, window, None, coins, noise="release", draw=draw)
 
 
-def fed(session: Session, rewards: np.ndarray) -> Session:
-    for row in rewards.tolist():
-        decision = session.assign()
+def fed(session: Session, rewards: np.ndarray, codes: Any = None) -> Session:
+    for step, row in enumerate(rewards.tolist()):
+        decision = session.assign(context=None if codes is None else int(codes[step]))
         session.record(decision.id, row[decision.arm])
     return session
 
@@ -84,8 +99,14 @@ def transcript(log: AdaptiveLog, session: Session) -> Transcripts:
     )
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=kind)
-def test_on_the_noise_of_a_run_a_session_is_that_run_bit_for_bit(design: Design) -> None:
+@pytest.mark.parametrize(
+    ("design", "rewards", "codes"),
+    [*((design, COINS, None) for design in DESIGNS), *((design, PAIRS, codes) for design, codes in PHASES)],
+    ids=lambda given: kind(given) if isinstance(given, Design) else "",
+)
+def test_on_the_noise_of_a_run_a_session_is_that_run_bit_for_bit(
+    design: Design, rewards: np.ndarray, codes: Any
+) -> None:
     coins = block_stream(seed_sequence(5), 0)
 
     def draw(name: str, scale: float) -> float:
@@ -93,8 +114,11 @@ def test_on_the_noise_of_a_run_a_session_is_that_run_bit_for_bit(design: Design)
             scale = math.nextafter(scale, 0.0)
         return laplace(coins, scale / GRID_UNITS) * GRID_UNITS
 
-    log = fed(opened(design, draw, coins), COINS).log()
-    run = design.run(Tableau(COINS, reward_range=(0.0, 1.0)), ROUNDS, rng=5)
+    horizon, n_arms = rewards.shape
+    session = opened(design, draw, coins, None, horizon, n_arms, None if codes is None else 2)
+    log = fed(session, rewards, codes).log()
+    table = Tableau(rewards, contexts=codes, reward_range=(0.0, 1.0))
+    run = design.run(table, horizon, rng=5)
     assert log.frame.equals(run.frame)
     assert log.releases is not None
     assert log.releases.equals(run.releases)
@@ -164,6 +188,66 @@ def test_no_choice_reads_what_is_not_released(design: Design) -> None:
         assert np.array_equal(answers[0][1][:rows], answers[1][1][:rows])
         decision = session.assign()
         session.record(decision.id, float(row[decision.arm]))
+
+
+@pytest.mark.parametrize(("design", "codes"), PHASES, ids=lambda given: str(given)[:40])
+def test_no_choice_of_a_phase_reads_its_running_sums(design: Design, codes: Any) -> None:
+    """Written over, these change nothing until they are released; names are asked for once."""
+    noted: list[tuple[str, float, int]] = []
+    rng, features = np.random.default_rng(0), None if codes is None else 2
+    session = opened(design, taken(noted), np.random.default_rng(1), None, LONG, 2, features)
+    stepper: Any = session._stepper
+    rows, tables = stepper.program.n_public, stepper.program.tables
+    for step, row in enumerate(SHARES.tolist()):
+        code = 0 if codes is None else int(codes[step])
+        state, arms = stepper.state.copy(), []
+        for add in (0.0, 30.0):
+            seen = state.copy()
+            seen[rows:] += rng.normal(scale=add, size=seen[rows:].shape)
+            nodes = stepper._nodes._replace(coins=np.random.default_rng(step))
+            asked = Step(CHOOSE, 0, 0.0, np.array([float(code)]), np.zeros(0))
+            arms.append((stepper.program.step(tables, asked, nodes, seen), seen[:rows].tolist()))
+        assert arms[0] == arms[1]
+        decision = session.assign(context=None if codes is None else code)
+        session.record(decision.id, row[decision.arm])
+    assert len({name for name, _, _ in noted}) == len(noted) >= 2
+
+
+def test_released_means_are_whole_sums_with_their_noise() -> None:
+    """Literally: an epoch pulls both arms in turn; its sums in units, with one node each, over its passes."""
+    noted: list[tuple[str, float, int]] = []
+    design = PrivateSuccessiveElimination(epsilon=1.0, beta=1.0)
+    log = fed(opened(design, taken(noted), horizon=LONG, arms=2), SHARES).log()
+    assert log.releases is not None
+    end = int(log.releases["round"].iloc[0])
+    units = np.rint(log.arrays.reward[:end] * GRID_UNITS).astype(np.int64)
+    for arm, shown in enumerate(log.releases["value"].tolist()[:2]):
+        pulled = log.arrays.action[:end] == arm
+        (noise,) = (noise for name, _, noise in noted if name == f"arm {arm}, epoch 1")
+        total = Fraction(int(units[pulled].sum()) + noise, GRID_UNITS)
+        assert shown == float(total) / int(pulled.sum())
+    assert all(GRID_UNITS <= scale <= GRID_UNITS * (1 + 2.0**-49) for _, scale, _ in noted)
+
+
+def test_released_contrasts_and_arrivals_are_whole_numbers_with_their_noise() -> None:
+    """Literally: D = sum (2a - 1)(r - 1/2) over randomised rounds of a window, N its arrivals, by context."""
+    noted: list[tuple[str, float, int]] = []
+    log = fed(opened(DPConSE(epsilon=1.0), taken(noted), None, None, LONG, 2, 2), SHARES, CODES).log()
+    assert log.releases is not None
+    arrays, noises = log.arrays, {name: noise for name, _, noise in noted}
+    ends = sorted(set(log.releases["round"].tolist()))
+    for name, group, end, shown in log.releases[["name", "group", "round", "value"]].values.tolist():
+        window = ends.index(end)
+        begin = LONG // 2 if end == LONG else ([0, *ends])[window]
+        rows = np.arange(begin, end)[CODES[begin:end] == group]
+        chosen = rows[arrays.randomised[rows]] if name == "contrast_sum" or end == LONG else rows  # type: ignore[index]
+        if name == "arrivals":
+            exact = len(chosen) * GRID_UNITS + noises[f"sum {2 * group + 1}, window {window + 1}"]
+        else:
+            units = np.rint(arrays.reward[chosen] * GRID_UNITS).astype(np.int64) - GRID_UNITS // 2
+            exact = int(((2 * arrays.action[chosen] - 1) * units).sum())
+            exact += noises[f"sum {2 * group}, window {window + 1}"]
+        assert Fraction(shown) * GRID_UNITS == exact
 
 
 @pytest.mark.parametrize("design", INDEX, ids=kind)
@@ -263,6 +347,11 @@ def test_a_missing_outcome_adds_nothing_and_the_count_rises() -> None:
 def test_designs_without_exact_noise_say_why(design: Design, more: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         design.session(3, ROUNDS, noise="release", **more)
+
+
+def test_a_design_that_promises_nothing_as_published_has_no_exact_noise() -> None:
+    with pytest.raises(ParameterError, match="as published it promises nothing"):
+        DPConSE(epsilon=1.0, calibration="published").session(2, 200, features=2, noise="release")
 
 
 def test_where_noise_comes_from_is_one_of_two() -> None:
