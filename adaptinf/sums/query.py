@@ -20,6 +20,8 @@ HIGHEST = 3
 SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 BATCH, ARM, COUNT, GROUP = "batch", "arm", "n", "group_"
+_ROLES = ("action", "reward", "batch", "propensity", "unit")
+_OPTIONAL = ("propensity", "unit")
 _PREFIX = "propensity_"
 _REWARD, _PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
 FAULTS = {
@@ -43,6 +45,7 @@ class Columns:
     propensity: str | None
     every: Mapping[Label, str]
     groups: tuple[str, ...] = ()
+    unit: str | None = None
 
 
 def columns_of(
@@ -51,13 +54,13 @@ def columns_of(
     """The columns of the roles, None where some are absent or hold no numbers where these are due."""
     schema = table.collect_schema()
     names = list(schema)
-    for role in ("action", "reward", "batch", "propensity"):
+    for role in _ROLES:
         name = given[role]
-        if name is None and role != "propensity":
+        if name is None and role not in _OPTIONAL:
             found.add("bad-column-name", f"{role}= must name a column")
         elif name is not None and name not in names:
             missing_column(name, role, names, found)
-    single = {role: given[role] for role in ("action", "reward", "batch", "propensity") if given[role]}
+    single = {role: given[role] for role in _ROLES if given[role]}
     groups = _groups(given["by"], names, tuple(single.values()), found)
     if found.problems:
         return None
@@ -67,6 +70,8 @@ def columns_of(
         kind = None if name is None else schema[name]
         if kind is not None and not (kind.is_numeric() or (name == given["reward"] and kind == nw.Boolean)):
             found.add("non-numeric", f"column {name!r} must hold numbers, and is of type {kind}")
+    if given["unit"] is not None:
+        _check_unit(given, bool(pairs), found)
     if found.problems:
         return None
     return Columns(
@@ -76,7 +81,19 @@ def columns_of(
         given["propensity"],
         pairs,
         groups,
+        given["unit"],
     )
+
+
+def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) -> None:
+    """What a column of units does not go with."""
+    others = [role for role in _ROLES if role != "unit" and given[role] == given["unit"]]
+    if others:
+        found.add("bad-unit", f"column {given['unit']!r} of unit= has another role: {', '.join(others)}")
+    if given["propensity"] is None and not knows_every:
+        found.add("missing-propensity", "unit= needs propensities: errors by unit are of inverse weighting")
+    if given["by"]:
+        found.add("bad-unit", "unit= and by= do not go together: errors by unit within groups need the rows")
 
 
 def _groups(by: Any, names: Sequence[str], used: Sequence[str], found: Findings) -> tuple[str, ...]:
@@ -122,7 +139,7 @@ def cell_query(
         nw.col(columns.action).alias(ARM),
         *(nw.col(name).alias(f"{GROUP}{place}") for place, name in enumerate(columns.groups)),
         nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
-        _own(columns).alias(_PROPENSITY),
+        own_propensity(columns).alias(_PROPENSITY),
         *(share.alias(f"__share_{place}") for place, share in arms.items()),
     )
     rows = rows.with_columns(_inverse(nw.col(_PROPENSITY)).alias(_WEIGHT))
@@ -137,7 +154,7 @@ def cell_query(
     )
 
 
-def _own(columns: Columns) -> nw.Expr:
+def own_propensity(columns: Columns) -> nw.Expr:
     """The propensity of the chosen arm: its own column, or that of the arm; 1 where there is none."""
     if columns.propensity is not None:
         return nw.col(columns.propensity).cast(nw.Float64())
