@@ -65,6 +65,8 @@ def open_session(
     clocked = design.pending != "last"
     stepper: Stepper | None
     if noise == "release":
+        if draw is draw_node:
+            draw_node("none", 1.0)  # a missing library is noticed before anybody comes
         stepper = ReleaseStepper(program, participants.n_arms, clocked, coins, design.nodes, draw)
     else:
         stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
