@@ -141,8 +141,8 @@ def test_rows_that_do_not_fit_are_found_even_where_the_digests_do(
     place = next(place for place, row in enumerate(rows) if row["kind"] == "node")
     if change == "left out":
         del rows[place]
-    elif change == "another value":  # moves every later release of the arm: some decision becomes another
-        rows[place]["units"] += 1_000 * GRID_UNITS
+    elif change == "another value":  # the arm is far behind then, so that others are proposed
+        rows[place]["units"] -= 1_000 * GRID_UNITS
     elif change == "another scale":
         rows[place]["scale"] *= 2.0
     else:
