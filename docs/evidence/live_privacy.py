@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import evidence
 import numpy as np
-from evidence import parser, publish, stamp
 from joblib import Parallel, delayed
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
@@ -197,7 +197,7 @@ def replay_row(name: str, design: Design, runs: int, share: float, number: int) 
 
 def main() -> None:
     """Audit, and write the page."""
-    asked = parser(__doc__)
+    asked = evidence.parser(__doc__)
     asked.add_argument("--jobs", type=int, default=2)
     options = asked.parse_args()
     begun = time.time()
@@ -227,14 +227,14 @@ def main() -> None:
     kept = sum(right for _, right in (*rows, *looks))
     page = PAGE.format(
         seed=SEED,
-        stamp=stamp(),
+        stamp=evidence.stamp(),
         columns=COLUMNS,
         rows="\n".join(row for row, _ in rows),
         looks="\n".join(row for row, _ in looks),
         kept=f"{kept} of {len(rows) + len(looks)}",
         minutes=f"{(time.time() - begun) / 60.0:.0f}",
     )
-    publish(page, __file__, options)
+    evidence.publish(page, __file__, options)
     if kept < len(rows) + len(looks):
         raise SystemExit(1)
 
