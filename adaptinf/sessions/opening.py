@@ -29,12 +29,12 @@ def open_session(
     rng: RandomSource | None,
     coins: np.random.Generator | None = None,
     noise: str = "simulation",
-    draw: Draw = draw_node,
+    draw: Draw | None = None,
 ) -> Session:
     """Open a session of a design; `declared` is what `Participants` are told.
 
     It draws from `coins` where they are given, and from a stream that `rng` starts otherwise; the nodes of
-    exact noise come from `draw`.
+    exact noise come from `draw`, by default from OpenDP.
 
     Raises
     ------
@@ -65,9 +65,10 @@ def open_session(
     clocked = design.pending != "last"
     stepper: Stepper | None
     if noise == "release":
-        if draw is draw_node:
+        if draw is None:
             draw_node("none", 1.0)  # a missing library is noticed before anybody comes
-        stepper = ReleaseStepper(program, participants.n_arms, clocked, coins, design.nodes, draw)
+        drawn = draw or draw_node
+        stepper = ReleaseStepper(program, participants.n_arms, clocked, coins, design.nodes, drawn)
     else:
         stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:
