@@ -112,6 +112,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"(\d+) audits of faults: all are caught",
             "{0} audits right, {1} of {1} faults caught",
         ),
+        "live_privacy": (
+            "no audit refutes a design that is used live, with exact noise",
+            r"(\d+ of \d+) rows are as they should be",
+            "{0} rows",
+        ),
         "privacy_mechanisms": (
             "no audit refutes a mechanism",
             r"\| Laplace \| [^|]*\| ([\d.]+) \(",

@@ -74,6 +74,12 @@ def _create_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reward-range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="0 and 1"
     )
+    parser.add_argument(
+        "--outcome-window",
+        type=int,
+        metavar="PARTICIPANTS",
+        help="after which an outcome enters a private design, whenever it came",
+    )
 
 
 def _assign_flags(parser: argparse.ArgumentParser) -> None:
@@ -220,6 +226,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
             dimension=arguments.dimension,
             per_arm=arguments.per_arm,
             reward_range=tuple(arguments.reward_range),
+            outcome_window=arguments.outcome_window,
         )
     for warning in caught:
         print(f"adaptinf trial: {warning.message}", file=sys.stderr)

@@ -4,11 +4,10 @@ Parameters out of range raise one `ParameterError` that lists them all.
 """
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
-from adaptinf.designs.arms.exploration_sampling import ExplorationSampling
 from adaptinf.designs.arms.kl_ucb import KLUCB
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
+from adaptinf.designs.arms.posterior_best_arm import ExplorationSampling, TopTwoThompson
 from adaptinf.designs.arms.thompson import Thompson
-from adaptinf.designs.arms.top_two import TopTwoThompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
 from adaptinf.designs.base import Design

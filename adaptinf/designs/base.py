@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,13 +13,13 @@ from adaptinf.designs.logs import log_of
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.designs.requirements import environment_problems
+from adaptinf.designs.stepwise import Stepwise
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits
 from adaptinf.log.validation.columns import label_array
 from adaptinf.markup import Recorded
 from adaptinf.parameters import COUNT, FLAG, JOBS, SEED, Count, Is, check, check_fields, problems_of, refuse
-from adaptinf.sessions import Session, open_session
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource
@@ -28,15 +28,12 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 
 
 @dataclasses.dataclass(frozen=True)
-class Design(Recorded, ABC):
+class Design(Recorded, Stepwise, ABC):
     """Base of all designs: frozen parameters, checked when they are given.
 
     Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
     vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], whether a round that a
-    `Mixture` overrides enters nothing, and whether outcomes of an environment may come late. For sessions
-    they say which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those of a
-    public window ("window"); where context vectors must lie: "any", the unit "ball", the unit "cube"; and as
-    which reward an outcome counts that never comes, None where there is no rule for that.
+    `Mixture` overrides enters nothing, and whether outcomes of an environment may come late.
 
     Examples
     --------
@@ -56,9 +53,6 @@ class Design(Recorded, ABC):
     outcomes: ClassVar[tuple[str, ...]] = ()
     skips_overrides: ClassVar[bool] = False
     takes_delays: ClassVar[bool] = False
-    pending: ClassVar[str] = "last"
-    domain: ClassVar[str] = "any"
-    lost: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self, self._problems)
@@ -291,54 +285,6 @@ class Design(Recorded, ABC):
             contextual=bool(env.features),
             truth=env.means,
         )
-
-    def session(
-        self,
-        arms: int | Sequence[Any],
-        horizon: int,
-        *,
-        features: int | Sequence[Any] | None = None,
-        dimension: int | None = None,
-        per_arm: bool = False,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        window: int | None = None,
-        rng: RandomSource | None = None,
-    ) -> Session:
-        """Use the design step by step, on participants who arrive one at a time.
-
-        Parameters
-        ----------
-        arms : list of labels, or int
-            The arms; a number stands for 0, 1, ...
-        horizon : int
-            The most rounds there can be. Guarantees hold for this many.
-        features : list of labels, or int, optional
-            Contexts that can arrive.
-        dimension : int, optional
-            Length of context vectors, in their place.
-        per_arm : bool
-            Whether each arm has a context vector of its own.
-        reward_range : (float, float)
-            Smallest and largest possible reward, declared beforehand.
-        window : int, optional
-            For private designs whose outcomes come late: the outcome of a round enters after `window` further
-            rounds, whenever it comes, and counts as 0 if it is not there then.
-        rng : int, SeedSequence, Generator or None
-            Source of randomness. Privacy noise is simulated: the log is labelled as not private.
-
-        Returns
-        -------
-        Session
-            With `assign`, `record` and `log`. On the same rewards and contexts it makes the choices of `run`
-            with the same `rng`, where `run` takes these from a `Tableau`.
-
-        Raises
-        ------
-        ParameterError
-            Listing everything that does not fit.
-        """
-        declared = arms, features, dimension, per_arm, reward_range
-        return open_session(self, declared, horizon, window, rng)
 
     def _check(
         self,

@@ -46,7 +46,7 @@ def log_of(
         guarantee=guarantee,
         reward_guarantee=reward_guarantee,
         design=_record(design, run, env, horizon),
-        noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
+        noise=run.noise if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
         adaptive_rounds=_adaptive_rounds(design, run),
         released_rounds=_at_least(design._released_rounds(run, rounds), _last_removal(run)),

@@ -124,6 +124,20 @@ class Mixture(Design):
         """As which reward an outcome counts with the design that never comes."""
         return self.design.lost
 
+    @property
+    def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
+        """What names a node of the design's exact noise."""
+        return self.design.nodes
+
+    @property
+    def inexact(self) -> str:  # type: ignore[override]
+        """Why the design has no exact noise."""
+        return self.design.inexact
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """The design's own: overrides draw none."""
+        return self.design.largest_scale(horizon, n_arms)
+
     def round_statuses(self) -> tuple[Status, ...]:
         """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
         own = self.design.round_statuses()

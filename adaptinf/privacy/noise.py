@@ -9,6 +9,7 @@ source              what a call gives
 Generator           a fresh draw (the simulation backend: fast, seedable, **not private**)
 `Buffer`            the next value that was drawn beforehand
 `Recorder`          zero, after the scale that was asked for has been noted
+`Nodes`             by ``named_laplace``: the noise of a named node, zero where it is not known yet
 ==================  =====================================================================
 """
 
@@ -43,6 +44,19 @@ class Recorder(NamedTuple):
     asked: IntArray
 
 
+class Nodes(NamedTuple):
+    """Noise of named nodes, as far as it is known, beside the coins of a run.
+
+    Shapes: values, scales (room,), names (room, 2), asked (1,), which counts what was asked for.
+    """
+
+    coins: np.random.Generator
+    values: FloatArray
+    scales: FloatArray
+    names: IntArray
+    asked: IntArray
+
+
 def laplace(source: Any, scale: float) -> float:
     """One Laplace draw of the given scale from a source."""
     if isinstance(source, Buffer):
@@ -50,6 +64,13 @@ def laplace(source: Any, scale: float) -> float:
     if isinstance(source, Recorder):
         return float(_recorder_laplace(source, scale))
     return float(_generator_laplace(source, scale))
+
+
+def named_laplace(source: Any, scale: float, stream: int, place: int) -> float:
+    """One Laplace draw from a source, for the node at a place of a stream: it is asked for once."""
+    if isinstance(source, Nodes):
+        return float(_node_laplace(source, scale, stream, place))
+    return laplace(source, scale)
 
 
 def gaussian(source: Any, scale: float) -> float:
@@ -65,6 +86,8 @@ def uniform(source: Any) -> float:
     """One uniform draw on [0, 1) from a source."""
     if isinstance(source, Buffer):
         return float(_buffer_uniform(source))
+    if isinstance(source, Nodes):
+        return float(source.coins.random())
     return float(source.random())
 
 
@@ -106,6 +129,25 @@ def _buffer_uniform(source: Any) -> Any:
     return source.uniforms[position]
 
 
+def _node_laplace(source: Any, scale: Any, stream: Any, place: Any) -> Any:
+    node = source.asked[0]
+    source.asked[0] = node + 1
+    if node >= source.values.shape[0]:
+        return 0.0
+    source.scales[node] = scale
+    source.names[node, 0] = stream
+    source.names[node, 1] = place
+    return source.values[node]
+
+
+def _unnamed_laplace(source: Any, scale: Any, stream: Any, place: Any) -> Any:
+    return laplace(source, scale)
+
+
+def _node_uniform(source: Any) -> Any:
+    return source.coins.random()
+
+
 def _is(source: Any, kind: type) -> bool:
     return isinstance(source, types.NamedTuple) and source.instance_class is kind
 
@@ -128,9 +170,16 @@ def _gaussian_for(source: Any, scale: Any) -> Any:
     return _generator_gaussian
 
 
+@overload(named_laplace, jit_options={"forceinline": True})
+def _named_laplace_for(source: Any, scale: Any, stream: Any, place: Any) -> Any:
+    return _node_laplace if _is(source, Nodes) else _unnamed_laplace
+
+
 @overload(uniform, jit_options={"forceinline": True})
 def _uniform_for(source: Any) -> Any:
-    return _buffer_uniform if _is(source, Buffer) else _generator_uniform
+    if _is(source, Buffer):
+        return _buffer_uniform
+    return _node_uniform if _is(source, Nodes) else _generator_uniform
 
 
 def generator(rng: np.random.SeedSequence) -> np.random.Generator:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import SEED, Count, OrNone, problems_of, refuse
+from adaptinf.parameters import SEED, Count, OneOf, OrNone, problems_of, refuse
 from adaptinf.sessions.participants import Participants
+from adaptinf.sessions.releasing import Draw, ReleaseStepper, draw_node, exact_problems
 from adaptinf.sessions.session import Session
-from adaptinf.sessions.steppers import stepper_of
+from adaptinf.sessions.steppers import Stepper, stepper_of
 from adaptinf.simulation.replicate import Run, block_stream, seed_sequence
 from adaptinf.typing import RandomSource
 
@@ -27,10 +28,13 @@ def open_session(
     window: int | None,
     rng: RandomSource | None,
     coins: np.random.Generator | None = None,
+    noise: str = "simulation",
+    draw: Draw | None = None,
 ) -> Session:
     """Open a session of a design; `declared` is what `Participants` are told.
 
-    It draws from `coins` where they are given, and from a stream that `rng` starts otherwise.
+    It draws from `coins` where they are given, and from a stream that `rng` starts otherwise; the nodes of
+    exact noise come from `draw`, by default from OpenDP.
 
     Raises
     ------
@@ -39,12 +43,18 @@ def open_session(
     """
     name = type(design).__name__
     problems = problems_of(
-        horizon=(horizon, Count(design.min_horizon)), window=(window, OrNone(Count(0))), rng=(rng, SEED)
+        horizon=(horizon, Count(design.min_horizon)),
+        window=(window, OrNone(Count(0))),
+        rng=(rng, SEED),
+        noise=(noise, OneOf("simulation", "release")),
     )
     if window is not None and design.pending != "window":
         problems.append(f"window must be left out: {name} {_NO_WINDOW[design.pending]}")
     participants = Participants(*declared, design.domain, problems)
-    refuse(name, design._environment_problems(participants, horizon))
+    problems = design._environment_problems(participants, horizon)
+    if not problems and noise == "release":
+        problems = exact_problems(design, horizon, participants.n_arms)
+    refuse(name, problems)
     placed = design._placed(participants)
     promised = (
         placed.guarantee(horizon, participants.n_arms),
@@ -53,7 +63,14 @@ def open_session(
     program = design.program(participants, horizon, recording=True)
     coins = block_stream(seed_sequence(rng), 0) if coins is None else coins
     clocked = design.pending != "last"
-    stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
+    stepper: Stepper | None
+    if noise == "release":
+        if draw is None:
+            draw_node("none", 1.0)  # a missing library is noticed before anybody comes
+        drawn = draw or draw_node
+        stepper = ReleaseStepper(program, participants.n_arms, clocked, coins, design.nodes, drawn)
+    else:
+        stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:
         problem = "cannot be used step by step: its program has no step=, the compiled entry point for one"
         refuse(name, [problem])

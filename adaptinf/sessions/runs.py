@@ -30,6 +30,7 @@ def run_of(rounds: Rounds, stepper: Stepper, window: int | None, missing: str | 
         missing if np.isnan(arrays["reward"]).any() else None,
         len(corrected),
         tuple(rounds.removed),
+        noise=stepper.noise,
     )
 
 

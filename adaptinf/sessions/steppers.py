@@ -19,6 +19,8 @@ class Stepper(Protocol):
 
     status: int
     """Kind of the round that was chosen last."""
+    noise: str
+    """Where privacy noise comes from."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The arm after `now` rounds, and propensities (arms,); None where the arm is named without any."""
@@ -51,6 +53,8 @@ class KernelStepper:
     begun, not of the outcomes that are in.
     """
 
+    noise = "simulation"
+
     def __init__(self, program: Program, n_arms: int, clocked: bool, rng: np.random.Generator) -> None:
         self.program, self.clocked, self.rng, self.status = program, clocked, rng, 0
         self.state = np.zeros(program.state_shape)
@@ -82,6 +86,7 @@ class KernelStepper:
     def memory(self, fresh: KernelStepper) -> dict[str, Any]:
         """The state, and the tables that are not as those of a fresh stepper; `remember` takes it."""
         mine, begun = self.program.tables._asdict(), fresh.program.tables._asdict()
+        mine["released"], begun["released"] = self.released(), fresh.released()
         written = {
             name: array.copy()
             for name, array in mine.items()
@@ -93,7 +98,7 @@ class KernelStepper:
         """Go on, as a fresh stepper, where the memory was taken."""
         self.state[:] = memory["state"]
         for name, array in memory["tables"].items():
-            getattr(self.program.tables, name)[:] = array
+            getattr(self.program.tables, name)[: len(array)] = array
 
     def outcome(self) -> FloatArray:
         """What the design reports, as things stand."""
@@ -108,6 +113,8 @@ class KernelStepper:
 
 class FunctionStepper:
     """A user's functions; after an error of theirs, coins and state are what they were before the call."""
+
+    noise = "simulation"
 
     def __init__(self, functions: Functions, shared: bool, rng: np.random.Generator) -> None:
         self.functions, self.shared, self.rng, self.status = functions, shared, rng, 0

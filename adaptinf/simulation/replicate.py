@@ -24,7 +24,9 @@ BLOCK = 64
 class Program:
     """What the run loop needs of a design for one environment and horizon; share (0,) or (rounds,).
 
-    What takes single steps is the compiled entry point for them, `Functions` in Python, or None.
+    What takes single steps is the compiled entry point for them, `Functions` in Python, or None. Choices read
+    the first `n_public` rows of the state, all of them where it is None; none of these holds a number that is
+    not released.
     """
 
     entry: Any
@@ -34,6 +36,7 @@ class Program:
     n_outcomes: int = 0
     share: FloatArray = field(default_factory=lambda: np.zeros(0))
     step: Any = None
+    n_public: int | None = None
 
     def world(self, environment: Environment, horizon: int) -> World:
         """What a run of this program is exposed to."""
@@ -97,7 +100,7 @@ class Run:
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
     missing where outcomes are, what that means; amended outcomes that the design was told otherwise; arms
-    that were removed, each with the number of rounds before that.
+    that were removed, each with the number of rounds before that; noise where it comes from, if there is any.
     """
 
     record: Record
@@ -108,6 +111,7 @@ class Run:
     missing: str | None = None
     amended: int = 0
     removed: tuple[tuple[int, int], ...] = ()
+    noise: str = "simulation"
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:

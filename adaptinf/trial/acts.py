@@ -17,6 +17,7 @@ from adaptinf.sessions.keeping import answered, decision_of, has_key, keep_key, 
 from adaptinf.sessions.requests import identity, plain
 from adaptinf.trial.history import ACTS, act_problems
 from adaptinf.trial.journal import Entry
+from adaptinf.trial.nodes import Nodes
 from adaptinf.trial.opening import session_of
 from adaptinf.trial.snapshots import pack
 
@@ -29,9 +30,10 @@ Mark = Callable[[str, Any], str | None]
 class Acts:
     """A session, whether it takes requests, and what was done to it."""
 
-    def __init__(self, first: Entry, design: Design, mark: Mark) -> None:
-        self.declared, self.design, self._mark = first, design, mark
-        self.session, self._coins = session_of(first, design)
+    def __init__(self, path: str, first: Entry, design: Design, mark: Mark) -> None:
+        self.path, self.declared, self.design, self._mark = path, first, design, mark
+        self.nodes = Nodes(path)
+        self.session, self._coins = session_of(first, design, self.nodes)
         self.state, self.reason = OPEN, ""
         self.acts: list[Entry] = []
         self._marks: dict[str, int] = {}
@@ -133,7 +135,7 @@ class Acts:
 
     def _opened(self) -> Session:
         """The session as it was at the start, with coins of its own."""
-        return session_of(self.declared, self.design)[0]
+        return session_of(self.declared, self.design, self.nodes)[0]
 
     def _assigned(self, subject: str, unit: Any) -> Decision:
         decision = decision_of(self.session, plain(unit))

@@ -35,6 +35,8 @@ _ROWS = sa.Table(
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
+_ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
+"""No node of noise has two rows; the rows of all else have none and do not count."""
 
 Entry = dict[str, Any]
 
@@ -79,6 +81,8 @@ class Journal:
                 raise FileError(str(self.path), "written", "it holds a trial or other tables already")
             _ROWS.create(self.connection)
             also()
+            if "noise" in entry:
+                self.connection.exec_driver_sql(_ONCE)
             self.append(entry)
             self.commit()
         except FAILURES as error:
@@ -119,10 +123,16 @@ class Journal:
             raise JournalError(str(self.path), f"row {number} does not follow from the rows before it")
         return str(digest)
 
+    @property
+    def next(self) -> int:
+        """Number of the row that is added next."""
+        return (self.rows if self._appended is None else self._appended[0]) + 1
+
     def append(self, entry: Entry) -> None:
         """Add a row."""
         text = json.dumps(encode(entry), separators=(",", ":"))
-        number, digest = self.rows + 1, _digest(self.head, text)
+        head = self.head if self._appended is None else self._appended[1]
+        number, digest = self.next, _digest(head, text)
         row = {"number": number, "entry": text, "digest": digest}
         try:
             self.connection.execute(sa.insert(_ROWS), row)

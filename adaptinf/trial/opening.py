@@ -17,9 +17,11 @@ from adaptinf.log import DesignRecord
 from adaptinf.log.storage.plain import encode
 from adaptinf.parameters import Is, problems_of, refuse
 from adaptinf.sessions import Session, open_session
+from adaptinf.sessions.releasing import Draw
 from adaptinf.sessions.requests import plain
 from adaptinf.trial.coins import Coins, fresh_seed
 from adaptinf.trial.journal import Entry
+from adaptinf.trial.nodes import private_terms
 
 FORMAT = 2
 _DESIGN = Is(Design, "a design, such as Thompson(floor=0.1)")
@@ -34,21 +36,23 @@ def declared_entry(
     dimension: int | None,
     per_arm: bool,
     reward_range: tuple[float, float],
+    outcome_window: int | None = None,
 ) -> Entry:
     """The first entry of a trial, when all of it has been found right.
 
     Raises
     ------
     ParameterError
-        Listing what does not fit, or if the design is private.
+        Listing what does not fit, or why a private design cannot draw exact noise.
     """
     if problems := problems_of(design=(design, _DESIGN)):
         raise ParameterError("Trial.create", problems)
     seed = fresh_seed()
-    session = open_session(
-        design, (arms, features, dimension, per_arm, reward_range), horizon, None, None, Coins(seed).generator
-    )
-    refuse("Trial.create", _private(design, horizon, len(session.arms)))
+    declared, coins = (arms, features, dimension, per_arm, reward_range), Coins(seed).generator
+    session = open_session(design, declared, horizon, None, None, coins)
+    exact = private_terms(design, horizon, len(session.arms), outcome_window)
+    if exact:
+        open_session(design, declared, horizon, outcome_window, None, coins, "release")
     record = design.record()
     low, high = reward_range
     return {
@@ -63,6 +67,7 @@ def declared_entry(
         "per_arm": per_arm,
         "reward_range": [float(low), float(high)],
         "seed": seed.hex(),
+        **exact,
         "versions": {
             "adaptinf": __version__,
             "numpy": np.__version__,
@@ -70,18 +75,6 @@ def declared_entry(
             "python": platform.python_version(),
         },
     }
-
-
-def _private(design: Design, horizon: int, n_arms: int) -> list[str]:
-    """Why a private design has no live trial."""
-    promised = design.guarantee(horizon, n_arms)
-    if promised is None or promised.epsilon == 0.0:  # nothing depends on rewards: there is no noise to draw
-        return []
-    name = type(design).__name__
-    return [
-        f"{name} promises privacy, and a live private trial needs release noise of exact arithmetic, which "
-        f"{name} does not draw: its session() rehearses a trial with simulated noise"
-    ]
 
 
 def _known(design: Design, record: DesignRecord) -> bool:
@@ -128,8 +121,10 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
     return made
 
 
-def session_of(entry: Entry, design: Design) -> tuple[Session, Coins]:
-    """The session that a first entry describes, and its coins."""
+def session_of(entry: Entry, design: Design, draw: Draw) -> tuple[Session, Coins]:
+    """The session that a first entry describes, and its coins; exact noise comes from `draw`."""
     coins = Coins(bytes.fromhex(entry["seed"]))
     declared: Any = tuple(entry[name] for name in _DECLARED)
-    return open_session(design, declared, entry["horizon"], None, None, coins.generator), coins
+    window, noise = entry.get("outcome_window"), entry.get("noise", "simulation")
+    session = open_session(design, declared, entry["horizon"], window, None, coins.generator, noise, draw)
+    return session, coins

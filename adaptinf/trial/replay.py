@@ -25,6 +25,7 @@ from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
 from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
+from adaptinf.trial.nodes import NODE
 from adaptinf.trial.sealing import GONE
 from adaptinf.trial.snapshots import Snapshot, pack, unpacked
 
@@ -90,22 +91,26 @@ class Replay(Acts):
 
     def is_as(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot of the row that was followed last comes to the same."""
-        other = Replay(self.declared, self.design, self._mark)
+        other = Replay(self.path, self.declared, self.design, self._mark)
         other.resume(snapshot)
         mine, theirs = self.image(Marks()), other.image(Marks())
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
-        """Do what a row says was done.
+        """Do what a row says was done; the row of a node waits for that of its request.
 
         Raises
         ------
         JournalError
             If the same request has another answer now.
         """
+        if entry["kind"] == NODE:
+            self.nodes.expect(entry)
+            return
         said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
         try:
-            again = self._again_blank(said) if GONE in entry else self._again(said)
+            with self.nodes.following():
+                again = self._again_blank(said) if GONE in entry else self._again(said)
         except (ParameterError, KeyError, TypeError, ValueError, IndexError) as error:
             raise JournalError(path, f"row {number} cannot be followed: {error}") from error
         if again != said:

@@ -67,7 +67,8 @@ class Requests:
                     self.journal.rollback()
                 else:
                     whole = {"kind": entry["kind"], "time": now(), **entry}
-                    self.journal.append(self._sealing.sealed(self.journal.rows + 1, whole))
+                    for row in (*replay.nodes.drawn(), whole):
+                        self.journal.append(self._sealing.sealed(self.journal.next, row))
                     self._destroy(entry)
                     self.journal.commit()
                     replay.noted(self.journal.rows, whole)
@@ -154,7 +155,7 @@ class Requests:
         return self._replay
 
     def _begun(self, path: str, first: Entry) -> Replay:
-        return Replay(first, design_of(path, first, self._design), self._sealing.mark)
+        return Replay(path, first, design_of(path, first, self._design), self._sealing.mark)
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
         """Each participant has a secret, but for those who were erased."""

@@ -64,6 +64,7 @@ class Trial(Operations):
         dimension: int | None = None,
         per_arm: bool = False,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        outcome_window: int | None = None,
     ) -> Trial:
         """Make a trial in a new file.
 
@@ -72,14 +73,16 @@ class Trial(Operations):
         path : path
             The SQLite file, which must not hold anything yet; ``"sqlite:///..."`` means the same.
         design : Design
-            What decides. A private design is refused: a live private trial needs release noise of exact
-            arithmetic.
+            What decides. A private design draws exact noise of OpenDP; one that has none is refused.
         arms : list of labels, or int
             The arms; a number stands for 0, 1, ...
         horizon : int
             The most participants there can be.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
+        outcome_window : int, optional
+            Needed by private designs: after so many further participants an outcome enters, whenever it came.
+            One that is missing then counts as 0, and what comes later is for the log alone.
 
         Returns
         -------
@@ -99,7 +102,8 @@ class Trial(Operations):
             If the design has no coins of its own: whoever knows the outcomes can foresee the next arm.
         """
         place = _place("Trial.create", path)
-        first = declared_entry(design, arms, horizon, features, dimension, per_arm, reward_range)
+        declared = features, dimension, per_arm, reward_range, outcome_window
+        first = declared_entry(design, arms, horizon, *declared)
         if not design.traits.own_coins:
             warnings.warn(
                 f"{first['design']} has no coins of its own, so that whoever knows the outcomes can foresee "

@@ -195,6 +195,7 @@ class PrivateSuccessiveElimination(Design):
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
     releases_by_arm: ClassVar[bool] = True
     lost: ClassVar[float | None] = 0.0
+    nodes: ClassVar[tuple[str, str] | None] = ("arm", "epoch")
     skips_overrides: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2
     unit_rewards: ClassVar[bool] = True
@@ -248,6 +249,10 @@ class PrivateSuccessiveElimination(Design):
     def audit_trials(self) -> tuple[AuditTrial, ...]:
         """Trials on which an audit recomputes actions and epochs from noisy means, and tests the noise."""
         return elimination_trials(self)
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """Scale of the noise of a sum."""
+        return 1.0 / self.epsilon
 
     def _shortest_trial(self) -> tuple[int, int, float]:
         """Rounds of a trial of two arms that is barely longer than an epoch; its passes and threshold."""

@@ -10,14 +10,16 @@ from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.log.traits import FreshEpochs
-from adaptinf.privacy.noise import laplace
+from adaptinf.privacy.noise import named_laplace
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
 from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
 
-_GONE, _SUM, _MEAN = range(1, 4)
+_GONE, _MEAN, _SUM = range(1, 4)
+_PUBLIC = _SUM
+"""Rows before it are what choices read, where means are private: the sums reach them through these alone."""
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED = range(2, 7)
 _ROWS, _SCALAR_COLUMNS = 4, 8
 _MOST_EPOCHS = 64
@@ -75,11 +77,12 @@ def _compare(tables: _Tables, state: FloatArray, source: Any) -> None:
     highest = -np.inf
     for arm in range(tables.n_arms):
         if state[_GONE, arm] == 0.0:
-            mean = state[_SUM, arm] / passes
+            total = state[_SUM, arm]
             if tables.epsilon > 0.0:
-                scale = 1.0 / (tables.epsilon * passes)
-                mean += laplace(source, scale)
-                release(tables, state, 0, arm, mean, scale)
+                epoch = int(state[SCALARS, _COMPARED]) + 1
+                total += named_laplace(source, 1.0 / tables.epsilon, arm, epoch)
+                release(tables, state, 0, arm, total / passes, 1.0 / (tables.epsilon * passes))
+            mean = total / passes
             state[_MEAN, arm] = mean
             highest = max(highest, mean)
     for arm in range(tables.n_arms):
@@ -232,4 +235,5 @@ def elimination_program(
         (_ROWS, max(n_arms, _SCALAR_COLUMNS)),
         step=_run_step,
         n_outcomes=3,
+        n_public=_PUBLIC if private else None,
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.random import Generator
 
-from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.arms.audit_trials import ucb_trials
+from adaptinf.designs.arms.ucb_kernel import UCBTables, ucb_program
 from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
@@ -20,149 +19,10 @@ from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
 from adaptinf.privacy.counters.laplace_sums import counter_quantiles
-from adaptinf.privacy.counters.sums import (
-    COUNTERS,
-    counter_scales,
-    counter_slots,
-    fresh_scale,
-    next_noise,
-    noise_row,
-)
+from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
 from adaptinf.privacy.counters.tail_bounds import counter_tail_bounds
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import (
-    ROUND,
-    SCALARS,
-    Results,
-    World,
-    certain_arm,
-    no_outcome,
-    release,
-    simulate_block,
-)
-from adaptinf.simulation.steps import Step, single_step
-from adaptinf.typing import FloatArray, IntArray
-
-_COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
-_PUBLIC = _SUM
-"""Rows before it are what the choice reads: counts, sums as they were released, and what follows from them.
-The rest, raw sums and the counters' noise, reaches them through a release alone."""
-_CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
-_SCALAR_COLUMNS = 8
-
-
-class _Tables(NamedTuple):
-    """The index of an arm: (noisy sum + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
-
-    On a cell of `grid`, q(t) is `intercept + slope * log t`, by the law that the noise has at N.
-    """
-
-    n_arms: int
-    width: float
-    log_offset: float
-    relaxation: float
-    private: bool
-    hybrid: bool
-    slots: int
-    trunk: float
-    node: float
-    grid: FloatArray
-    intercept: FloatArray
-    slope: FloatArray
-    status: IntArray
-    propensity: FloatArray
-    released: FloatArray
-
-
-@kernel
-def _refresh(tables: _Tables, public: FloatArray, arm: int) -> None:
-    """Write an arm's index as base + root * sqrt(width log(t/delta)) + slope * log t."""
-    inverse = public[_INVERSE, arm]
-    base = public[_SHOWN, arm]
-    if tables.private:
-        cell = int(public[SCALARS, _CELL])
-        row = noise_row(tables.hybrid, tables.slots, int(public[_COUNT, arm]))
-        base += tables.relaxation + tables.intercept[cell, row]
-        public[_SLOPE, arm] = tables.slope[cell, row] * inverse
-    public[_BASE, arm] = base * inverse
-
-
-@kernel
-def _tick(tables: _Tables, state: FloatArray) -> None:
-    """Count the round, and prepare the next one's log t and width where nothing has to wait for them."""
-    now = state[SCALARS, ROUND] + 1.0
-    log_next = math.log(now + 1.0)
-    state[SCALARS, ROUND] = now
-    state[SCALARS, _LOG] = log_next
-    state[SCALARS, _WIDTH] = math.sqrt(tables.width * (log_next + tables.log_offset))
-
-
-@kernel
-def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    best = _highest(tables, state[:_PUBLIC])
-    certain_arm(tables, best)
-    return best
-
-
-@kernel
-def _highest(tables: _Tables, public: FloatArray) -> int:
-    """The arm of the highest index, the first of those that are equal; before that, one never pulled."""
-    now = public[SCALARS, ROUND] + 1.0
-    best = 0
-    if public[SCALARS, _PULLED] < tables.n_arms:
-        while public[_COUNT, best] > 0.0:
-            best += 1
-        return best
-    cell = int(public[SCALARS, _CELL])
-    if now > tables.grid[cell + 1]:
-        while now > tables.grid[cell + 1]:
-            cell += 1
-        public[SCALARS, _CELL] = cell
-        for arm in range(tables.n_arms):
-            _refresh(tables, public, arm)
-    log_now = public[SCALARS, _LOG]
-    width = public[SCALARS, _WIDTH]
-    highest = -np.inf
-    for arm in range(tables.n_arms):
-        index = public[_BASE, arm] + public[_ROOT, arm] * width + public[_SLOPE, arm] * log_now
-        if index > highest:
-            highest = index
-            best = arm
-    return best
-
-
-@kernel
-def _update(
-    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
-) -> None:
-    _tick(tables, state)
-    count = state[_COUNT, arm] + 1.0
-    state[_COUNT, arm] = count
-    if count == 1.0:
-        state[SCALARS, _PULLED] += 1.0
-    state[_INVERSE, arm] = 1.0 / count
-    state[_ROOT, arm] = math.sqrt(1.0 / count)
-    if tables.private:
-        state[_SUM, arm] += min(max(reward, 0.0), 1.0)
-        noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, int(count), source)
-        state[_SHOWN, arm] = state[_SUM, arm] + noise
-        scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, int(count))
-        release(tables, state, 0, arm, state[_SHOWN, arm], scale)
-    else:
-        state[_SHOWN, arm] += reward
-    _refresh(tables, state[:_PUBLIC], arm)
-
-
-@compiled
-def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray, results: Results) -> None:
-    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
-
-
-@compiled
-def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
-    return single_step(_choose, _tick, _update, no_outcome, tables, step, rng, state)
-
 
 _STABLE_WIDTH = 2.0
 _STABLE = Stability(
@@ -215,7 +75,7 @@ class UCB(Design):
     ) -> Program:
         """Compiled entry point and tables for one environment and horizon."""
         n_arms = environment.n_arms
-        tables = _Tables(
+        tables = UCBTables(
             n_arms=n_arms,
             width=float(self.width),
             log_offset=0.0,
@@ -230,7 +90,7 @@ class UCB(Design):
             slope=np.zeros((1, 1)),
             **written_arrays(n_arms if recording else 0),
         )
-        return Program(_run_block, tables, (_TRUNK, max(n_arms, _SCALAR_COLUMNS)), step=_run_step)
+        return ucb_program(tables)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,6 +164,7 @@ class PrivateUCB(Design):
 
     pending: ClassVar[str] = "window"
     lost: ClassVar[float | None] = 0.0
+    nodes: ClassVar[tuple[str, str] | None] = ("arm", "count")
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
     unit_rewards: ClassVar[bool] = True
@@ -340,6 +201,11 @@ class PrivateUCB(Design):
         )
         return replace(whole, reasons=(reason,))
 
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """Largest scale of a node of a counter."""
+        trunk, node = counter_scales(self.counter, self.guarantee(horizon, n_arms).epsilon, horizon)
+        return max(trunk, node * counter_slots(horizon) if self.counter == "hybrid" else node)
+
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
 
@@ -372,7 +238,7 @@ class PrivateUCB(Design):
                 relaxation = _published_relaxation(self.epsilon, n_arms, horizon, log_delta)
         slope = np.diff(quantiles, axis=0) / np.diff(np.log(grid))[:, None]
         slots = counter_slots(horizon)
-        tables = _Tables(
+        tables = UCBTables(
             n_arms=n_arms,
             width=2.0 if self.calibration == "published" else float(self.width),
             log_offset=log_offset,
@@ -387,7 +253,7 @@ class PrivateUCB(Design):
             slope=np.ascontiguousarray(slope),
             **written_arrays(0, horizon if recording else 0),
         )
-        return Program(_run_block, tables, (_TRUNK + 1 + slots, max(n_arms, _SCALAR_COLUMNS)), step=_run_step)
+        return ucb_program(tables)
 
 
 def _published_relaxation(epsilon: float, n_arms: int, horizon: int, log_delta: float) -> float:

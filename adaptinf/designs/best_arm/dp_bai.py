@@ -42,6 +42,7 @@ class _NoisyMeans(FeatureDesign):
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
     lost: ClassVar[float | None] = 0.0
+    inexact: ClassVar[str] = "its noise is on the means of a phase, which are no whole numbers of units"
 
     def _problems(self) -> list[str]:
         problems = super()._problems()

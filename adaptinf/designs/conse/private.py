@@ -100,6 +100,19 @@ class DPConSE(Design):
     vectors: ClassVar[str] = "refused"
     unit_rewards: ClassVar[bool] = True
     lost: ClassVar[float | None] = 0.5
+    inexact: ClassVar[str] = "as published it promises nothing that exact noise could keep"
+
+    @property
+    def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
+        """What names a node: its sum, 2 j of the contrasts of context j and 2 j + 1 of its arrivals."""
+        return ("sum", "window") if self.calibration == "corrected" else None
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """The larger scale of those of contrasts and arrivals."""
+        contrasts = 1.0 / (self.contrast_share * self.epsilon)
+        if self._exact_counts:
+            return contrasts
+        return max(contrasts, 2.0 / ((1.0 - self.contrast_share) * self.epsilon))
 
     @property
     def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]

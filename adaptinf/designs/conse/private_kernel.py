@@ -24,7 +24,7 @@ from adaptinf.designs.conse.epochs import (
     estimation_budget,
     write_propensity,
 )
-from adaptinf.privacy.noise import laplace, uniform
+from adaptinf.privacy.noise import named_laplace, uniform
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, World, release, simulate_block
 from adaptinf.simulation.steps import Step, pass_round, single_step
@@ -32,10 +32,11 @@ from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
 _WINDOW, _T_MIN = 2, 3
-_DECIDED, _CONTRAST, _ARRIVALS, _POOLED, _TOTAL, _INCLUSION, _BETTER, _LAST_CONTRAST, _LAST_ARRIVALS = range(
+_DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _LAST_CONTRAST, _LAST_ARRIVALS, _CONTRAST, _ARRIVALS = range(
     1, 10
 )
-_ROWS = 10
+_PUBLIC, _ROWS = _CONTRAST, 10
+"""Choices read the rows before the sums and counts of the window that is running."""
 _SCALAR_COLUMNS = 8
 _CONTRAST_SUM, _ARRIVAL_COUNT = 0, 1
 
@@ -76,20 +77,25 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
 
 
 @kernel
-def _noisy(source: Any, value: float, scale: float) -> float:
+def _noisy(source: Any, value: float, scale: float, kind: int, feature: int, window: int) -> float:
     """The value with its noise; as it is where it is public and the scale 0."""
-    return value + laplace(source, scale) if scale > 0.0 else value
+    return value + named_laplace(source, scale, 2 * feature + kind, window) if scale > 0.0 else value
 
 
 @kernel
 def _window_ends(tables: _Tables, state: FloatArray, source: Any) -> None:
     """Release the window's sums, drop the worse arm where they tell, and forget them."""
+    window = int(state[SCALARS, _WINDOW]) + 1
     for feature in range(tables.n_features):
-        arrivals = _noisy(source, state[_ARRIVALS, feature], tables.arrival_scale)
+        arrivals = _noisy(
+            source, state[_ARRIVALS, feature], tables.arrival_scale, _ARRIVAL_COUNT, feature, window
+        )
         release(tables, state, _ARRIVAL_COUNT, feature, arrivals, tables.arrival_scale)
         state[_TOTAL, feature] += arrivals
         if state[_DECIDED, feature] == 0.0:
-            contrast = state[_CONTRAST, feature] + laplace(source, tables.contrast_scale)
+            contrast = _noisy(
+                source, state[_CONTRAST, feature], tables.contrast_scale, _CONTRAST_SUM, feature, window
+            )
             release(tables, state, _CONTRAST_SUM, feature, contrast, tables.contrast_scale)
             state[_POOLED, feature] += contrast
             upper = max(arrivals + tables.arrival_scale * tables.log_two, 0.0)
@@ -117,9 +123,14 @@ def _half_time(tables: _Tables, state: FloatArray) -> None:
 
 @kernel
 def _trial_ends(tables: _Tables, state: FloatArray, source: Any) -> None:
+    window = int(state[SCALARS, _WINDOW]) + 1
     for feature in range(tables.n_features):
-        arrivals = _noisy(source, state[_ARRIVALS, feature], tables.arrival_scale)
-        contrast = state[_CONTRAST, feature] + laplace(source, tables.contrast_scale)
+        arrivals = _noisy(
+            source, state[_ARRIVALS, feature], tables.arrival_scale, _ARRIVAL_COUNT, feature, window
+        )
+        contrast = _noisy(
+            source, state[_CONTRAST, feature], tables.contrast_scale, _CONTRAST_SUM, feature, window
+        )
         release(tables, state, _ARRIVAL_COUNT, feature, arrivals, tables.arrival_scale)
         release(tables, state, _CONTRAST_SUM, feature, contrast, tables.contrast_scale)
         state[_LAST_ARRIVALS, feature] = arrivals
@@ -280,4 +291,5 @@ def corrected_program(
         n_statuses=len(CONSE_STATUSES),
         step=_run_step,
         n_outcomes=1 + 4 * n_features,
+        n_public=_PUBLIC,
     )

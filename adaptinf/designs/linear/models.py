@@ -224,6 +224,7 @@ class LinPriv(Design):
     pending: ClassVar[str] = "window"
     lost: ClassVar[float | None] = 0.0
     domain: ClassVar[str] = "ball"
+    inexact: ClassVar[str] = "its sums of products of rewards and contexts have no exact grid yet"
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
 

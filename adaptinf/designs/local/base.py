@@ -46,6 +46,7 @@ class LocallyPrivate(Design):
 
     domain: ClassVar[str] = "cube"
     lost: ClassVar[float | None] = 0.0
+    inexact: ClassVar[str] = "its noise belongs on the participant's side, and not with who assigns"
     report_sensitivity: ClassVar[float]
     not_covered: ClassVar[str]
     min_arms: ClassVar[int] = 2

@@ -14,7 +14,7 @@ import numpy as np
 from adaptinf.compilation import kernel
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
-from adaptinf.privacy.noise import laplace
+from adaptinf.privacy.noise import named_laplace
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
 
@@ -68,7 +68,7 @@ def next_noise(
     slot a level; `column` is the stream (an arm).
     """
     inside = count - (1 << top_bit(count)) if hybrid else count
-    fresh = laplace(source, fresh_scale(hybrid, trunk, node, count))
+    fresh = named_laplace(source, fresh_scale(hybrid, trunk, node, count), column, count)
     earlier = inside & (inside - 1)
     # selections, not branches: which nodes are at hand is too irregular to be predicted
     joined = fresh + state[trunk_row + 1 + trailing_zeros(earlier if earlier > 0 else count), column]

@@ -16,7 +16,7 @@ import pytest
 
 from adaptinf import environments
 from adaptinf.designs import DPBAI, DPOD, DPConSE, LinPriv, PrivateSuccessiveElimination, PrivateUCB
-from adaptinf.designs.arms import ucb
+from adaptinf.designs.arms import ucb_kernel as ucb
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs
 from adaptinf.designs.conse.private_kernel import window_ends
 from adaptinf.designs.linear.kernel import PROJECTED

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
-from adaptinf.designs.arms.elimination_kernel import _choose, _finish, _update
+from adaptinf.designs.arms.elimination_kernel import _choose, _finish, _update, elimination_epochs
 from adaptinf.designs.mixture import Mixture
 from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, Tableau
@@ -51,7 +51,10 @@ def rewards_of(table: np.ndarray, course: Course) -> Any:
 def private_elimination(
     table: np.ndarray, beta: float, epsilon: float, noises: Iterator[float], clip: bool = True
 ) -> Course:
-    """Algorithm 3 of Sajed and Sheffet; at an infinite epsilon nothing is added and nothing clipped."""
+    """Algorithm 3 of Sajed and Sheffet; at an infinite epsilon nothing is added and nothing clipped.
+
+    Noises are those of sums of r rewards: a mean has one r-th of it.
+    """
     course = Course()
     pull = rewards_of(table, course)
     viable, epoch = list(range(table.shape[1])), 0
@@ -79,7 +82,7 @@ def private_elimination(
             if math.isfinite(epsilon):
                 for i in viable:
                     course.scales.append(1 / (epsilon * r))
-                    means[i] += next(noises)
+                    means[i] += next(noises) / r
                     course.released.append((len(course.actions), i, means[i]))
             top = max(means[i] for i in viable)
             viable = [i for i in viable if not top - means[i] > 2 * h + 2 * c]
@@ -158,7 +161,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("means", "horizon", "beta", "epsilon"), CASES)
-@pytest.mark.parametrize("spread", [0.01, 0.15])
+@pytest.mark.parametrize("spread", [5.0, 75.0])
 def test_private_elimination_on_one_buffer(
     means: list[float], horizon: int, beta: float, epsilon: float, spread: float
 ) -> None:
@@ -181,7 +184,8 @@ def test_private_elimination_on_one_buffer(
 def test_noise_alone_can_drop_the_best_arm() -> None:
     design = PrivateSuccessiveElimination(epsilon=1.0, beta=0.9)
     table = np.tile([1.0, 0.0, 0.0], (6_000, 1))
-    _, released, outcome, used = drive_kernel(design, table, np.array([-2.0, 0.0, 3.0]))
+    passes = elimination_epochs(3, 6_000, 0.9, 1.0)[0][3, 0]
+    _, released, outcome, used = drive_kernel(design, table, passes * np.array([-2.0, 0.0, 3.0]))
     assert (outcome[2], used) == (2.0, 3)
     np.testing.assert_array_equal(released[:, 3], [-1.0, 0.0, 3.0])
 
@@ -189,7 +193,7 @@ def test_noise_alone_can_drop_the_best_arm() -> None:
 def test_private_elimination_clips_what_enters_a_mean() -> None:
     rng = np.random.default_rng(3)
     table = rng.normal([0.2, 0.9, 0.5], 1.0, size=(9_000, 3))
-    noises = rng.laplace(scale=0.01, size=100)
+    noises = rng.laplace(scale=5.0, size=100)
     design = PrivateSuccessiveElimination(epsilon=1.0, beta=0.9)
     course = private_elimination(table, 0.9, 1.0, iter(noises))
     raw = private_elimination(table, 0.9, 1.0, iter(noises), clip=False)
@@ -213,7 +217,7 @@ def test_a_default_run_follows_the_literal_algorithm(means: list[float], horizon
     for end, group in releases.groupby("round", sort=True):
         for arm, value in zip(group["group"], group["value"], strict=True):
             rows = np.arange(begin, end)[arms[begin:end] == arm]
-            noises.append(value - table[rows, arm].mean())
+            noises.append(value * rows.size - table[rows, arm].sum())
         begin = end
     course = private_elimination(table, beta, 0.8, iter(noises))
     np.testing.assert_array_equal(log.arrays.action, course.actions)

@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
         capsys, "create", path, "--design", "UCB", "--parameters", "3", *arms, code=2
     )
     private = "--design", "PrivateUCB", "--parameters", '{"epsilon": 1.0}'
-    assert "exact arithmetic" in told(capsys, "create", path, *private, *arms, code=2)
+    assert "outcome_window is needed" in told(capsys, "create", path, *private, *arms, code=2)
     assert not Path(path).exists()
     created(capsys, path)
     assert "holds a trial" in told(capsys, "create", path, "--design", "Thompson", *arms, code=2)

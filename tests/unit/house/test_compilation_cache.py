@@ -30,13 +30,13 @@ SCRIPT = """
 import sys
 import adaptinf
 from adaptinf.designs import PrivateUCB
-from adaptinf.designs.arms.ucb import _run_block
+from adaptinf.designs.arms.ucb_kernel import run_block
 from adaptinf.simulation.environments import BernoulliArms
 
 log = PrivateUCB(epsilon=1.0, counter="binary").run(BernoulliArms([0.5, 0.5]), horizon=20, rng=1)
 print(adaptinf.__file__)
 print(float(log.releases["value"].iloc[0] - log.arrays.reward[0]))
-print(sum(_run_block.stats.cache_hits.values()), sum(_run_block.stats.cache_misses.values()))
+print(sum(run_block.stats.cache_hits.values()), sum(run_block.stats.cache_misses.values()))
 """
 
 

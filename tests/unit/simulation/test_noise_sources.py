@@ -14,10 +14,12 @@ from adaptinf.privacy.noise import (
     GAUSSIAN,
     LAPLACE,
     Buffer,
+    Nodes,
     Recorder,
     gaussian,
     generator,
     laplace,
+    named_laplace,
     uniform,
 )
 
@@ -106,3 +108,25 @@ def test_the_generator_is_a_pure_function_of_its_seed() -> None:
     first, again, other = (generator(np.random.SeedSequence(s)).random(5) for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("use_compiled", [True, False])
+def test_nodes_are_named_and_given_out_as_far_as_they_are_known(use_compiled: bool) -> None:
+    def ask(source: Any) -> float:
+        nodes = named_laplace(source, 2.0, 1, 7) + 10.0 * named_laplace(source, 3.0, 0, 4)
+        return nodes + 100.0 * uniform(source)
+
+    coins = np.random.default_rng(1)
+    source = Nodes(
+        coins, np.array([5.0, 0.0]), np.zeros(2), np.zeros((2, 2), np.int64), np.zeros(1, np.int64)
+    )
+    total = numba.njit(ask)(source) if use_compiled else ask(source)
+    assert total == 5.0 + 100.0 * np.random.default_rng(1).random()
+    assert source.asked[0] == 2
+    assert source.scales.tolist() == [2.0, 3.0]
+    assert source.names.tolist() == [[1, 7], [0, 4]]
+    if use_compiled:
+        numba.njit(ask)(source)
+        assert source.asked[0] == 4  # beyond the room it counts, and writes nothing
+    generator_source = np.random.default_rng(2)
+    assert named_laplace(generator_source, 2.0, 0, 1) == laplace(np.random.default_rng(2), 2.0)

@@ -87,13 +87,14 @@ _EARLY = 3
 class Scenario:
     """Requests in their order, each with its key.
 
-    Outcomes come two participants late; an arm is removed half-way; amendments and erasures come last, but
-    for one participant who is erased before the outcome is in.
+    Outcomes come two participants late; an arm is removed half-way, where the design lets that; amendments
+    and erasures come last, but for one participant who is erased before the outcome is in.
     """
 
     participants: int
     rewards: list[float]
     contexts: bool = False
+    removes: bool = True
     answers: dict[int, Any] = field(default_factory=dict)
     requests: list[tuple[str, int]] = field(init=False)
 
@@ -105,7 +106,7 @@ class Scenario:
                 self.requests.append(("assign", who + 2))
             if who + 2 == _EARLY:
                 self.requests.append(("erase", _EARLY))
-            if who + 2 == self.participants // 2:
+            if self.removes and who + 2 == self.participants // 2:
                 self.requests.append(("remove", 0))
         self.requests += [("amend", who) for who in range(0, self.participants, 2)]
         self.requests += [("erase", who) for who in range(0, self.participants, 5)]
@@ -231,18 +232,21 @@ def crashed_run(
     rng: np.random.Generator,
     plan: Callable[[], Callable[[], None]],
     struck: list[str] | None = None,
+    window: int | None = None,
 ) -> int:
     """A trial whose processes are killed until it is through; it must be as one that nothing stopped.
 
     `plan` says how the next child prepares its death, and may add its name to `struck`, whose last one
-    is taken off where the child lived on. Returns the number of kills.
+    is taken off where the child lived on. Noise of a private design, which has a window, has to follow from
+    the name of its node. Returns the number of kills.
     """
     path, twin = folder / "trial.db", folder / "twin.db"
     for old in folder.glob("t*.db*"):
         old.unlink()
     rewards = rng.integers(0, 2, size=participants).astype(float).tolist()
-    scenario = Scenario(participants, rewards, design.traits.uses_context == "vectors")
-    options = {"dimension": 2} if scenario.contexts else {}
+    scenario = Scenario(participants, rewards, design.traits.uses_context == "vectors", window is None)
+    options: dict[str, Any] = {"dimension": 2} if scenario.contexts else {}
+    options["outcome_window"] = window
     with ai.Trial.create(path, design, ["a", "b", "c"], horizon=participants, **options) as trial:
         trial.backup(twin)
     expected = undisturbed(twin, scenario)
@@ -255,7 +259,9 @@ def crashed_run(
     assert [scenario.answers[number] for number in range(len(scenario))] == expected
     assert entries(path) == entries(twin)
     with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
-        assert trial.verify().rows == 1 + len(scenario) - expected.count(ERASED)
+        nodes = sum(entry["kind"] == "node" for entry in entries(path))
+        assert nodes == (0 if window is None else max(participants - window - 1, 0))
+        assert trial.verify().rows == 1 + len(scenario) - expected.count(ERASED) + nodes
         logs = [one.log("drop", erased="keep") for one in (trial, calm)]
         assert logs[0].equals(logs[1])
     content = b"".join(place.read_bytes() for place in folder.glob("trial.db*"))

@@ -199,9 +199,9 @@ def test_pause_and_finish(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "design",
-    [ai.designs.PrivateUCB(epsilon=1.0), ai.designs.DPConSE(epsilon=1.0), ai.designs.LDPBandit(epsilon=1.0)],
+    [ai.designs.LinPriv(epsilon=1.0), ai.designs.LDPBandit(epsilon=1.0)],
 )
-def test_a_private_design_is_refused_before_there_is_a_file(path: Path, design: Design) -> None:
+def test_a_design_without_exact_noise_is_refused_before_there_is_a_file(path: Path, design: Design) -> None:
     options = {"dimension": 2} if design.vectors == "needed" else {}
     problem = refused(Trial.create, path, design, 2, horizon=100, **options)
     assert "needs release noise of exact arithmetic" in problem

@@ -1,0 +1,114 @@
+"""A design at work with exact noise: each node is drawn once, first, and the state changes after.
+
+Rewards and noise are whole numbers of units of 2^-20. Below 2^53 units floats hold these exactly and add them
+without rounding, so the kernels of the simulation do integer arithmetic here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from adaptinf.privacy.noise import Nodes
+from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, to_grid
+from adaptinf.sessions.steppers import KernelStepper
+from adaptinf.simulation.replicate import Program
+from adaptinf.simulation.steps import CHOOSE, UPDATE, Step
+from adaptinf.typing import FloatArray
+
+Draw = Callable[[str, float], float]
+"""The noise of a named node whose scale is given, both in units."""
+
+LARGEST_SCALE, _LONGEST = 2.0**16, 2**32
+"""A sum of so many rewards, and of the at most 128 nodes that it gets, stays below 2^53 units: a draw exceeds
+1,024 scales with a probability of exp(-1,024)."""
+_ROUNDINGS = 4
+_ROOM = 16
+
+
+def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
+    """Why a design cannot be used with exact noise."""
+    if getattr(design, "nodes", None) is None:
+        reason = getattr(design, "inexact", "")
+        return [f'noise="release" is not to be had of {type(design).__name__}: {reason}']
+    if design.largest_scale(horizon, n_arms) > LARGEST_SCALE or horizon > _LONGEST:  # type: ignore[attr-defined]
+        return ['noise="release" needs a larger epsilon: sums with their noise would exceed exact arithmetic']
+    return []
+
+
+def draw_node(name: str, scale: float) -> int:
+    """A fresh draw of OpenDP."""
+    return int(discrete_laplace(scale, 1)[0])
+
+
+def unit_scale(scale: float) -> float:
+    """A kernel's scale in units, rounded up by more than a few roundings of the kernel can have taken off."""
+    units = scale * GRID_UNITS
+    for _ in range(_ROUNDINGS):
+        units = math.nextafter(units, math.inf)
+    return units
+
+
+class ReleaseStepper(KernelStepper):
+    """The kernels of a run, with noise by named nodes; choices are not shown what is not released."""
+
+    noise = "release"
+
+    def __init__(
+        self,
+        program: Program,
+        n_arms: int,
+        clocked: bool,
+        coins: np.random.Generator,
+        words: tuple[str, str],
+        draw: Draw,
+    ) -> None:
+        super().__init__(program, n_arms, clocked, coins)
+        self._words, self._draw = words, draw
+        self._nodes = self._room(_ROOM)
+
+    def _room(self, size: int) -> Nodes:
+        values, scales = np.zeros(size), np.zeros(size)
+        return Nodes(self.rng, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
+
+    def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
+        state = self.state.copy()
+        if kernel == UPDATE:
+            clipped = min(max(reward, 0.0), 1.0)
+            self._learn(Step(kernel, arm, float(to_grid(clipped)) / GRID_UNITS, context, self._report))
+            return -1
+        public = slice(self.program.n_public) if kernel == CHOOSE else slice(None)
+        state[public.stop or len(state) :] = np.nan
+        answer = self._run(Step(kernel, arm, reward, context, self._report), state)
+        self.state[public] = state[public]
+        return answer
+
+    def _run(self, step: Step, state: FloatArray) -> int:
+        self._nodes.asked[0] = 0
+        return int(self.program.step(self.program.tables, step, self._nodes, state))
+
+    def _learn(self, step: Step) -> None:
+        """Draw the nodes that the kernel asks for, one by one, and let it take them all at once.
+
+        It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
+        """
+        status, known = int(self.program.tables.status[0]), 0
+        while True:
+            state = self.state.copy()
+            self.program.tables.status[0] = status
+            self._nodes.values[known:] = 0.0
+            self._run(step, state)
+            if self._nodes.asked[0] <= known:
+                break
+            stream, place = self._nodes.names[known].tolist()
+            name = f"{self._words[0]} {stream}, {self._words[1]} {place}"
+            units = self._draw(name, unit_scale(float(self._nodes.scales[known])))
+            self._nodes.values[known] = units / GRID_UNITS
+            known += 1
+            if known == len(self._nodes.values):
+                wider = self._room(2 * known)
+                wider.values[:known] = self._nodes.values
+                self._nodes = wider
+        self.state[:] = state
