@@ -168,7 +168,8 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
     cells = joined(first[0], second[0], places, len(batches))
     if shares:  # of the whole batches, not of their parts
         by_share = cells.pulls / cells.rounds[:, None]
-        cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, cells.nonzero, cells.centre)
+        kept = cells.nonzero, cells.centre, cells.products
+        cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, *kept)
     if sometimes_impossible(cells):
         raise ParameterError("Sums", [otherwise])
     return cells, batches

@@ -13,12 +13,15 @@ from adaptinf.log.validation.columns import Column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.cells import cells_of_rows, sometimes_impossible
+from adaptinf.sums.further import COVARIATE, Further, with_columns
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
 from adaptinf.texts import absent
 
+_NONE = Further()
+
 
 def parts_of_log(
-    log: AdaptiveLog, by: str | Sequence[str], centre: float | None
+    log: AdaptiveLog, by: str | Sequence[str], centre: float | None, further: Further = _NONE
 ) -> tuple[Parts, tuple[str, ...]]:
     """Sums by group, batch and arm, of rewards less a centre, by default the first batch's mean; contexts."""
     arrays = summable(log)
@@ -36,12 +39,13 @@ def parts_of_log(
         log.n_arms,
         float(centre),
     )
+    cells = with_columns(cells, log, further, strata.code, batch == 0)
     if sometimes_impossible(cells):
         where = "of a batch and group" if names else "of a batch"
         reason = f"an arm could be chosen in some rounds {where} alone"
         raise InvalidForLog("Sums", reason, ["smaller batches"])
     parts = Parts(names, strata.parts(cells, np.arange(int(batch[-1]) + 1)))
-    given = {log.columns.get(name, name): name for name in names}
+    given = {log.columns.get(name, name): name for name in (*names, *further.having(COVARIATE))}
     return parts, tuple(given.get(name, name) for name in log.context)
 
 

@@ -18,6 +18,7 @@ from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
 from adaptinf.sums.frames import frame_of
+from adaptinf.sums.further import WithFurther, further_columns
 from adaptinf.sums.grouped import Grouped
 from adaptinf.sums.groups import Parts
 from adaptinf.sums.merging import ADDED, other_trials
@@ -31,7 +32,7 @@ NEEDS_ROWS = "it needs rows, and these are sums by batch and arm"
 """Why a method that reads rounds one by one refuses sums."""
 
 
-class Sums(Grouped, Promises):
+class Sums(WithFurther, Grouped, Promises):
     """Sums of rewards by batch and arm, from which arms are compared as from a log.
 
     Parameters
@@ -82,6 +83,8 @@ class Sums(Grouped, Promises):
         Their numbers.
     group_names : tuple of str
         Columns that make the groups; empty without groups.
+    denominators, covariates : tuple of str
+        Further columns, by which there are ratios and adjustments; empty without any.
 
     Raises
     ------
@@ -222,7 +225,15 @@ class Sums(Grouped, Promises):
         self.kept: dict[str, Any] = {}
 
     @classmethod
-    def of_log(cls, log: AdaptiveLog, centre: float | None = None, by: str | Sequence[str] = ()) -> Sums:
+    def of_log(
+        cls,
+        log: AdaptiveLog,
+        centre: float | None = None,
+        by: str | Sequence[str] = (),
+        *,
+        denominator: str | Sequence[str] = (),
+        covariate: str | Sequence[str] = (),
+    ) -> Sums:
         """Sums of a log's rows, by its batches and arms.
 
         Parameters
@@ -233,6 +244,10 @@ class Sums(Grouped, Promises):
             What is subtracted from rewards before they are summed; by default the mean of the first batch.
         by : str or list of str
             Context columns whose labels make groups; by default none.
+        denominator : str or list of str
+            Columns of the log that mean rewards are to be divided by the mean of; by default none.
+        covariate : str or list of str
+            Contexts that are to explain rewards, numbers each; by default none.
 
         Returns
         -------
@@ -255,7 +270,8 @@ class Sums(Grouped, Promises):
         >>> ai.Sums.of_log(log).n_batches
         3
         """
-        parts, context = parts_of_log(log, by, centre)
+        further = further_columns("Sums.of_log", denominator, covariate)
+        parts, context = parts_of_log(log, by, centre, further)
         sums = cls.__new__(cls)
         metadata = Metadata(**{name: getattr(log, name) for name in METADATA})
         sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False)
@@ -347,6 +363,7 @@ class Sums(Grouped, Promises):
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
             *([f"  groups: {groups}"] if self.group_names else []),
+            *self._further_lines(),
         ]
         return visible_lines(lines)
 
