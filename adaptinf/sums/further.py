@@ -35,7 +35,7 @@ def further_columns(subject: str, denominator: object, covariate: object) -> Fur
     """Denominators, then covariates, each one name, several or none."""
     below, before = group_names(DENOMINATOR, denominator), group_names(COVARIATE, covariate)
     both = [name for name in below if name in before]
-    problem = f"{', '.join(both)}: what explains rewards was known before the choice, and a denominator was not"
+    problem = f"{', '.join(both)}: a covariate was known before the choice, and a denominator was not"
     refuse(subject, [problem] if both else [])
     return Further((*below, *before), (DENOMINATOR,) * len(below) + (COVARIATE,) * len(before))
 
@@ -63,10 +63,8 @@ def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
     return found
 
 
-def with_columns(
-    cells: Cells, log: AdaptiveLog, further: Further, stratum: IntArray, in_first: Any
-) -> Cells:
-    """Cells with products of further columns, about their means in the first batch; stratum, in_first (T,)."""
+def with_columns(cells: Cells, log: AdaptiveLog, further: Further, stratum: IntArray, in_first: Any) -> Cells:
+    """Cells with products of further columns about their first batch's means; stratum, in_first (T,)."""
     if not further.names:
         return cells
     arrays, columns = log.arrays, columns_of_log(log, further)

@@ -7,7 +7,7 @@ Chan, Golub, LeVeque (1983), "Algorithms for computing the sample variance" (sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, permutations
 
@@ -45,9 +45,17 @@ class Products:
         """Entries of v."""
         return len(self.names) + 2
 
-    def place(self, name: str) -> int:
-        """Position of a further column in v."""
-        return self.names.index(name) + 2
+    def only(self, names: Sequence[str]) -> Products:
+        """The sums without other further columns, in the order given."""
+        places = [self.names.index(name) for name in names]
+        kept = np.array([0, 1, *(place + 2 for place in places)])
+        return Products(
+            tuple(names),
+            tuple(self.roles[place] for place in places),
+            self.table[:, kept[:, None, None], kept[None, :, None], kept[None, None, :]],
+            self.centres[kept],
+            self.positive[places],
+        )
 
     def of(self, places: IntArray) -> Products:
         """The sums of some batches; places (b,)."""
@@ -68,7 +76,7 @@ class Products:
 
 
 def over_powers(sums: FloatArray, propensities: FloatArray) -> FloatArray:
-    """Sums over powers of propensities that are constant in a batch; sums (..., B, K), propensities (B, K)."""
+    """Sums over powers of a batch's propensities; sums (..., B, K), propensities (B, K)."""
     safe = np.where(propensities > 0.0, propensities, 1.0)
     return np.stack([sums / safe**power for power in range(POWERS)])
 
@@ -91,8 +99,8 @@ def products_of(
     for triple in combinations_with_replacement(range(size), 3):
         known = moments[:POWERS, sum(triple)] if triple[2] < 2 else others.get(triple)
         if known is not None:
-            for order in set(permutations(triple)):
-                table[:, *order] = known
+            for a, b, c in set(permutations(triple)):
+                table[:, a, b, c] = known
     return Products(names, roles, table, centres, positive)
 
 
@@ -139,18 +147,56 @@ def products_of_rows(
     v = np.column_stack([np.ones(len(columns)), columns - centres[1:]])
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(place, weights=values, minlength=shape[0] * shape[1]).reshape(shape)
+        sums = np.bincount(place, weights=values, minlength=shape[0] * shape[1])
+        return sums.reshape(shape).astype(np.float64)
 
     table = np.empty((POWERS, *(3 * (v.shape[1],)), *shape))
     weight = np.ones(len(v))
     for power in range(POWERS):
         for triple in combinations_with_replacement(range(v.shape[1]), 3):
             found = total(weight * v[:, triple[0]] * v[:, triple[1]] * v[:, triple[2]])
-            for order in set(permutations(triple)):
-                table[power, *order] = found
+            for a, b, c in set(permutations(triple)):
+                table[power, a, b, c] = found
         weight = weight / propensity
     positive = np.stack([total((column > 0.0).astype(np.float64)) for column in columns.T[1:]])
     return Products(names, roles, table, centres, positive)
+
+
+def further_sums(products: Products) -> dict[str, FloatArray]:
+    """What products hold beside powers of rewards, by name, (B, K) each."""
+    found = {
+        f"product_{power}_{a}_{b}_{c}": products.table[power, a, b, c]
+        for power in range(POWERS)
+        for a, b, c in further_triples(len(products.names))
+    }
+    counted = enumerate(products.positive)
+    return found | {f"positive_{place}": count for place, count in counted}
+
+
+def read_sums(
+    further: tuple[tuple[str, ...], tuple[str, ...], Sequence[float]],
+    whole: Callable[[str], FloatArray],
+    moments: FloatArray,
+    highest: int = POWERS - 1,
+) -> Products:
+    """Products from sums by their names, (B, K) each; further the names, roles and centres of columns.
+
+    Shapes: moments (5, 4, B, K), of rewards about the same centre. Above the highest power of inverse
+    propensities sums are not there.
+    """
+    names, roles, centres = further
+    unknown = np.full(moments.shape[2:], np.nan)
+    others = {
+        triple: np.stack(
+            [
+                whole(f"product_{power}_{'_'.join(map(str, triple))}") if power <= highest else unknown
+                for power in range(POWERS)
+            ]
+        )
+        for triple in further_triples(len(names))
+    }
+    positive = np.stack([whole(f"positive_{place}") for place in range(len(names))])
+    return products_of(names, roles, moments, others, np.array(centres), positive)
 
 
 def joined_products(

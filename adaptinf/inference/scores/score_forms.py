@@ -26,6 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adaptinf.inference.scores.batch_sums import described_means
+from adaptinf.inference.scores.means import ScoreMeans
+from adaptinf.sums.cells import Cells
 from adaptinf.sums.products import Products
 from adaptinf.typing import FloatArray, IntArray
 
@@ -35,7 +38,7 @@ _ROUNDING = 1e-15
 
 
 class Scores(NamedTuple):
-    """Scores of every arm for every entry of v as a reward; own, gain (B, K, D, D), the last axis that of v."""
+    """Scores of every arm for every entry of v as a reward; own, gain (B, K, D, D), the last axis v."""
 
     own: FloatArray
     gain: FloatArray
@@ -86,6 +89,30 @@ def earlier_lines(sums: FloatArray, covariates: Sequence[int], penalty: float) -
     lines[..., x] = slope
     lines[..., 0] -= np.einsum("bkdx,xbk->bkd", slope, mean[x])
     return lines
+
+
+def batch_lines(
+    action: IntArray,
+    reward: FloatArray,
+    batch: IntArray,
+    x: FloatArray,
+    codes: IntArray,
+    n_arms: int,
+    penalty: float,
+) -> FloatArray:
+    """Predictions for rows from the batches before theirs.
+
+    Shapes: action, reward, batch (T,), x (T, X), codes (k,); returns (T, k).
+    """
+    size, origin = int(batch.max(initial=-1)) + 1, (reward[:1].sum(), x[:1].sum(axis=0))
+    v = np.column_stack([np.ones(len(reward)), reward - origin[0], x - origin[1]])
+    place, entries = batch * n_arms + action, range(v.shape[1])
+    sums = np.array(
+        [[np.bincount(place, v[:, a] * v[:, b], minlength=size * n_arms) for b in entries] for a in entries]
+    )
+    lines = earlier_lines(sums.reshape(*sums.shape[:2], size, n_arms), entries[2:], penalty)
+    forms = lines[:, codes, 1][batch]  # (T, k, D)
+    return np.asarray(origin[0] + np.einsum("tkd,td->tk", forms, v), dtype=np.float64)
 
 
 def scores_of(
@@ -164,6 +191,55 @@ def cubes_of(products: Products, forms: Forms) -> FloatArray:
         table = products.table[power][..., arms]
         whole = whole + times * np.einsum("bpx,bpy,bpz,xyzbp->p", *factors, table, optimize=True)
     return np.asarray(whole, dtype=np.float64)
+
+
+def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tuple[FloatArray, FloatArray]:
+    """Weights that batches have, and each round's share of their sum; weights (B, k), rounds (B,)."""
+    h = weights.copy()
+    if augmented and rounds[0] == 1.0:
+        h[0] = 0.0  # nothing is known of its one reward
+    total = rounds @ h
+    return h, h / np.where(total > 0.0, total, np.nan)
+
+
+def forms_of(
+    products: Products, scores: Scores, codes: IntArray, share: FloatArray, outcome: FloatArray
+) -> tuple[FloatArray, Forms]:
+    """Means of an outcome of some arms, and what rounds add to their errors.
+
+    Shapes: codes (k,), share (B, k), outcome (D,) or (k, D), in entries of v; returns (k,).
+    """
+    each = np.broadcast_to(outcome, (len(codes), products.size))
+    own, gain = (np.einsum("bkdx,kd->bkx", part[:, codes], each) for part in scores)
+    forms = Forms(own * share[..., None], (gain * share[..., None])[:, :, None], codes[:, None])
+    estimate = totals(products, forms).sum(axis=0)
+    forms.own[..., 0] -= share * estimate
+    return estimate, forms
+
+
+def contrast_of(forms: Forms) -> Forms:
+    """The first of two estimates less the second."""
+    gain = np.stack([forms.gain[:, 0, 0], -forms.gain[:, 1, 0]], axis=1)
+    return Forms(forms.own[:, :1] - forms.own[:, 1:], gain[:, None], forms.arms.T)
+
+
+def stacked_forms(forms: Sequence[Forms]) -> Forms:
+    """Several estimates at once."""
+    own, gain = (np.concatenate([getattr(one, name) for one in forms], axis=1) for name in ("own", "gain"))
+    return Forms(own, gain, np.concatenate([one.arms for one in forms]))
+
+
+def line_score_means(
+    cells: Cells, codes: IntArray, weights: FloatArray, covariates: Sequence[str], penalty: float
+) -> ScoreMeans:
+    """Estimates of arm means with covariates in their predictions; codes (k,), weights (B, k)."""
+    assert cells.products is not None
+    products = cells.products.only(covariates)
+    scores = scores_of(products, cells.rounds, range(2, products.size), penalty, augmented=True)
+    h, share = share_of(weights, cells.rounds, augmented=True)
+    estimate, forms = forms_of(products, scores, codes, share, np.eye(products.size)[1])
+    found = covariance_of(products, forms), cubes_of(products, forms)
+    return described_means(cells.about(products.centres[1]), codes, h, (estimate, *found))
 
 
 def _by_batch(values: FloatArray) -> FloatArray:
