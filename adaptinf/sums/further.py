@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,23 +12,16 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums.cells import Cells
 from adaptinf.sums.groups import group_names
-from adaptinf.sums.products import covariate_problems, denominator_problems, products_of_rows
+from adaptinf.sums.products import (
+    COVARIATE,
+    DENOMINATOR,
+    Further,
+    covariate_problems,
+    denominator_problems,
+    products_of_rows,
+)
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
-
-DENOMINATOR, COVARIATE = "denominator", "covariate"
-
-
-@dataclass(frozen=True, slots=True)
-class Further:
-    """Names of further columns, each with its role."""
-
-    names: tuple[str, ...] = ()
-    roles: tuple[str, ...] = ()
-
-    def having(self, role: str) -> tuple[str, ...]:
-        """The columns of one role."""
-        return tuple(name for name, one in zip(self.names, self.roles, strict=True) if one == role)
 
 
 def further_columns(subject: str, denominator: object, covariate: object) -> Further:

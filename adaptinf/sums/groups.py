@@ -14,6 +14,7 @@ from adaptinf.log.validation.columns import Column, Label, read_labels
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
+from adaptinf.sums.products import COVARIATE
 from adaptinf.typing import IntArray
 
 Key = tuple[Label, ...]
@@ -124,6 +125,13 @@ class Parts:
     def n_rounds(self) -> int:
         """Rounds of all groups."""
         return int(sum(cells.rounds.sum() for cells, _ in self.by_group.values()))
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Further columns that count as contexts."""
+        products = next(iter(self.by_group.values()))[0].products
+        pairs = () if products is None else zip(products.names, products.roles, strict=True)
+        return tuple(name for name, role in pairs if role == COVARIATE)
 
     def whole(self, *, shares: bool) -> Part:
         """All groups together."""

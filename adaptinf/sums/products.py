@@ -22,6 +22,21 @@ Triple = tuple[int, int, int]
 """Positions of the factors of a product in (1, reward, further columns), in order."""
 
 
+DENOMINATOR, COVARIATE = "denominator", "covariate"
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Names of further columns, each with its role."""
+
+    names: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    def having(self, role: str) -> tuple[str, ...]:
+        """The columns of one role."""
+        return tuple(name for name, one in zip(self.names, self.roles, strict=True) if one == role)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
     """Sums over the rounds of B batches that chose each of K arms of products of three of v.

@@ -13,7 +13,9 @@ from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.cells import DEGREES
+from adaptinf.sums.further import further_columns
 from adaptinf.sums.groups import group_names
+from adaptinf.sums.products import COVARIATE, DENOMINATOR, Further, further_triples
 
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
@@ -21,11 +23,13 @@ SUM_TOLERANCE = 1e-6
 MATCH_TOLERANCE = 1e-6
 BATCH, ARM, COUNT, GROUP = "batch", "arm", "n", "group_"
 _PREFIX = "propensity_"
-_REWARD, _PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
+_REWARD, _PROPENSITY, _WEIGHT, _FURTHER = "__reward", "__propensity", "__weight", "__further_"
 FAULTS = {
     "missing-group": "group columns have no value",
     "missing-reward": "rewards are missing",
     "infinite-reward": "rewards are infinite or not a number",
+    "bad-denominator": "denominators are missing, infinite or negative",
+    "bad-covariate": "covariates are missing or infinite",
     "propensity-out-of-range": "propensities of the chosen arm are missing or outside (0, 1]",
     "propensities-out-of-range": "propensities of some arm are missing or outside [0, 1]",
     "propensities-sum": f"propensities do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
@@ -42,7 +46,8 @@ class Columns:
     batch: str
     propensity: str | None
     every: Mapping[Label, str]
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...]
+    further: Further
 
 
 def columns_of(
@@ -58,14 +63,21 @@ def columns_of(
         elif name is not None and name not in names:
             missing_column(name, role, names, found)
     single = {role: given[role] for role in ("action", "reward", "batch", "propensity") if given[role]}
-    groups = _groups(given["by"], names, tuple(single.values()), found)
+    groups = _several("by", group_names("by", given["by"]), names, tuple(single.values()), found)
+    further = further_columns("aggregate", given["denominator"], given["covariate"])
+    used = (*single.values(), *groups)
+    for role in (DENOMINATOR, COVARIATE):
+        _several(role, further.having(role), names, used, found)
     if found.problems:
         return None
-    roles = Roles(single, groups, {name: place for place, name in enumerate(names)}, tuple(names))
+    roles = Roles(
+        single, (*groups, *further.names), {name: place for place, name in enumerate(names)}, tuple(names)
+    )
     pairs = _arm_columns(given["propensities"], schema[given["action"]], arms, roles, found)
-    for name in (given["reward"], given["propensity"], *pairs.values()):
+    for name in (given["reward"], given["propensity"], *pairs.values(), *further.names):
         kind = None if name is None else schema[name]
-        if kind is not None and not (kind.is_numeric() or (name == given["reward"] and kind == nw.Boolean)):
+        truth = name == given["reward"] or name in further.names
+        if kind is not None and not (kind.is_numeric() or (truth and kind == nw.Boolean)):
             found.add("non-numeric", f"column {name!r} must hold numbers, and is of type {kind}")
     if found.problems:
         return None
@@ -76,18 +88,21 @@ def columns_of(
         given["propensity"],
         pairs,
         groups,
+        further,
     )
 
 
-def _groups(by: Any, names: Sequence[str], used: Sequence[str], found: Findings) -> tuple[str, ...]:
-    """Columns whose labels make groups."""
-    groups = group_names("by", by)
-    for name in groups:
+def _several(
+    role: str, asked: tuple[str, ...], names: Sequence[str], used: Sequence[str], found: Findings
+) -> tuple[str, ...]:
+    """Columns of a role that several may have."""
+    for name in asked:
         if name not in names:
-            missing_column(name, "by", list(names), found)
+            missing_column(name, role, list(names), found)
         elif name in used:
-            found.add("bad-group", f"column {name!r} of by= has another role")
-    return groups
+            code = "bad-group" if role == "by" else "bad-column-name"
+            found.add(code, f"column {name!r} of {role}= has another role")
+    return asked
 
 
 def _arm_columns(
@@ -113,9 +128,9 @@ def _arm_columns(
 
 
 def cell_query(
-    table: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns, centre: float
+    table: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns, centres: Sequence[float]
 ) -> nw.LazyFrame[Any]:
-    """Sums by batch and arm with the counts of faults, lazily."""
+    """Sums by batch and arm with the counts of faults, lazily; of rewards and columns less their centres."""
     arms = {place: nw.col(name).cast(nw.Float64()) for place, name in enumerate(columns.every.values())}
     rows = table.select(
         batch.alias(BATCH),
@@ -124,9 +139,14 @@ def cell_query(
         nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
         _own(columns).alias(_PROPENSITY),
         *(share.alias(f"__share_{place}") for place, share in arms.items()),
+        *(
+            nw.col(name).cast(nw.Float64()).alias(f"{_FURTHER}{place}")
+            for place, name in enumerate(columns.further.names)
+        ),
     )
     rows = rows.with_columns(_inverse(nw.col(_PROPENSITY)).alias(_WEIGHT))
-    summed = _summands(columns, centre) | _over_all(len(arms)) | _faults(columns)
+    summed = _summands(columns, centres[0]) | _products(columns, centres)
+    summed |= _over_all(len(arms)) | _faults(columns)
     wide = rows.with_columns(**summed)
     least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
     keys = [f"{GROUP}{place}" for place in range(len(columns.groups))]
@@ -154,7 +174,7 @@ def _own(columns: Columns) -> nw.Expr:
 def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
     """Powers of rewards over powers of propensities."""
     above, weight = _powers(nw.col(_REWARD) - centre), _powers(nw.col(_WEIGHT))
-    highest = HIGHEST if columns.propensity is not None or columns.every else 0
+    highest = highest_power(columns)
     found = {}
     for power in range(highest + 1):
         for degree in range(DEGREES):
@@ -165,6 +185,29 @@ def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
     if highest:
         found[f"moment_{highest + 1}_0"] = weight[highest]
     found["nonzero"] = _counted(nw.col(_REWARD) != 0.0)
+    return found
+
+
+def highest_power(columns: Columns) -> int:
+    """The highest inverse power of propensities whose sums go with rewards."""
+    return HIGHEST if columns.propensity is not None or columns.every else 0
+
+
+def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
+    """Products of up to three of rewards and further columns over powers of propensities."""
+    count = len(columns.further.names)
+    names = (_REWARD, *(f"{_FURTHER}{place}" for place in range(count)))
+    above = [nw.col(name) - centre for name, centre in zip(names, centres, strict=True)]
+    weight, found = _powers(nw.col(_WEIGHT)), dict[str, nw.Expr]()
+    for power in range(highest_power(columns) + 1):
+        for triple in further_triples(count):
+            first, *others = (above[place - 1] for place in triple if place)
+            for other in others:
+                first = first * other
+            name = f"product_{power}_{'_'.join(map(str, triple))}"
+            found[name] = first * weight[power - 1] if power else first
+    for place in range(count):
+        found[f"positive_{place}"] = _counted(nw.col(f"{_FURTHER}{place}") > 0.0)
     return found
 
 
@@ -208,6 +251,7 @@ def _faults(columns: Columns) -> dict[str, nw.Expr]:
         **({"missing-group": nowhere} if columns.groups else {}),
         "missing-reward": reward.is_null(),
         "infinite-reward": ~reward.is_finite().fill_null(True) & ~reward.is_null(),
+        **_further_faults(columns.further),
         "propensity-out-of-range": ~_within(own, open_low=True),
     }
     shares = [nw.col(f"__share_{place}") for place in range(len(columns.every))]
@@ -225,6 +269,19 @@ def _faults(columns: Columns) -> dict[str, nw.Expr]:
             differs = differs | ((nw.col(ARM) == nw.lit(arm)) & gap).fill_null(False)
         found["propensity-mismatch"] = differs
     return {column_of_fault(code): _counted(flag) for code, flag in found.items()}
+
+
+def _further_faults(further: Further) -> dict[str, nw.Expr]:
+    """One for each row with a denominator, or a covariate, that must not be counted."""
+    found = dict[str, nw.Expr]()
+    for place, role in enumerate(further.roles):
+        column = nw.col(f"{_FURTHER}{place}")
+        wrong = ~column.is_finite().fill_null(False)
+        if role == DENOMINATOR:
+            wrong = wrong | (column < 0.0).fill_null(False)
+        code = f"bad-{role}"
+        found[code] = found[code] | wrong if code in found else wrong
+    return found
 
 
 def column_of_fault(code: str) -> str:

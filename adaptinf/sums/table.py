@@ -201,7 +201,7 @@ class Sums(WithFurther, Grouped, Promises):
             found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         found.raise_if_any("the table of sums")
         assert read is not None
-        named = tuple(dict.fromkeys([*context, *read[0].names]))
+        named = tuple(dict.fromkeys([*context, *read[0].names, *read[0].covariates]))
         self._fill(*read, reward_range, metadata, named, shares=shares)
         if shares:
             self.propensity_status = "estimated"
