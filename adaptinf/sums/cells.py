@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adaptinf.sums.products import Products, joined_products
+from adaptinf.sums.further.products import Products, joined_products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS, DEGREES = 5, 4

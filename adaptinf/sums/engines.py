@@ -17,8 +17,8 @@ from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
 from adaptinf.sums.checks import improbable
+from adaptinf.sums.further.products import Products, read_sums
 from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.sums.products import Products, read_sums
 from adaptinf.sums.query import (
     ARM,
     BATCH,

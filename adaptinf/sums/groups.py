@@ -14,7 +14,7 @@ from adaptinf.log.validation.columns import Column, Label, read_labels
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
-from adaptinf.sums.products import COVARIATE
+from adaptinf.sums.further.products import COVARIATE
 from adaptinf.typing import IntArray
 
 Key = tuple[Label, ...]

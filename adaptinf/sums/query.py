@@ -13,9 +13,9 @@ from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.cells import DEGREES
-from adaptinf.sums.further import further_columns
+from adaptinf.sums.further.columns import further_columns
+from adaptinf.sums.further.products import COVARIATE, DENOMINATOR, Further, further_triples
 from adaptinf.sums.groups import group_names
-from adaptinf.sums.products import COVARIATE, DENOMINATOR, Further, further_triples
 
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""

@@ -13,9 +13,9 @@ from adaptinf.log.validation.columns import Column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.cells import cells_of_rows, sometimes_impossible
-from adaptinf.sums.further import with_columns
+from adaptinf.sums.further.columns import with_columns
+from adaptinf.sums.further.products import COVARIATE, Further
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
-from adaptinf.sums.products import COVARIATE, Further
 from adaptinf.texts import absent
 
 _NONE = Further()

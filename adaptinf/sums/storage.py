@@ -24,8 +24,8 @@ from adaptinf.log.storage.plain import decode, encode
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells
+from adaptinf.sums.further.products import further_sums, read_sums
 from adaptinf.sums.groups import Parts
-from adaptinf.sums.products import further_sums, read_sums
 from adaptinf.typing import FloatArray
 
 KEY = b"adaptinf.sums"

@@ -18,7 +18,8 @@ from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
 from adaptinf.sums.frames import frame_of
-from adaptinf.sums.further import WithFurther, further_columns
+from adaptinf.sums.further.columns import WithFurther, further_columns
+from adaptinf.sums.further.tables import further_roles
 from adaptinf.sums.grouped import Grouped
 from adaptinf.sums.groups import Parts
 from adaptinf.sums.merging import ADDED, other_trials
@@ -56,6 +57,14 @@ class Sums(WithFurther, Grouped, Promises):
     propensity : str, optional
         Column of the arm's propensity in the batch. Without it the arms' shares of the batch stand in, as
         estimates.
+    denominator, denominator_sum_squares, denominator_sum_products : str, optional
+        Columns of the sums of another outcome, not negative, that mean rewards are to be divided by the mean
+        of, of its squares, and of its products with rewards.
+    covariate, covariate_sum_squares, covariate_sum_products : str, optional
+        The same of a column from before the choice that is to explain rewards. It counts as a context.
+    denominator_sum_cubes, covariate_sum_cubes : three str, optional
+        Columns of the sums of y^2 z, y z^2 and z^3, y the reward and z the other column, with which intervals
+        are corrected for skewness.
     centre : float
         What was subtracted from every reward before it was summed, so that squares keep their digits.
     group : str or list of str, optional
@@ -143,6 +152,14 @@ class Sums(WithFurther, Grouped, Promises):
         nonzero: str | None = None,
         propensity: str | None = None,
         group: str | Sequence[str] | None = None,
+        denominator: str | None = None,
+        denominator_sum_squares: str | None = None,
+        denominator_sum_products: str | None = None,
+        denominator_sum_cubes: Sequence[str] = (),
+        covariate: str | None = None,
+        covariate_sum_squares: str | None = None,
+        covariate_sum_products: str | None = None,
+        covariate_sum_cubes: Sequence[str] = (),
         centre: float = 0.0,
         arms: Sequence[Any] | None = None,
         context: Sequence[str] = (),
@@ -164,7 +181,7 @@ class Sums(WithFurther, Grouped, Promises):
         estimated = propensity is None or propensity_status == "estimated"
         read = read_parts(
             frame,
-            {name: given[name] for name in _COLUMNS},
+            {name: given[name] for name in _COLUMNS} | further_roles(given, found),
             group=group,
             arms=arms,
             centre=float(centre),

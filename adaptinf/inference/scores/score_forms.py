@@ -29,7 +29,7 @@ import numpy as np
 from adaptinf.inference.scores.batch_sums import described_means
 from adaptinf.inference.scores.means import ScoreMeans
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.products import Products
+from adaptinf.sums.further.products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9

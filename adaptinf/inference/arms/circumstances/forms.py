@@ -9,7 +9,7 @@ import numpy as np
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights
 from adaptinf.inference.scores.score_forms import Forms, forms_of, scores_of, share_of
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.products import Products, products_of
+from adaptinf.sums.further.products import Products, products_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question

@@ -30,7 +30,7 @@ from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums import Sums
-from adaptinf.sums.products import denominator_problems
+from adaptinf.sums.further.products import denominator_problems
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def ratio_fit(
 ) -> tuple[Question, ArmFit]:
     """Ratios of means from the fit of the rewards, and their question, whose rewards are linearised."""
     _check(method, asked)
+    if isinstance(below, SummedDenominator) and isinstance(asked.outcome, Covariates):
+        below.refuse_unknown(question, asked.outcome)
     under = below.under(question)
     bottom = method.fit(under, fit.choice, asked)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -17,12 +17,13 @@ from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.products import POWERS, transformed
+from adaptinf.sums.further.products import POWERS, transformed
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
     from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.scores.outcome_models import Covariates
 
 _CONSTANT = 1e-14
 """Variance of rewards over their mean square below which they are all the same."""
@@ -33,6 +34,19 @@ class SummedDenominator:
     """A further column of sums that the mean reward is divided by the mean of."""
 
     name: str
+
+    def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
+        """Refuse covariates of which the sums have no products with the denominator."""
+        products = _sums(question).cells.products
+        assert products is not None
+        places = [products.names.index(name) + 2 for name in covariates.names]
+        sums = products.table[0, 0, self._place(question)][places]
+        known = [not np.isnan(one).any() for one in sums]
+        lacking = [name for name, one in zip(covariates.names, known, strict=True) if not one]
+        if lacking:
+            reason = f"the sums have no products of {self.name!r} with {', '.join(map(repr, lacking))}"
+            ways = ["aggregate or Sums.of_log, which make them", "one without the other"]
+            raise InvalidForLog("denominator= with covariate=", reason, ways)
 
     def under(self, question: Question) -> Question:
         """The question with the denominators in the place of rewards."""

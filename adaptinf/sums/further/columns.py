@@ -11,8 +11,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.groups import group_names
-from adaptinf.sums.products import (
+from adaptinf.sums.further.products import (
     COVARIATE,
     DENOMINATOR,
     Further,
@@ -20,6 +19,7 @@ from adaptinf.sums.products import (
     denominator_problems,
     products_of_rows,
 )
+from adaptinf.sums.groups import group_names
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
