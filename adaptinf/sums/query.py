@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,11 +151,14 @@ def cell_query(
     wide = rows.with_columns(**summed)
     least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
     keys = [f"{GROUP}{place}" for place in range(len(columns.groups))]
-    return wide.group_by(BATCH, ARM, *keys).agg(
-        nw.len().alias(COUNT),
-        *(nw.col(name).sum().alias(name) for name in summed),
-        *(nw.col(name).min().alias(f"least{name}") for name in least),
-    )
+    with warnings.catch_warnings():
+        # Of an eager frame of pandas, to which narwhals adds column by column.
+        warnings.filterwarnings("ignore", "DataFrame is highly fragmented")
+        return wide.group_by(BATCH, ARM, *keys).agg(
+            nw.len().alias(COUNT),
+            *(nw.col(name).sum().alias(name) for name in summed),
+            *(nw.col(name).min().alias(f"least{name}") for name in least),
+        )
 
 
 def _own(columns: Columns) -> nw.Expr:
