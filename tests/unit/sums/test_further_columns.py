@@ -86,7 +86,7 @@ def assert_all_same(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("engine", MANY)
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=3, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(40, 90), min_size=2, max_size=4))
 def test_one_query_gives_what_the_rows_give(engine: str, seed: int, sizes: list[int]) -> None:
     frame = further_rows(seed, tuple(sizes))
@@ -172,7 +172,7 @@ def test_names_of_columns() -> None:
     with pytest.raises(ParameterError, match="known before the choice, and a denominator was not"):
         ai.aggregate(frame, **NAMES, denominator="orders", covariate="orders")
     log = log_of(frame.assign(orders=-1.0).drop(columns="city"))
-    with pytest.raises(ParameterError, match="orders is negative in 190 of 190 rounds .row 0."):
+    with pytest.raises(ParameterError, match="orders is negative in 190 of 190 rounds"):
         ai.Sums.of_log(log, denominator="orders")
     with pytest.raises(ParameterError, match="no context column 'orders'"):
         ai.Sums.of_log(log, covariate="orders")
@@ -308,7 +308,7 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
 def test_columns_that_the_sums_do_not_have() -> None:
     rows = constant_rows()
     sums = ai.Sums.of_log(log_of(rows), denominator="orders")
-    with pytest.raises(InvalidForLog, match="no products of rewards with 'profit'.*denominator='orders'"):
+    with pytest.raises(InvalidForLog, match=r"no products of rewards with 'profit'.*denominator='orders'"):
         ai.Contrasts(sums, control=0, denominator="profit")
     with pytest.raises(ParameterError, match="must name a column whose sums there are"):
         ai.ArmMeans(sums, denominator=np.ones(len(rows)))
