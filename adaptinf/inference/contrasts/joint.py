@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.arms.choice import as_ratios, fit_method
-from adaptinf.inference.arms.circumstances.from_sums import batch_mean
+from adaptinf.inference.arms.circumstances.from_sums import outcome_of
 from adaptinf.inference.arms.question import Asked, Question
-from adaptinf.inference.scores.batch_sums import correlation_of
+from adaptinf.inference.scores.batch_sums import arm_signs, correlation_of
+from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
@@ -55,16 +56,18 @@ def sums_correlation(
     kind, profile = first.weights, profile_of(sums)
     if first.estimator not in ("ipw", "aipw") or kind not in SHARED:
         return None
+    if sums.by_unit is not None and profile.repeated_units:
+        return unit_correlation(sums.cells, sums.by_unit, codes, augmented=first.estimator == "aipw")
     asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
         return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below)
     from adaptinf.inference.arms.circumstances.forms import arm_forms  # loads when it is needed
     from adaptinf.inference.scores.score_forms import contrast_of, covariance_of, stacked_forms
 
-    outcome = batch_mean(asked) if first.estimator == "aipw" else None
     found = []
     for pair in codes:
         question = Question(profile, pair, contrast=True, stationary=asked.stationary)
+        outcome = outcome_of(question, asked) if first.estimator == "aipw" else None
         products, forms = arm_forms(question, kind, outcome, None if below is None else below.name)
         found.append(contrast_of(forms))
     return correlation_of(covariance_of(products, stacked_forms(found)))
@@ -77,9 +80,7 @@ def _of_independent(
     method, fit = fit_method(question, asked)
     if below is not None:
         fit = as_ratios(question, method, fit, asked, below)[1]
-    sign, place = np.zeros((len(codes), len(fit.estimate))), np.arange(len(codes))
-    sign[place, codes[:, 0]] += 1.0
-    sign[place, codes[:, 1]] -= 1.0
+    sign = arm_signs(codes, len(fit.estimate))
     return correlation_of((sign * fit.std_error**2) @ sign.T)
 
 

@@ -174,6 +174,14 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
     return ScoreProducts(third, cross)
 
 
+def arm_signs(codes: IntArray, n_arms: int) -> FloatArray:
+    """Signs of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
+    sign, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
+    sign[place, codes[:, 0]] += 1.0
+    sign[place, codes[:, 1]] -= 1.0
+    return sign
+
+
 def correlation_of(spread: FloatArray) -> FloatArray:
     """Correlation of a covariance, 0 beside a variance of 0; (P, P) to (P, P)."""
     size = np.sqrt(np.diag(spread))

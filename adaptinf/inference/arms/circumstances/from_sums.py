@@ -19,6 +19,7 @@ from adaptinf.inference.scores.outcome_models import (
     checked_penalty,
     lines_note,
 )
+from adaptinf.inference.scores.unit_sums import unit_score_means
 from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS
@@ -35,6 +36,7 @@ _MOVING = (
     "propensities move within batches, or may as batches are of single rounds, and sums by batch need one "
     "weight a batch"
 )
+_BY_UNIT = "units have several rounds, and their totals are of rounds with equal weights"
 _OF_SHARES = (
     "propensities are the shares of each batch: weights made from them would depend on which arms its rounds "
     "happened to get"
@@ -48,8 +50,10 @@ def refuse_rows() -> None:
     raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
 
 
-def batch_mean(asked: Asked) -> Outcome:
+def outcome_of(question: Question, asked: Asked) -> Outcome:
     """The outcome models that sums allow: means over earlier batches, with covariates or without."""
+    if question.profile.repeated_units:
+        return _fixed(question, asked)
     if isinstance(asked.outcome, Covariates):
         names, penalty = asked.outcome.names, checked_penalty(asked.subject, asked.ridge)
         return Outcome(BATCH_MEAN, lines_note(names, penalty), covariates=names, penalty=penalty)
@@ -57,6 +61,18 @@ def batch_mean(asked: Asked) -> Outcome:
         ways = [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"]
         raise InvalidForLog("an outcome model other than the mean over earlier batches", NEEDS_ROWS, ways)
     return Outcome(BATCH_MEAN, BATCH_NOTE)
+
+
+def _fixed(question: Question, asked: Asked) -> Outcome:
+    """A prediction from before the rounds, which knows no unit's own rewards: the centre of the sums."""
+    refuse_units(asked)
+    if asked.ridge is not None or asked.outcome is not None:
+        raise InvalidForLog("an outcome model of your own", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+    assert question.profile.sums is not None
+    centre = question.profile.sums.cells.centre
+    return Outcome(
+        "centre", f"Outcome model: {centre:.6g}, the centre of the sums, for all arms in all rounds."
+    )
 
 
 def _named(asked: Asked) -> bool:
@@ -77,6 +93,8 @@ def refuse_units(asked: Asked) -> None:
 def weights_refusal(profile: LogProfile, weights: str) -> str:
     """Why weights other than uniform ones cannot be had from sums; empty where they can."""
     assert profile.sums is not None
+    if profile.repeated_units:
+        return _BY_UNIT if weights != "uniform" else ""
     if weights == "two-point":
         return _BY_ROUND
     if profile.sums.shares:
@@ -90,6 +108,8 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
     """Estimates of arm means, and what tests and tables need of them; without a model those of IPW."""
     sums = question.profile.sums
     assert sums is not None
+    if sums.by_unit is not None and question.profile.repeated_units:
+        return unit_score_means(sums.cells, sums.by_unit, question.codes, augmented=model is not None)
     weights = batch_weights(question, choice.weights or "uniform")
     if model is not None and model.covariates:
         from adaptinf.inference.scores.score_forms import line_score_means  # loads when it is needed
