@@ -164,15 +164,13 @@ def aggregate(
     columns = columns_of(rows, given, declared, found)
     found.raise_if_any("the table")
     assert columns is not None
-    names = (reward, *columns.further.names)
-    about = usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
+    about = _centres(rows, columns, centre)
     query = cell_query(*in_periods(rows, columns.batch, every), columns, about)
     if not collect:
         if unit is None:
             return query.to_native()
-        return query.to_native(), unit_query(
-            rows, columns, _known_arms(columns, declared), about[0]
-        ).to_native()
+        of_units = unit_query(rows, columns, _known_arms(columns, declared), about[0])
+        return query.to_native(), of_units.to_native()
     with waiting(progress):
         frame = collected(query)
         read = _read(frame, columns, about, declared, found)
@@ -184,6 +182,12 @@ def aggregate(
     sums = Sums.__new__(Sums)
     sums._check(read, span, given, found, shares=shares, by_unit=totals)
     return sums
+
+
+def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
+    """What is subtracted from rewards, and from each further column."""
+    names = (columns.reward, *columns.further.names)
+    return usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
 
 
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
